@@ -66,6 +66,6 @@ LABEL org.opencontainers.image.title="Oku" \
       org.opencontainers.image.vendor=Oku
 USER 10001:10001
 WORKDIR /data
-EXPOSE 8700 8080
+EXPOSE 8700 8700/udp 8080
 ENTRYPOINT ["oku"]
 CMD ["--help"]

@@ -9,10 +9,11 @@ import click
 from docs.tools.generated_parts import build_table
 
 from oku_cli.main import COMMANDS, oku
-from oku_core.spec.fields import FIELD_BY_KEY
+from oku_core.spec.fields import FIELDS
 
 _DEFAULT = re.compile(r"\s+\[default: (.*)\]$")
 _SPEC_NOTE = "Each [key of a spec](spec.md#keys) is an option of it, too."
+_SPEC_FLAGS = {f"--{field.long_flag}" for field in FIELDS}
 _OTHER_VARIABLES = {
     "OKU_MESSAGE_KEY": ("the key itself, instead of `--message-key-file`", ("worker", "coordinator")),
 }
@@ -108,7 +109,7 @@ def _build_groups(command: click.Command) -> Groups:
     """The rows of its options under their headings; those of a spec are described by its own page."""
     groups: dict[str, tuple[Row, ...]] = {}
     for option in _list_options(command):
-        if command.name != "run" or option.opts[-1].removeprefix("--") not in FIELD_BY_KEY:
+        if command.name != "run" or not _SPEC_FLAGS.intersection(option.opts):
             name = getattr(option, "group", "")
             groups[name] = (*groups.get(name, ()), _build_row(option))
     return groups

@@ -12,12 +12,16 @@ from oku_core.accounting.interval import Slice
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event
 from oku_core.results.lease_span import LeaseSpan
+from oku_core.results.run_period import RunPeriod
 from oku_core.results.sample import Sample
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
+from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.fields import FIELDS, Field, describe_default
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.delay import parse_delay
+from oku_core.spec.values.late import SEND
+from oku_core.spec.values.stage import LONGEST_STAGE_NAME, MOST_IN_FLIGHT
 
 Json = dict[str, Any]
 
@@ -25,6 +29,9 @@ _REF = "#/components/schemas/{name}"
 _TEXT: Json = {"type": "string"}
 _DURATION: Json = {
     "anyOf": [{"type": "string", "examples": ["500ms", "5s", "1m"]}, {"type": "number", "minimum": 0}]
+}
+_RATE: Json = {
+    "anyOf": [{"type": "string", "examples": ["5000/s", "300/m", "1.5k/s"]}, {"type": "number", "minimum": 0}]
 }
 _SWITCH: Json = {"type": "boolean"}
 _RUN_ID = {"name": "run", "in": "path", "required": True, "description": "The id of a run.", "schema": _TEXT}
@@ -56,6 +63,30 @@ FIELD_SCHEMAS: Mapping[str, Json] = {
         ]
     },
     "body": _TEXT,
+    "duration": _DURATION,
+    "rate": _RATE,
+    "stages": _one_or_several(
+        {
+            "anyOf": [
+                {"type": "string", "examples": ["1m:0..5000/s", "soak=10m:5000/s", "1m:0..200"]},
+                {
+                    "type": "object",
+                    "properties": {
+                        "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_STAGE_NAME},
+                        "for": _DURATION,
+                        "rate": _RATE,
+                        "concurrency": _count(0, MOST_IN_FLIGHT),
+                    },
+                    "required": ["for"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+    "arrivals": {"enum": [arrivals.value for arrivals in Arrivals]},
+    "late": {"anyOf": [{"type": "string", "examples": ["1s", SEND]}, {"type": "number", "minimum": 0}]},
+    "max-rate": _RATE,
+    "warm-up": _DURATION,
     "concurrency": _count(1, 1_000_000),
     "workers": _count(1, 10_000),
     "start-within": _DURATION,
@@ -82,6 +113,7 @@ FIELD_SCHEMAS: Mapping[str, Json] = {
     "cert": _TEXT,
     "key": _TEXT,
     "insecure": _SWITCH,
+    "keepalive": _SWITCH,
     "proxy": {"type": "string", "examples": ["http://127.0.0.1:3128"]},
     "max-redirects": _count(0, 100),
     "cookies": _SWITCH,
@@ -89,7 +121,9 @@ FIELD_SCHEMAS: Mapping[str, Json] = {
 """What each field of a spec may be in JSON. Some of these values are still refused, with status 400."""
 
 
-_HISTORY: Mapping[str, type] = {"samples": Sample, "events": Event, "leases": LeaseSpan, "slices": Slice}
+_HISTORY: Mapping[str, type] = {
+    "periods": RunPeriod, "samples": Sample, "events": Event, "leases": LeaseSpan, "slices": Slice,
+}  # fmt: skip
 """The lists of a history, with what is in each."""
 
 
@@ -128,6 +162,7 @@ def _build_schemas() -> Json:
         "accounted": {"type": "integer", "description": "How many have an outcome in the ledger."},
         "engine": {"enum": [engine.value for engine in Engine], "description": "What sends the requests."},
         "target": {**_TEXT, "description": "Its target, shortened if it is long."},
+        "load": {**_TEXT, "description": "How it sends requests, in words."},
         "created_at": {**nullable_time, "description": "When it was submitted."},
         "started_at": {**nullable_time, "description": "When its first worker began."},
         "ended_at": {**nullable_time, "description": "When it was completed, cancelled or failed."},

@@ -19,7 +19,7 @@ def _build_group(group: FieldGroup) -> str:
 
 
 def _build_row(field: Field) -> Sequence[str]:
-    flags = [*field.short, f"--{field.key}"]
+    flags = [*field.short, f"--{field.long_flag}"]
     return [
         f"`{field.key}`",
         " ".join(f"`{flag}`" for flag in flags),

@@ -27,7 +27,9 @@ _GENEROUS = {
 def main() -> None:
     """Fill, ask, tell."""
     now = int(time.time())
-    run = SyntheticRun(run="20261121-140000-aaaa", start=now - _HOUR_S, seconds=_HOUR_S, workers=6, rate=4630)
+    run = SyntheticRun(
+        run="20261121-140000-aaaa", start=now - _HOUR_S, seconds=_HOUR_S, workers=6, rate=4630, has_rate=True
+    )
     with (
         tempfile.TemporaryDirectory() as folder,
         Loki(Path(folder), settings={"limits_config": _GENEROUS}) as loki,

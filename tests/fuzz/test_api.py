@@ -31,7 +31,8 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
 EXAMPLES = 80
 MOST_MB = 120
 LIMITS: dict[str, Any] = {
-    "requests": 50, "concurrency": 20, "timeout": "300ms", "grace": "100ms", "workers": 1, "servers": 1,
+    "requests": 20, "concurrency": 20, "timeout": "300ms", "grace": "100ms", "workers": 1, "servers": 1,
+    "rate": "40/s", "duration": "500ms", "stages": "500ms:40/s", "max-rate": "200/s", "warm-up": "100ms",
     "delay": "1ms", "proxy": "http://127.0.0.1:9", "max-redirects": 2,
 }  # fmt: skip
 """What accepted specs have instead of their own, so that they end soon and reach nobody but this machine."""
@@ -53,9 +54,23 @@ SPECS = st.fixed_dictionaries(
         "max-redirects": st.integers(0, 3),
         "cookies": st.booleans(),
         "insecure": st.booleans(),
+        "keepalive": st.booleans(),
+        "max-rate": st.sampled_from(["200/s", 500, "0/s"]),
+        "warm-up": st.sampled_from(["50ms", "1s"]),
     },
 )
 """Most of these are accepted."""
+LOADS: st.SearchStrategy[dict[str, object]] = st.sampled_from(
+    [
+        {"duration": "300ms"},
+        {"stages": ["300ms:0..5", "100ms:5..5"]},
+        {"rate": "40/s", "requests": 10},
+        {"rate": "40/s", "duration": "250ms", "arrivals": "poisson"},
+        {"stages": [{"name": "up", "for": "500ms", "rate": "0..40"}], "late": "send"},
+    ]
+)
+"""What shapes a run over time, and takes the place of what contradicts it."""
+CONTRADICTED = {"requests", "concurrency", "range-size", "max-rate"}
 Case = Any
 """A call: of the library, which gives it no type that can be named."""
 AT_REST = {"completed", "failed", "cancelled", "paused"}
@@ -85,7 +100,7 @@ def tame(case: Case, site: Site) -> None:
             key: value for key, value in LIMITS.items() if key in case.body and is_plausible(case.body[key])
         }
         case.body.update(taken)
-        if "url" in case.body or not {"servers", "delay", "seed"} & case.body.keys():
+        if "url" in case.body or not {"servers", "delay"} & case.body.keys():
             case.body["url"] = site.target if is_plausible(case.body.get("url", "")) else None
         case.body.setdefault("requests", 20)
         case.body.setdefault("timeout", "300ms")
@@ -138,7 +153,18 @@ def test_plausible_specs_are_accepted_or_refused(site: Site, scale: int) -> None
         assert status in {201, 400, 429}
         assert status == 201 or answer["error"].isprintable()
 
+    @settings(max_examples=EXAMPLES * scale // 8, suppress_health_check=list(HealthCheck))
+    @given(SPECS, LOADS)
+    def submit_shaped(spec: dict[str, Any], load: dict[str, object]) -> None:
+        kept = {key: value for key, value in spec.items() if key not in CONTRADICTED}
+        status, answer = site.api.call(
+            "POST", "/api/runs", {"timeout": "300ms", "url": site.target} | kept | load
+        )
+        assert status in {201, 400, 429}
+        assert status == 201 or answer["error"].isprintable()
+
     submit()
+    submit_shaped()
 
 
 def test_what_was_accepted_was_carried_out(site: Site) -> None:

@@ -18,6 +18,7 @@ LONGEST_S = 1.0
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(),
     st.sampled_from(["1k", "5s", "20ms", "0..3s", "exp:50ms", "2xx", "http://h/{i}", "GET", "A: b", "1e400"]),
+    st.sampled_from(["5000/s", "300/m", "1m:0..5000/s", "soak=10m:5k/s", "1m:0..200", "send", "poisson"]),
 )  # fmt: skip
 VALUES = st.recursive(
     SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
@@ -34,6 +35,10 @@ header:
 concurrency: 200
 timeout: 5s
 expect-status: [200, 404]
+stages: [1m:0..5000/s, {name: soak, for: 10m, rate: 5000/s}]
+late: send
+arrivals: poisson
+warm-up: 30s
 cacert: &a [*a, !!binary aGk=, {<<: {x: 1}}]
 """
 """With most of what YAML has."""

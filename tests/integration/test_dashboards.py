@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 from tests.kit.loki.dashboards import DashboardQuery, Frame, Grafana, Source, list_queries
 from tests.kit.loki.loki import Loki
+from tests.kit.outcomes import make_counts
 from tests.kit.runs.synthetic_run import SyntheticRun, push
 
 QUERIES = {str(query): query for query in list_queries()}
@@ -35,9 +36,9 @@ class Stage:
 
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    """Two runs: one that lost a worker and half of whose lines came late, and one without a name."""
+    """Two runs: one with a rate, a lost worker and lines of which half came late, and one without a name."""
     now = int(time.time())
-    run = SyntheticRun(run="20261121-140000-aaaa", start=now - 900, late_before=60)
+    run = SyntheticRun(run="20261121-140000-aaaa", start=now - 900, late_before=60, has_rate=True)
     other = SyntheticRun(run="20261121-141000-bbbb", start=now - 600, name="", loses_worker=False, rate=500)
     with Loki(tmp_path_factory.mktemp("loki")) as loki:
         push(loki.url, run.build_lines())
@@ -48,7 +49,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 
 @pytest.mark.parametrize("query", QUERIES.values(), ids=str)
 def test_a_query_gets_data(stage: Stage, query: DashboardQuery) -> None:
-    """Each panel, annotation and variable has data for a run that lost a worker."""
+    """Each panel, annotation and variable has data for a run with a rate that lost a worker."""
     if query.is_of_now:
         assert stage.grafana.fetch(query) == []
         running = Grafana(stage.loki.url, stage.grafana.start_s, stage.run.start + 60, {"run": stage.run.run})
@@ -70,7 +71,9 @@ def test_a_query_gets_data_of_a_run_that_nothing_happened_to(stage: Stage, query
     """No panel of a healthy run is empty: what did not happen is zero. Events are there if they happened."""
     variables = {"run": stage.other.run, "run_a": stage.other.run, "run_b": stage.run.run}
     grafana = Grafana(stage.loki.url, stage.grafana.start_s, stage.grafana.end_s, variables)
-    if query.source is not Source.ANNOTATION and not query.is_of_now:
+    if query.is_for_rates:
+        assert grafana.fetch(query) == []
+    elif query.source is not Source.ANNOTATION and not query.is_of_now and not query.is_rare:
         assert any(len(frame.values) for frame in grafana.fetch(query))
 
 
@@ -80,8 +83,8 @@ def test_sums_are_those_of_the_ledger(stage: Stage) -> None:
     assert stage.fetch_figure("Account: B") == stage.run.requests
     assert stage.fetch_figure("Not ok so far: A") == stage.run.failures
     assert stage.fetch_figure("Progress: A") == 1
-    outcomes = [stage.fetch_figure(f"Outcomes of the run: {ref}") for ref in "ABCDEF"]
-    assert outcomes == [stage.run.requests - stage.run.failures, 0, stage.run.failures, 0, 0, 0]
+    outcomes = [stage.fetch_figure(f"Outcomes of the run: {ref}") for ref in "ABCDEFGH"]
+    assert outcomes == make_counts(stage.run.requests - stage.run.failures, timeout=stage.run.failures)
 
 
 def test_the_last_value_is_the_latest_of_all_streams(stage: Stage) -> None:
@@ -111,8 +114,19 @@ def test_time_series_add_up(stage: Stage) -> None:
 
 def test_a_rate_is_right_whatever_a_step_holds(stage: Stage) -> None:
     """Steps of two seconds hold one, two or three ticks."""
-    [rate] = stage.fetch("Rate: A")
-    assert set(rate.values) <= {2000.0, 2500.0, 3000.0}
+    for where in ("Rate: B", "Rate: A", "Sent and planned: B"):
+        [rate] = stage.fetch(where)
+        assert set(rate.values) <= {2000.0, 2500.0, 3000.0}, where
+
+
+def test_phases_sum_to_the_run(stage: Stage) -> None:
+    """Each has a row, with what ranges and its own lines say of it."""
+    accounted = {frame.labels["phase"]: frame.values[0] for frame in stage.fetch("Phases: B")}
+    assert set(accounted) == {"ramp", "soak"}
+    assert sum(accounted.values()) == stage.run.requests
+    assert [frame.values for frame in stage.fetch("Phases: G")] == [[1234.5]] * 2
+    failed = sum(frame.values[0] for frame in stage.fetch("Phases: D"))
+    assert failed == stage.run.failures
 
 
 def test_runs_are_listed_by_name_or_all_together(stage: Stage) -> None:

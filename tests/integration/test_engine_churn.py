@@ -23,6 +23,7 @@ from tests.kit.servers.hostile_server import (
 )
 from tests.kit.workers.engine_worker import EngineWorker, LeaseAccount, count
 
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.url import Url
 from oku_workers.engines.httptools.engine import CONNECTING_AT_ONCE
@@ -112,7 +113,7 @@ async def test_cut_off_connections_leave_no_file_open(
         await asyncio.sleep(luck.choice([0, 0, 0.001, 0.003, 0.01]))
         worker.stop(grace_s=0)
         account = await running
-        assert account.outcomes == [0] * 6
+        assert account.outcomes == build_no_counts()
         if turn == 5:
             before = await settle(patience_s=0.5)
 

@@ -327,7 +327,7 @@ async def test_an_address_that_is_a_black_hole(
     assert server.received == 200
     # The system tries again after a second: whoever waits for the black hole takes as long.
     assert 200_000 < account.part.latency.max_us < 900_000
-    assert account.part.latency.sum_us < 12 * account.part.latency.max_us
+    assert account.part.latency.sum_us < 12 * account.part.latency.max_us + 200 * 20_000
 
 
 @pytest.mark.parametrize("fault", ["fails", "hangs"])

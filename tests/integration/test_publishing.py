@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.kit.loki.dashboards import Grafana, Source, list_queries
 from tests.kit.loki.loki import Loki
 from tests.kit.loki.loki_account import assert_events, assert_published, assert_ticks_agree, fetch, sum_up
 from tests.kit.runs.account import assert_completed
@@ -70,6 +71,43 @@ def test_a_run_that_is_paused_and_resumed_is_complete(start: Start, loki: Loki) 
     assert_published(loki, summary)
     assert_ticks_agree(loki, summary)
     assert [line["state"] for line in fetch(loki, summary["run"], "summary")] == ["paused", "completed"]
+
+
+def test_a_run_with_a_rate_has_its_plan_its_phases_and_what_was_not_sent(start: Start, loki: Loki) -> None:
+    """Seconds sum to the plan and to what was sent, and no query of its dashboard is empty."""
+    run = start(
+        "run", "--stage", "ramp=3s:0..200/s", "--stage", "soak=4s:200/s", "--warm-up", "1s",
+        "--late", "100ms", "--workers", "2", "--concurrency", "4", "--delay", "60ms..90ms",
+        "--loki", loki.url,
+    )  # fmt: skip
+    summary = run.finish()
+    assert_completed(summary)
+    assert summary["outcomes"]["not_sent"] > 100
+    assert [phase["name"] for phase in summary["phases"]] == ["warm-up", "ramp", "soak"]
+    assert_published(loki, summary)
+    assert_ticks_agree(loki, summary)
+    ticks = fetch(loki, summary["run"], "tick")
+    assert sum(tick.get("requests_planned", 0) for tick in ticks) == summary["requests"] == 1100
+    assert sum(tick["requests_sent"] for tick in ticks) == 1100 - summary["outcomes"]["not_sent"]
+    assert {tick["phase"] for tick in ticks} == {"warm-up", "ramp", "soak"}
+    assert ticks[-1]["clock_s"] == ticks[-1]["length_s"] == 7.0
+    now = time.time()
+    grafana = Grafana(loki.url, now - 120, now, {"run": summary["run"], "run_a": summary["run"]})
+    queries = [query for query in list_queries() if query.dashboard == "oku-run" and not query.is_rare]
+    asked = [query for query in queries if not query.is_of_now and query.source is not Source.ANNOTATION]
+    assert [str(query) for query in asked if not grafana.fetch(query)] == []
+
+
+def test_a_run_that_a_time_ends_says_what_is_unused(start: Start, loki: Loki) -> None:
+    """Its dashboard shows how much of its time has passed, and of its number what it could not take."""
+    run = start("run", *LOAD, "--requests", "1M", "--duration", "4s", "--loki", loki.url)
+    summary = run.finish()
+    assert_completed(summary)
+    assert_published(loki, summary)
+    assert_ticks_agree(loki, summary)
+    last = fetch(loki, summary["run"], "tick")[-1]
+    assert last["unused"] == 1_000_000 - summary["accounted"]
+    assert "requests_planned" not in last
 
 
 @pytest.mark.parametrize(

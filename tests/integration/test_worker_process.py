@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.far_broker import run_far_broker
+from tests.kit.outcomes import make_counts
 from tests.kit.runs.local_run import OKU, wait_until
 from tests.kit.workers import worker_process
 from tests.kit.workers.checkpoint_book import LeaseAccount
@@ -128,7 +129,7 @@ def test_a_lease_is_executed_and_told_of(desk: Desk, worker: Process) -> None:
     batch = desk.book.batches[-1]
     assert (batch.worker, batch.incarnation, batch.run) == ("w", desk.find_incarnation(), RUN)
     assert (batch.taken, batch.checkpoints[-1].is_final) == (50, True)
-    assert account.outcomes == [50, 0, 0, 0, 0, 0]
+    assert account.outcomes == make_counts(50)
     assert account.part.statuses == {"200": 50}
     assert account.part.latency.min_us >= 15_000
     assert account.checkpoint.started_at <= account.checkpoint.ended_at
@@ -303,7 +304,7 @@ def test_a_lease_that_comes_while_a_worker_drains_is_given_back(desk: Desk, work
         account = desk.receive_final()
         assert account is desk.book.accounts[late.id]
         assert account.checkpoint.done == 0
-        assert desk.receive_final().outcomes == [0, 0, 10, 0, 0, 0]
+        assert desk.receive_final().outcomes == make_counts(timeout=10)
         assert worker.wait(10) == 0
 
 
@@ -424,7 +425,7 @@ def test_a_log_contains_no_secret_of_a_request(desk: Desk, tmp_path: Path, engin
             method="POST",
             engine=engine,
         )
-        assert desk.run_lease(5, spec=spec).outcomes[-1] == 5
+        assert desk.run_lease(5, spec=spec).outcomes == make_counts(protocol_error=5)
         target.shutdown()
     log = (tmp_path / "w.log").read_text()
     assert "first protocol_error" in log

@@ -6,14 +6,17 @@ import os
 import sys
 import time
 import warnings
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeVar
 
 import tests.simulation.machine.interposition  # noqa: F401  # before any code of Oku: see there
+from tests.simulation.loads import Load
 from tests.simulation.plan import Fault
 
 if TYPE_CHECKING:
     from tests.simulation.campaign import Tally
 
+_Choice = TypeVar("_Choice", bound=StrEnum)
 _STEADY_HASHES = "0"
 _SHORTEST_INTERVAL_S, _LONGEST_INTERVAL_S = 0.01, 60.0
 _TELL_S = 30.0
@@ -31,9 +34,7 @@ def main() -> int:
     warnings.simplefilter("ignore", RuntimeWarning)  # what the dead had begun is never awaited
     from tests.simulation.campaign import Tally, play_seeds
 
-    kinds = (
-        None if arguments.faults is None else frozenset(map(Fault, filter(None, arguments.faults.split(","))))
-    )
+    kinds, loads = _read_choice(arguments.faults, Fault), _read_choice(arguments.loads, Load)
     begun = told_at = time.monotonic()
     seeds = (
         [arguments.seed]
@@ -43,7 +44,7 @@ def main() -> int:
     tally = Tally()
     processes = 1 if arguments.seed is not None else arguments.processes
     try:
-        for ending in play_seeds(seeds, kinds, arguments.interval, processes, arguments.lines):
+        for ending in play_seeds(seeds, kinds, arguments.interval, processes, arguments.lines, loads):
             tally.add(ending)
             now = time.monotonic()
             if ending.broken:
@@ -93,6 +94,7 @@ def _parse() -> argparse.Namespace:
         metavar="SECONDS",
         help="the mean time between faults, for all seeds alike",
     )
+    parser.add_argument("--loads", help="only these loads, with commas between them. All: " + ", ".join(Load))
     parser.add_argument(
         "--at-least-faults", type=int, help="end after the seed with which there were so many"
     )
@@ -101,6 +103,10 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--lines", type=int, default=80, help="how long a story is (default 80)")
     parser.add_argument("--keep-going", action="store_true", help="go on after a seed that breaks a law")
     return parser.parse_args()
+
+
+def _read_choice(text: str | None, kind: type[_Choice]) -> frozenset[_Choice] | None:
+    return None if text is None else frozenset(map(kind, filter(None, text.split(","))))
 
 
 def _read_interval(text: str) -> float:
@@ -112,6 +118,7 @@ def _read_interval(text: str) -> float:
 
 def _repeat_options(arguments: argparse.Namespace) -> str:
     faults = "" if arguments.faults is None else f" --faults '{arguments.faults}'"
+    faults += "" if arguments.loads is None else f" --loads {arguments.loads}"
     return faults + (f" --interval {arguments.interval}" if arguments.interval is not None else "")
 
 

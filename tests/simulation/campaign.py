@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from tests.simulation.loads import Load
 from tests.simulation.plan import Fault, draw_plan
 from tests.simulation.world import Ending, play
 
@@ -46,10 +47,14 @@ class Tally:
 
 
 def play_one(
-    seed: int, kinds: frozenset[Fault] | None = None, interval_s: float | None = None, lines: int = 80
+    seed: int,
+    kinds: frozenset[Fault] | None = None,
+    interval_s: float | None = None,
+    lines: int = 80,
+    loads: frozenset[Load] | None = None,
 ) -> Ending:
     """Play one seed, in whichever process, and keep so many lines of its story."""
-    return play(replace(draw_plan(seed, kinds, interval_s), lines=lines))
+    return play(replace(draw_plan(seed, kinds, interval_s, loads), lines=lines))
 
 
 def play_seeds(
@@ -58,6 +63,7 @@ def play_seeds(
     interval_s: float | None = None,
     processes: int | None = None,
     lines: int = 80,
+    loads: frozenset[Load] | None = None,
 ) -> Iterator[Ending]:
     """Play seeds and yield how each went, in their order.
 
@@ -67,8 +73,9 @@ def play_seeds(
         interval_s: the mean time between two of them; each seed draws it unless given.
         processes: how many to use; one for each processor unless given.
         lines: how many lines of a story are kept.
+        loads: the loads that runs may have; all unless given.
     """
-    work = partial(play_one, kinds=kinds, interval_s=interval_s, lines=lines)
+    work = partial(play_one, kinds=kinds, interval_s=interval_s, lines=lines, loads=loads)
     count = processes or os.cpu_count() or 1
     if count == 1:
         yield from map(work, seeds)

@@ -5,15 +5,17 @@ Nothing of the coordinator's own code decides here whether it was right.
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from tests.simulation.outside.target import CONNECT_ERROR, Target
+import msgspec
+from tests.simulation.outside.target import CONNECT_ERROR, LOST, NOT_SENT, Target
 
 from oku_core.accounting.index_ranges import IndexRanges
+from oku_core.schedule.wave import Wave
 
 _connect = sqlite3.connect
 
@@ -34,6 +36,10 @@ class Standing:
         at_risk: how many requests of open leases may have been sent without being accounted.
         leases: how many leases are open.
         pending: how many requests are in no lease and have no outcome.
+        unused: how many requests were left over when the time of the run ended.
+        requests: how many the run has.
+        not_sent: how many were not sent for each cause.
+        phases: how many requests of each phase are accounted.
     """
 
     state: str
@@ -43,6 +49,10 @@ class Standing:
     at_risk: int
     leases: int
     pending: int
+    unused: int
+    requests: int
+    not_sent: list[int]
+    phases: dict[str, int]
 
     @property
     def accounted(self) -> int:
@@ -50,22 +60,43 @@ class Standing:
         return sum(self.outcomes)
 
 
+class DeadLease(NamedTuple):
+    """A lease that was taken back.
+
+    Attributes:
+        id: the lease.
+        closed_at: when, in Unix time.
+        at_risk: what of it may have been sent without being accounted, as places in the ledger.
+    """
+
+    id: str
+    closed_at: float
+    at_risk: Sequence[int]
+
+
 class Judge:
     """Judges one run.
 
     Args:
         run: its id.
-        requests: how many it has.
+        requests: how many there are to take from.
         target: what it asks.
+        is_open: whether its requests have due times, so that some may not be sent.
+
+    Attributes:
+        accounted: the ranges that were accounted at the last check.
     """
 
-    def __init__(self, run: str, requests: int, target: Target) -> None:
+    def __init__(self, run: str, requests: int, target: Target, *, is_open: bool = False) -> None:
         self._run = run
         self._requests = requests
         self._target = target
+        self._is_open = is_open
+        self.accounted: list[tuple[int, int]] = []
         self._path: Path | None = None
         self._database: sqlite3.Connection | None = None
         self._limits: dict[str, int] = {}
+        self._dealt_at: dict[str, float] = {}
 
     def open(self, path: Path) -> None:
         """From now on the ledger is here."""
@@ -95,14 +126,52 @@ class Judge:
         rows = self._select("SELECT done FROM leases WHERE id = ?", lease) if self._path else []
         return int(rows[0]["done"]) if rows else 0
 
+    def fetch_periods(self) -> list[tuple[float, float, float | None]]:
+        """Each start of the run's clock, in Unix time, what the clock said then, and what at its stop."""
+        rows = self._select(
+            "SELECT starts_at, offset_s, stop_s FROM active_periods WHERE run = ? ORDER BY ordinal", self._run
+        )
+        return [(row["starts_at"], row["offset_s"], row["stop_s"]) for row in rows]
+
+    def fetch_waves(self) -> list[Wave]:
+        """How the part of the schedule that is not accounted is cut."""
+        rows = self._select("SELECT body FROM waves WHERE run = ?", self._run)
+        return [msgspec.msgpack.decode(row["body"], type=Wave) for row in rows]
+
+    def find_dealt_at(self, lease: str) -> float | None:
+        """When a lease was dealt, in Unix time; None if it is not known."""
+        if lease not in self._dealt_at:
+            for row in self._select("SELECT cut_at FROM leases WHERE id = ?", lease):
+                self._dealt_at[lease] = row["cut_at"]
+        return self._dealt_at.get(lease)
+
+    def fetch_dead(self) -> list[DeadLease]:
+        """The leases that were taken back from workers that may have sent what they had."""
+        rows = self._select(
+            "SELECT leases.*, ranges FROM leases LEFT JOIN lease_ranges ON lease = id"
+            " WHERE leases.run = ? AND state = 'expired' AND reason IN ('worker_lost', 'dropped')",
+            self._run,
+        )
+        return [DeadLease(row["id"], row["closed_at"], _OpenLease(row).list_at_risk()) for row in rows]
+
+    def list_unsent(self) -> list[int]:
+        """What is accounted although the target has never seen it, as places in the ledger."""
+        return [
+            place
+            for start, stop in self.accounted
+            for place in range(start, stop)
+            if not self._target.has_seen(place)
+        ]
+
     def fetch_standing(self) -> Standing:
         """The run as the file has it."""
         [row] = self._select("SELECT * FROM runs WHERE run = ?", self._run)
         leases = self._fetch_open()
-        [pending] = self._select(
-            "SELECT coalesce(sum(stop - start), 0) AS n FROM slices WHERE run = ? AND state = 'pending'",
-            self._run,
+        sums = self._select(
+            "SELECT state, sum(stop - start) AS n FROM slices WHERE run = ? GROUP BY state", self._run
         )
+        lengths = {each["state"]: each["n"] for each in sums}
+        accounts = self._select("SELECT phase, outcomes, not_sent FROM accounts WHERE run = ?", self._run)
         return Standing(
             state=row["state"],
             reason=row["reason"],
@@ -110,7 +179,14 @@ class Judge:
             resent=row["resent_at_most"],
             at_risk=sum(len(lease.in_flight) + min(lease.limit, lease.end) - lease.done for lease in leases),
             leases=len(leases),
-            pending=pending["n"],
+            pending=lengths.get("pending", 0),
+            unused=lengths.get("unused", 0),
+            requests=row["requests"],
+            not_sent=[
+                sum(causes)
+                for causes in zip(*(json.loads(each["not_sent"]) for each in accounts), strict=True)
+            ],
+            phases={each["phase"]: sum(json.loads(each["outcomes"])) for each in accounts},
         )
 
     def check(self) -> Standing:
@@ -128,6 +204,8 @@ class Judge:
             accounted += lease.cover()
         self._check_disjoint(accounted)
         self._check_outcomes(accounted, standing)
+        self._check_parts(standing)
+        self.accounted = accounted
         self._check_sent(standing)
         return standing
 
@@ -136,6 +214,8 @@ class Judge:
         standing = self.check()
         if standing.leases:
             raise LawBrokenError(f"the run is {standing.state}, but {standing.leases} leases are open")
+        if standing.state == "completed" and standing.accounted != self._requests - standing.unused:
+            raise LawBrokenError(f"of {self._requests} requests only {standing.accounted} are accounted")
         series = [0] * len(standing.outcomes)
         for row in self._select("SELECT outcomes FROM series WHERE run = ?", self._run):
             series = [a + b for a, b in zip(series, json.loads(row["outcomes"]), strict=True)]
@@ -168,6 +248,21 @@ class Judge:
             raise LawBrokenError(f"the leased slices are {leased}, but the leases hold {held}")
         return accounted
 
+    def _check_parts(self, standing: Standing) -> None:
+        """Phases and causes sum to the account; what is unused is no part of the run."""
+        if sum(standing.phases.values()) != standing.accounted:
+            raise LawBrokenError(f"{standing.accounted} are accounted, but of phases {standing.phases}")
+        if sum(standing.not_sent) != standing.outcomes[NOT_SENT]:
+            raise LawBrokenError(
+                f"{standing.outcomes[NOT_SENT]} are not sent, but by cause {standing.not_sent}"
+            )
+        if standing.unused and standing.state not in ("completed", "cancelled"):
+            raise LawBrokenError(f"{standing.unused} are unused, but the run is {standing.state}")
+        if standing.requests != self._requests - standing.unused:
+            raise LawBrokenError(
+                f"the run has {standing.requests} of {self._requests} requests, {standing.unused} are unused"
+            )
+
     def _check_disjoint(self, accounted: list[tuple[int, int]]) -> None:
         accounted.sort()
         for (_, stop), (start, _) in pairwise(accounted):
@@ -178,17 +273,33 @@ class Judge:
         expected = [0] * len(standing.outcomes)
         for start, stop in accounted:
             expected = [a + b for a, b in zip(expected, self._target.sum_outcomes(start, stop), strict=True)]
+        if self._is_open:
+            self._check_unsent(expected, standing)
+            return
         if expected != standing.outcomes:
             raise LawBrokenError(
                 f"the account is {standing.outcomes}, but the answers to what it covers are {expected}"
             )
         for start, stop in accounted:
             for index in range(start, stop):
-                if not self._target.seen[index] and self._target.answers[index].outcome != CONNECT_ERROR:
+                if not self._target.has_seen(index):
                     raise LawBrokenError(f"index {index} is accounted, but the target has never seen it")
 
+    def _check_unsent(self, expected: list[int], standing: Standing) -> None:
+        """Of the answers to what an open run covers, those are missing that were not sent, or were lost."""
+        missing = [
+            most - count
+            for most, count in zip(expected[:NOT_SENT], standing.outcomes[:NOT_SENT], strict=True)
+        ]
+        unsent = standing.outcomes[NOT_SENT] + standing.outcomes[LOST]
+        if min(missing) < 0 or sum(missing) != unsent:
+            raise LawBrokenError(
+                f"the account is {standing.outcomes}, but the answers to what it covers are {expected}"
+            )
+
     def _check_sent(self, standing: Standing) -> None:
-        answered = standing.accounted - standing.outcomes[CONNECT_ERROR]
+        unseen = (CONNECT_ERROR, NOT_SENT, LOST)
+        answered = standing.accounted - sum(standing.outcomes[outcome] for outcome in unseen)
         most = answered + standing.resent + standing.at_risk
         if not answered <= self._target.sent <= most:
             raise LawBrokenError(
@@ -220,6 +331,14 @@ class _OpenLease:
         )
         self.limit, self.end, self.done = row["limit"], row["end"], row["done"]
         self.in_flight: list[int] = json.loads(row["in_flight"])
+
+    def list_at_risk(self) -> list[int]:
+        """The indices that may have been sent without being accounted."""
+        beyond = self.ranges.cut(self.done, min(self.limit, self.end))
+        return [
+            *self.ranges.list_indices(self.in_flight),
+            *(index for start, stop in beyond for index in range(start, stop)),
+        ]
 
     def cover(self) -> Iterator[tuple[int, int]]:
         """The ranges of indices that it accounts for."""

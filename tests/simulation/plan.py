@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from msgspec.structs import replace
+from tests.simulation.loads import Load, draw_spec
 
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
@@ -90,13 +91,19 @@ class Plan:
     lines: int = 80
 
 
-def draw_plan(seed: int, kinds: frozenset[Fault] | None = None, interval_s: float | None = None) -> Plan:
+def draw_plan(
+    seed: int,
+    kinds: frozenset[Fault] | None = None,
+    interval_s: float | None = None,
+    loads: frozenset[Load] | None = None,
+) -> Plan:
     """Draw what a seed means.
 
     Args:
         seed: the seed.
         kinds: the faults that may happen; all unless given.
         interval_s: the mean time from one to the next; the seed draws it unless given.
+        loads: the loads that runs may have; all unless given.
     """
     chance = random.Random(f"plan {seed}")
     latency_s = 10 ** chance.uniform(-2, -0.3)
@@ -111,9 +118,9 @@ def draw_plan(seed: int, kinds: frozenset[Fault] | None = None, interval_s: floa
         )
         for number in range(chance.randint(1, 6))
     )
-    rate_rps = sum(concurrency / (1.5 * latency_s * worker.slowness) for worker in workers)
+    slot_rps = sum(1 / (1.5 * latency_s * worker.slowness) for worker in workers)
     wanted_s = chance.uniform(5, 50)
-    requests = max(20, min(5000, math.ceil(rate_rps * wanted_s)))
+    requests = max(20, min(5000, math.ceil(concurrency * slot_rps * wanted_s)))
     spec = Spec(
         requests=requests,
         urls=(Url("http://target.test/{i}"),),
@@ -125,7 +132,10 @@ def draw_plan(seed: int, kinds: frozenset[Fault] | None = None, interval_s: floa
     faults = _draw_faults(chance, kinds, interval_s)
     return Plan(
         seed=seed,
-        specs=(spec, *_draw_second(seed, spec)),
+        specs=(
+            draw_spec(f"{seed}", spec, slot_rps, loads),
+            *(draw_spec(f"{seed} second", second, slot_rps, loads) for second in _draw_second(seed, spec)),
+        ),
         latency_s=latency_s,
         slow_share=chance.choice((0.0, 0.0, 0.01)),
         workers=workers,

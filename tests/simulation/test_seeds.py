@@ -25,6 +25,12 @@ def test_runs_complete_when_nothing_fails() -> None:
     assert re.search(r"40 seeds, 0 faults, .*runs: \d+ completed$", said.strip())
 
 
+def test_runs_over_time_complete_when_nothing_fails() -> None:
+    """And keep to their due times, their ends and their highest rates."""
+    said = _simulate("--seeds", "20", "--faults", "", "--loads", "rate,time,paced")
+    assert re.search(r"20 seeds, 0 faults, .*runs: \d+ completed$", said.strip())
+
+
 @pytest.mark.timeout(600)
 def test_the_laws_hold_through_ten_thousand_faults() -> None:
     """Of all kinds, at any await and in any transaction."""

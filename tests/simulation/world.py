@@ -3,6 +3,7 @@
 The world goes on until the faults are over and the run has ended; the laws are checked all the time.
 """
 
+import math
 import random
 import shutil
 import tempfile
@@ -24,24 +25,27 @@ from tests.simulation.machine.process import KilledError, Process
 from tests.simulation.machine.scheduler import Scheduler
 from tests.simulation.outside.broker import Broker
 from tests.simulation.outside.target import Target
+from tests.simulation.periods import Moment
 from tests.simulation.plan import Plan, WorkerPlan, draw_plan
 from tests.simulation.played_run import PlayedRun
+from tests.simulation.skips import observe_skips
 from tests.simulation.story import Story
+from tests.simulation.window_watch import WindowWatch
 
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.messaging.signing import Signer
+from oku_core.spec.spec import Spec
+from oku_workers.executions.scheduled_execution import ScheduledExecution
 
 KEY = b"the key of the simulation"
 _NAMES = ("run", "next")
 _LOOK_S = 1.0
-_SAMPLE_S = 0.1
-_CALMS_DOWN_S = 15.0
-_SETTLES_S = 4.0
-_FULL_SHARE = 0.97
+_SHARES_SETTLE_S = 5.0
+"""All know their shares of a run when nothing has changed for so long."""
+_CLOCKS_DIFFER_S = 0.2
+"""A worker whose clock drifts more than it believes is no further off than this."""
 _LASTS_S = 10.0
 """After its end nothing of a run may change any more, whatever comes."""
-_FEWEST_SAMPLES = 100
-_MOST_UNFILLED, _MOST_UNFILLED_AFTER_FAULTS = 0.03, 0.25
 _COMES_BACK_S = 4.0
 _PATIENCE_S = 240.0
 _MOST_STEPS = 5_000_000
@@ -106,8 +110,9 @@ class World:
         self._added = 0
         self.broken = ""
         self._mended_at: float | None = None
-        self._samples = self._unfilled = 0
-        self._turned_at = 0.0
+        self._windows = WindowWatch(self)
+        self._clock_ns: int | None = None
+        self._clock_error_s = 0.0
         self._comings = self.draw_from("comings")
 
     @property
@@ -170,7 +175,7 @@ class World:
             self.scheduler.after(at, lambda fault=fault: self.misfortune.strike(fault))  # type: ignore[misc]
         self.scheduler.after(self.plan.faults_end_s, self._mend)
         self.scheduler.after(_LOOK_S, self._look)
-        self.scheduler.after(_SAMPLE_S, self._sample)
+        self._windows.start()
         self.scheduler.run_until(self._is_over)
 
     def end(self) -> None:
@@ -217,27 +222,49 @@ class World:
         for run in self.runs.values():
             if run.is_submitted:
                 self._check_end(run, run.check(self.scheduler.now, self.story.note))
+                if (moment := self.find_moment()) is not None:
+                    run.check_clock(Moment(moment.now, _CLOCKS_DIFFER_S + self._clock_error_s))
         self._check_memory()
-        self._check_fullness()
+        self._windows.check()
         if self._mended_at is not None:
             self.operator.resume()
 
-    def _sample(self) -> None:
-        """Look whether windows are full where nothing is in the way, and there is enough to do."""
-        self.scheduler.after(_SAMPLE_S, self._sample)
-        calm_since = 0.0 if not self.plan.faults else self._mended_at
-        run = next((run for run in self.runs.values() if not run.is_over), None)
-        standing = run.standing if run is not None else None
-        if run is None or standing is None or standing.state != RunState.RUNNING or calm_since is None:
-            return
-        window = run.spec.concurrency
-        if standing.pending < 4 * window * len(self.workers):
-            return
-        for worker in self.workers:
-            begun_at = max(worker.started_at, calm_since + _CALMS_DOWN_S, self._turned_at)
-            if worker.engine is not None and self.scheduler.now - begun_at > _SETTLES_S:
-                self._samples += 1
-                self._unfilled += worker.engine.in_flight < _FULL_SHARE * window
+    @property
+    def calm_since(self) -> float | None:
+        """When the last fault was over; None while some are still to come."""
+        return self._mended_at if self.plan.faults else 0.0
+
+    def count_steady_workers(self) -> int | None:
+        """How many workers there are, if nothing fails and all have been there for a while."""
+        joined = [worker for worker in self.workers if worker.is_alive]
+        since = [worker.started_at for worker in joined]
+        if self.plan.faults:
+            since.append(math.inf if self._mended_at is None else self._mended_at)
+        if any(self.scheduler.now - at < _SHARES_SETTLE_S for at in since):
+            return None
+        return len(joined)
+
+    def find_moment(self) -> Moment | None:
+        """What time it is by the coordinator's clock; None while there is none that counts."""
+        coordinator = self.coordinator
+        if coordinator.parts is None or not coordinator.process.is_alive:
+            return None
+        if not coordinator.parts.clock_store.is_settled:
+            return None
+        clock = coordinator.parts.clock
+        if self._clock_ns is not None:
+            # Without its file it goes on as workers know it, who have heard of it a while ago.
+            self._clock_error_s += abs(clock.offset_ns - self._clock_ns) / 1e9
+        self._clock_ns = clock.offset_ns
+        return Moment(coordinator.process.clock.monotonic() + clock.offset_ns / 1e9, 0.0)
+
+    def note_skipped(self, execution: ScheduledExecution, cause: int) -> None:
+        """The process that runs now does not send a request."""
+        worker = next(worker for worker in self.workers if worker.process is Process.current)
+        try:
+            worker.note_skipped(execution, cause)
+        except LawBrokenError as error:
+            self.break_law(error)
 
     def _check_memory(self) -> None:
         if self.broker.waiting > _MOST_WAITING:
@@ -245,17 +272,9 @@ class World:
         for worker in self.workers:
             worker.check_memory()
 
-    def _check_fullness(self) -> None:
-        most = _MOST_UNFILLED_AFTER_FAULTS if self.plan.faults else _MOST_UNFILLED
-        if self._samples > _FEWEST_SAMPLES and self._unfilled > most * self._samples:
-            raise LawBrokenError(
-                f"in {self._unfilled} of {self._samples} looks a window was not full although there was"
-                " enough to do"
-            )
-
     def _check_end(self, run: PlayedRun, standing: Standing) -> None:
         if standing.state == RunState.PENDING:
-            self._turned_at = self.scheduler.now
+            self._windows.note_turn()
         if self._mended_at is None or standing.state in FINAL_STATES - {RunState.FAILED}:
             return
         waited_s = self.scheduler.now - self._mended_at
@@ -269,13 +288,19 @@ class World:
         """How long all runs may take once nothing fails any more, with the workers that have come."""
         plans = [worker.plan for worker in self.workers] or self.plan.workers
         windows = sum(1 / (2 * self.plan.latency_s * plan.slowness) for plan in plans)
-        return _PATIENCE_S + 3 * sum(
-            run.spec.requests / (run.spec.concurrency * windows) for run in self.runs.values()
-        )
+        return _PATIENCE_S + 3 * sum(_estimate_s(run.spec, windows) for run in self.runs.values())
 
     def _note_error(self, process: Process, error: BaseException | None, message: str) -> None:
         self.story.note(f"{process.name}: {message}")
         self.break_law(error or LawBrokenError(f"{process.name}: {message}"))
+
+
+def _estimate_s(spec: Spec, slot_rps: float) -> float:
+    """How long a run takes, if each request in flight makes so many in a second."""
+    if spec.length_s is not None:
+        return float(spec.length_s) + spec.drain_s
+    pace_s = spec.requests / float(spec.max_rate.per_second) if spec.max_rate is not None else 0.0
+    return pace_s + spec.requests / (spec.concurrency * slot_rps)
 
 
 def play(plan: Plan, prepare: Callable[[World], None] = lambda _: None) -> Ending:
@@ -288,7 +313,10 @@ def play(plan: Plan, prepare: Callable[[World], None] = lambda _: None) -> Endin
     folder = Path(tempfile.mkdtemp(prefix="oku-simulation-", dir=_find_fast_folder()))
     world = World(plan, folder)
     try:
-        with interpose(world.draw_from("ids"), lambda: world.scheduler.now, world.disk.connect):
+        with (
+            interpose(world.draw_from("ids"), lambda: world.scheduler.now, world.disk.connect),
+            observe_skips(world.note_skipped),
+        ):
             prepare(world)
             try:
                 world.play()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from oku_core.accounting.outcome import Outcome
+from oku_core.accounting.outcome import NotSentCause, Outcome
 from oku_core.accounting.run_state import RunState
 
 GOOD = "green"
@@ -19,6 +19,14 @@ OUTCOME_COLOURS: Mapping[Outcome, str] = {
     Outcome.CONNECT_ERROR: "red",
     Outcome.DISCONNECTED: "purple",
     Outcome.PROTOCOL_ERROR: "light-blue",
+    Outcome.NOT_SENT: FAINT,
+    Outcome.LOST: "dark-red",
+}
+
+CAUSE_COLOURS: Mapping[NotSentCause, str] = {
+    NotSentCause.IN_FLIGHT_CAP: "orange",
+    NotSentCause.LATE: "yellow",
+    NotSentCause.NOT_DEALT: "purple",
 }
 
 STATE_COLOURS: Mapping[RunState, str] = {
@@ -36,6 +44,7 @@ PART_COLOURS: Mapping[str, str] = {
     "accounted": "green",
     "leased": "blue",
     "pending": FAINT,
+    "unused": "#46464d",
     "again": "orange",
 }
 """The parts of the request space."""
@@ -46,6 +55,9 @@ QUANTILE_COLOURS: Mapping[str, str] = {
     "p99_ms": "orange",
     "p99_9_ms": "red",
 }
+
+DUE_COLOURS: Mapping[str, str] = {"response_time_p99_ms": "purple", "lateness_p99_ms": "yellow"}
+"""Of what counts from when requests were due."""
 
 STATUS_COLOURS: Mapping[str, str] = {"^2": "green", "^3": "light-blue", "^4": "yellow", "^5": "red"}
 """By how a status begins, as a regular expression."""

@@ -1,6 +1,7 @@
 """The dashboard Oku / Run: how a run is going, its results, and its events."""
 
 from oku_core.results.lines import LineKind
+from oku_dashboards import rate_panels
 from oku_dashboards.dashboard import (
     Dashboard,
     Row,
@@ -62,6 +63,29 @@ def build() -> Dashboard:
                     stats.build_outcomes(width=8),
                     stats.build_statuses(width=6),
                     _build_validity(),
+                ],
+            ),
+            Row(
+                "For runs with a rate, or with phases",
+                [
+                    rate_panels.build_plan(),
+                    rate_panels.build_sent(),
+                    rate_panels.build_unsent(),
+                    rate_panels.build_response_times(),
+                    rate_panels.build_latenesses(),
+                    rate_panels.build_totals(
+                        "response_time_ms",
+                        "Response time of the whole run",
+                        "From when requests were due to the end of their responses",
+                    ),
+                    rate_panels.build_totals(
+                        "lateness_ms",
+                        "Lateness of the whole run",
+                        "From when requests were due to when they were sent",
+                    ),
+                    rate_panels.build_punctuality(),
+                    rate_panels.build_unsent_totals(),
+                    rate_panels.build_phases(),
                 ],
             ),
             Row("Events", [_build_events()]),

@@ -27,7 +27,7 @@ _NO_RUN = "no run"
 _NOW = "30s"
 """How much time a figure of now covers: the line of a tick waits for the checkpoints of its second."""
 _NOTHING_NOW = "at rest"
-_PER_SECOND = "suffix: req/s"
+PER_SECOND = "suffix: req/s"
 """Grafana's own unit rounds 8,788 to 9K."""
 
 
@@ -58,13 +58,15 @@ class StatPanels:
         )
 
     def build_progress(self, width: int = HALF) -> Panel:
-        """The share of the request space that is accounted for."""
-        expr = f"{self.ticks.max('accounted', SPAN)} / {self.ticks.max('requests_total', SPAN)}"
+        """The share of the request space that is accounted for, or of the time that has passed."""
+        accounted = f"{self.ticks.max('accounted', SPAN)} / {self.ticks.last('requests_total', SPAN)}"
+        passed = f"{self.ticks.max('clock_s', SPAN)} / {self.ticks.max('length_s', SPAN)}"
         return gauge(
             title="Progress",
-            shows="The share of the requests that is accounted for.",
+            shows="The share of the requests that is accounted for; of a run that only a time ends, the share"
+            " of the time that has passed.",
             exactness=Exactness.LEDGER,
-            queries=[Query(expr, "accounted", is_instant=True)],
+            queries=[Query(f"({accounted}) or ({passed})", "accounted", is_instant=True)],
             no_value=_NO_RUN,
             defaults={"min": 0, "max": 1, **by_threshold({1: GOOD}, PLAIN)},
             width=width,
@@ -78,7 +80,7 @@ class StatPanels:
             exactness=Exactness.LEDGER,
             queries=[
                 Query(self.ticks.max("accounted", SPAN), "accounted", is_instant=True),
-                Query(self.ticks.max("requests_total", SPAN), "of", is_instant=True),
+                Query(self.ticks.last("requests_total", SPAN), "of", is_instant=True),
             ],
             unit="locale",
             decimals=0,
@@ -95,7 +97,7 @@ class StatPanels:
             shows="Requests that ended per second, over the last 30 seconds of the time range.",
             exactness=Exactness.SERIES,
             queries=[Query(rate(self.ticks, "requests_ended", _NOW), "requests", is_instant=True)],
-            unit=_PER_SECOND,
+            unit=PER_SECOND,
             decimals=0,
             no_value=_NOTHING_NOW,
             width=width,
@@ -136,14 +138,18 @@ class StatPanels:
 
     def build_time_left(self, width: int = HALF) -> Panel:
         """How long the rest will take."""
-        left = f"({self.ticks.max('requests_total', SPAN)} - {self.ticks.last('done', SPAN)})"
+        time = f"({self.ticks.max('length_s', SPAN)} - {self.ticks.max('clock_s', SPAN)})"
+        left = f"({self.ticks.last('requests_total', SPAN)} - {self.ticks.last('done', SPAN)})"
         seconds_each = f"{self.ticks.max('active_s', SPAN)} / {self.ticks.last('done', SPAN)}"
         return stat(
             title="Time left",
-            shows="How long the remaining requests take at the run's mean rate so far. A completed run has"
-            " nothing left; a cancelled one keeps what it had left.",
+            shows="How long a run with a rate or a length of time still lasts; of others, how long the"
+            " remaining requests take at the mean rate so far. A completed run has nothing left; a cancelled"
+            " one keeps what it had left.",
             exactness=Exactness.PROGRESS,
-            queries=[Query(f"{left} * {seconds_each}", "left", is_instant=True)],
+            queries=[
+                Query(f"({time} unless {left} == 0) or ({left} * {seconds_each})", "left", is_instant=True)
+            ],
             unit="dthms",
             decimals=0,
             no_value=_NO_RUN,
@@ -153,10 +159,11 @@ class StatPanels:
     def build_account(self, names: Sequence[str] = (), width: int = HALF) -> Panel:
         """The account of the ledger; only some of its figures if they are named."""
         figures = {
-            "requests": self.ticks.max("requests_total", SPAN),
+            "requests": self.ticks.last("requests_total", SPAN),
             "accounted": self.ticks.max("accounted", SPAN),
             "leased": self.ticks.last("leased", SPAN),
             "pending": self.ticks.last("pending", SPAN),
+            "unused": self.ticks.last("unused", SPAN),
             "resent at most": self.ticks.max("resent_at_most", SPAN),
             "active": self.ticks.max("active_s", SPAN),
             "throughput": f"{self.ticks.max('accounted', SPAN)} / {self.ticks.max('active_s', SPAN)}",
@@ -164,12 +171,13 @@ class StatPanels:
         settings: dict[str, Json] = {
             "resent at most": by_threshold({1: CAUTION}, GOOD),
             "active": {"unit": "dthms"},
-            "throughput": {"unit": _PER_SECOND},
+            "throughput": {"unit": PER_SECOND},
         }
         return stat(
             title="Account",
             shows="The request space: accounted requests, requests leased to workers, and pending ones sum"
-            " to the requests of the run. Next to them: an upper bound on requests sent more than once, how"
+            " to the requests of the run. Unused is what a run that a time ended could not take of its"
+            " number. Next to them: an upper bound on requests sent more than once, how"
             " long the run was active, and how many requests it accounted for per active second.",
             exactness=Exactness.LEDGER,
             queries=[Query(figures[name], name, is_instant=True) for name in names or figures],

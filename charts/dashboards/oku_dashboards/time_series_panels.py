@@ -4,13 +4,15 @@ from dataclasses import dataclass, replace
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.results.lines import LineKind
-from oku_dashboards.colours import OUTCOME_COLOURS, PLAIN, QUANTILE_COLOURS, STATUS_COLOURS
+from oku_dashboards.colours import DUE_COLOURS, OUTCOME_COLOURS, PLAIN, QUANTILE_COLOURS, STATUS_COLOURS
 from oku_dashboards.logql import ONE_RUN, STEP, Lines, rate
 from oku_dashboards.panel import Exactness, Panel, Query, override
-from oku_dashboards.visualizations import BARS, STACKED, HeatScale, heatmap, lines
+from oku_dashboards.rate_panels import build_plan_query, draw_plan
+from oku_dashboards.visualizations import BARS, DASHES, LOGARITHMIC, STACKED, HeatScale, heatmap, lines
 
 _FAILURES = [outcome for outcome in OUTCOMES if outcome != Outcome.OK]
 _QUANTILE_NAMES = {"p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "p99_9_ms": "p99.9"}
+_DUE_NAMES = {"response_time_p99_ms": "response time p99", "lateness_p99_ms": "lateness p99"}
 _STATUS_STEP = "10s"
 """Statuses come with ranges, which last about so long."""
 
@@ -28,16 +30,19 @@ class TimeSeriesPanels:
     label: str = ""
 
     def build_rate(self) -> Panel:
-        """Requests per second."""
-        return self._entitle(
-            lines(
-                title="Rate",
-                shows="Requests that ended per second. If a step is longer than a second, the mean.",
-                exactness=Exactness.SERIES,
-                queries=[Query(rate(self._ticks, "requests_ended"), "requests")],
-                unit="reqps",
-            ).colour({"requests": PLAIN})
-        )
+        """Requests per second, and the plan of a run with a rate behind them."""
+        panel = lines(
+            title="Rate",
+            shows="Requests that ended per second. If a step is longer than a second, the mean. Behind it, in"
+            " runs with a rate, as many as that makes.",
+            exactness=Exactness.SERIES,
+            queries=[
+                build_plan_query(self._ticks),
+                Query(rate(self._ticks, "requests_ended"), "requests"),
+            ],
+            unit="reqps",
+        ).colour({"requests": PLAIN})
+        return self._entitle(draw_plan(panel))
 
     def build_in_flight(self) -> Panel:
         """Requests in flight, and workers."""
@@ -60,7 +65,8 @@ class TimeSeriesPanels:
             lines(
                 custom=STACKED,
                 title="Outcomes",
-                shows="Requests that ended per second, stacked by outcome.",
+                shows="Requests that ended per second, stacked by outcome; those that were not sent, or are"
+                " lost, count when that was found.",
                 exactness=Exactness.SERIES,
                 queries=[Query(rate(self._ticks, outcome), outcome) for outcome in OUTCOMES],
                 unit="reqps",
@@ -81,25 +87,27 @@ class TimeSeriesPanels:
         )
 
     def build_quantiles(self) -> Panel:
-        """Quantiles over time."""
-        return self._entitle(
-            lines(
-                custom={
-                    "scaleDistribution": {"type": "log", "log": 10},
-                    "fillOpacity": 0,
-                    "axisSoftMin": None,
-                },
-                title="Latency quantiles",
-                shows="Quantiles of each second, from the merged histogram of all workers. If a step is"
-                " longer than a second, the largest of its seconds: quantiles cannot be added or averaged.",
-                exactness=Exactness.PROGRESS,
-                queries=[
-                    Query(self._ticks.max(field, STEP), name) for field, name in _QUANTILE_NAMES.items()
-                ],
-                unit="ms",
-                no_value="nothing was answered in the time range",
-            ).colour({name: QUANTILE_COLOURS[field] for field, name in _QUANTILE_NAMES.items()})
-        )
+        """Quantiles over time; of what counts from due times, one each."""
+        panel = lines(
+            custom=LOGARITHMIC,
+            title="Latency quantiles",
+            shows="Quantiles of each second, from the merged histogram of all workers. If a step is"
+            " longer than a second, the largest of its seconds: quantiles cannot be added or averaged."
+            " Dashed, in runs with a rate: response times and latenesses, which count from when requests were"
+            " due.",
+            exactness=Exactness.PROGRESS,
+            queries=[
+                *(Query(self._ticks.max(field, STEP), name) for field, name in _QUANTILE_NAMES.items()),
+                *(Query(self._ticks.max(field, STEP), name) for field, name in _DUE_NAMES.items()),
+            ],
+            unit="ms",
+            no_value="nothing was answered in the time range",
+        ).colour({name: QUANTILE_COLOURS[field] for field, name in _QUANTILE_NAMES.items()})
+        dashed = [
+            override(name, colour=DUE_COLOURS[field], custom_lineStyle=DASHES)
+            for field, name in _DUE_NAMES.items()
+        ]
+        return self._entitle(replace(panel, overrides=[*panel.overrides, *dashed]))
 
     def build_heatmap(self) -> Panel:
         """Latencies as a heatmap."""

@@ -108,6 +108,11 @@ def lines(
     return Panel(kind="timeseries", options=options, defaults=defaults, **settings)
 
 
+LOGARITHMIC: Json = {"scaleDistribution": {"type": "log", "log": 10}, "fillOpacity": 0, "axisSoftMin": None}
+"""Lines of what lies decades apart."""
+DASHES: Json = {"fill": "dash", "dash": [6, 6]}
+PLAN: Json = {"custom_fillOpacity": 15, "custom_lineWidth": 4}
+"""A broad line behind others, as settings of one field."""
 STACKED: Json = {"fillOpacity": 60, "lineWidth": 0, "stacking": {"mode": "normal", "group": "A"}}
 """Areas on top of each other."""
 BARS: Json = {
@@ -181,12 +186,13 @@ def logs(**settings: Any) -> Panel:
     return Panel(kind="logs", options=options, **settings)
 
 
-def table(*, key: str, sort_by: str, **settings: Any) -> Panel:
+def table(*, key: str, sort_by: str, is_rising: bool = False, **settings: Any) -> Panel:
     """A row for each value of a label, a column for each query, joined by that label.
 
     Args:
         key: the label.
-        sort_by: the name of the column by which rows are sorted, the largest first.
+        sort_by: the name of the column by which rows are sorted.
+        is_rising: whether the smallest comes first; else the largest.
         settings: of the panel.
     """
     queries: Sequence[Query] = settings["queries"]
@@ -196,12 +202,14 @@ def table(*, key: str, sort_by: str, **settings: Any) -> Panel:
         "indexByName": {name: place for place, name in enumerate(order)},
         "renameByName": {},
     }
-    defaults = {"custom": {"align": "auto", "cellOptions": {"type": "auto"}, "filterable": False}}
+    defaults = {
+        "custom": {"align": "auto", "cellOptions": {"type": "auto"}, "filterable": False, "minWidth": 90}
+    }
     options = {
         "showHeader": True,
         "cellHeight": "sm",
         "frameIndex": 0,
-        "sortBy": [{"displayName": sort_by, "desc": True}],
+        "sortBy": [{"displayName": sort_by, "desc": not is_rising}],
     }
     return Panel(
         kind="table",

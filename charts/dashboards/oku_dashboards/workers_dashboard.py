@@ -17,7 +17,8 @@ from oku_dashboards.dashboard import (
 )
 from oku_dashboards.logql import ONE_RUN, SPAN, STEP, Lines
 from oku_dashboards.panel import Exactness, Json, Panel, Query, by_threshold, override
-from oku_dashboards.visualizations import BARS, lines, logs, stat, table
+from oku_dashboards.rate_panels import NO_RATE
+from oku_dashboards.visualizations import BARS, DASHES, lines, logs, stat, table
 
 WORKER_STEP = "5s"
 """With more than 100 workers, each has a line less often than once a second."""
@@ -25,6 +26,7 @@ _BY = ("worker",)
 _NAMED = 'worker=~"$worker"'
 _NAMED_LINES = Lines(ONE_RUN, LineKind.WORKER, where=_NAMED, needs=_BY)
 _MOST_ROWS = 100
+_NO_WORKERS = "no workers in the time range"
 _EVENTS = (EventType.WORKER_JOINED, EventType.WORKER_LEFT, EventType.WORKER_LOST, EventType.LEASE_EXPIRED)
 
 
@@ -65,6 +67,25 @@ def build() -> Dashboard:
                     _build_largest("lag_s", "Event loop lag", "How late the worker's event loop was", "s"),
                     _build_largest(
                         "p99_ms", "p99", "99 of 100 of its responses arrived within this time", "ms"
+                    ),
+                ],
+            ),
+            Row(
+                "For runs with a rate",
+                [
+                    _build_largest(
+                        "lateness_p99_ms",
+                        "Lateness p99",
+                        "99 of 100 of its requests were sent this long after they were due, or earlier",
+                        "ms",
+                        NO_RATE,
+                    ),
+                    _build_largest(
+                        "clock_bound_s",
+                        "Clock bound",
+                        "By how much the coordinator's clock, by which requests are due, may be wrong at most"
+                        " as the worker knows it; 0 on one machine",
+                        "s",
                     ),
                 ],
             ),
@@ -164,9 +185,10 @@ def _build_rate() -> Panel:
     )
 
 
-def _build_largest(field: str, title: str, shows: str, unit: str) -> Panel:
+def _build_largest(field: str, title: str, shows: str, unit: str, no_value: str = _NO_WORKERS) -> Panel:
     largest = f"topk($top, {_NAMED_LINES.max(field, STEP, _BY)})"
-    return _build_lines(field, title, f"{shows}; the largest in each step", unit, largest)
+    panel = _build_lines(field, title, f"{shows}; the largest in each step", unit, largest)
+    return replace(panel, no_value=no_value)
 
 
 def _build_lines(field: str, title: str, shows: str, unit: str, named: str) -> Panel:
@@ -187,10 +209,9 @@ def _build_lines(field: str, title: str, shows: str, unit: str, named: str) -> P
         unit=unit,
         min_step=WORKER_STEP,
         defaults=_PALETTE,
-        no_value="no workers in the time range",
+        no_value=_NO_WORKERS,
     )
-    dashed = {"fill": "dash", "dash": [6, 6]}
-    extremes = [override(name, colour=FAINT, custom_lineStyle=dashed) for name in ("highest", "lowest")]
+    extremes = [override(name, colour=FAINT, custom_lineStyle=DASHES) for name in ("highest", "lowest")]
     return replace(panel, overrides=extremes)
 
 

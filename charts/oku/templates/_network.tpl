@@ -18,12 +18,12 @@ podSelector:
     {{- include "oku.selectorLabels" . | nindent 4 }}
 {{- end -}}
 
-{{/* A rule of egress to a component's port: (dict "root" $ "component" NAME "port" NUMBER). */}}
+{{/* A rule of egress to a component's port: (dict "root" $ "component" NAME "port" NUMBER "protocol" NAME). */}}
 {{- define "oku.egressTo" -}}
 - to:
     - {{- include "oku.peer" . | nindent 6 }}
   ports:
-    - {port: {{ .port }}, protocol: TCP}
+    - {port: {{ .port }}, protocol: {{ default "TCP" .protocol }}}
 {{- end -}}
 
 {{/* A rule of egress to names. */}}

@@ -7,7 +7,8 @@ more than nothing is never shown as 0 %.
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from oku_core.accounting.outcome import Outcome
+from oku_core.accounting.outcome import NotSentCause, Outcome
+from oku_core.spec.spec import OPEN_END
 from oku_core.spec.values.quantity import format_duration
 
 LONGEST_LEFT_S = 99 * 3600
@@ -23,6 +24,11 @@ def format_count(count: int) -> str:
 def format_rate(rate_rps: float) -> str:
     """Format a rate: `16,340/s`, with one decimal below ten."""
     return f"{rate_rps:,.1f}/s" if 0 < rate_rps < 9.95 else f"{rate_rps:,.0f}/s"
+
+
+def format_requests(requests: int) -> str:
+    """Format how many requests a run has: `1,000,000`, or `open-ended` until its time is over."""
+    return "open-ended" if requests >= OPEN_END else format_count(requests)
 
 
 def format_progress(done: int, whole: int) -> str:
@@ -43,8 +49,8 @@ def format_share(part: float, whole: float) -> str:
     return "> 99.99 %" if percent > 99.99 else f"{percent:.2f} %"
 
 
-def format_outcome(outcome: Outcome) -> str:
-    """Format an outcome: `connect error`."""
+def format_outcome(outcome: Outcome | NotSentCause) -> str:
+    """Format an outcome, or the cause of one: `connect error`, `in flight cap`."""
     return outcome.replace("_", " ")
 
 

@@ -28,13 +28,12 @@ _EXAMPLES = {
     "See all options of a command": "oku run --help",
 }
 
-_DURATION = "a run ends after a number of requests, -n, not after a time"
-_RATE = "a run has no rate; -c is the number of requests in flight"
+_DURATION = "--duration is the time after which a run ends"
+_RATE = "--rate sets the rate of requests"
 _USERS = "-c is the number of requests in flight"
 _REQUESTS = "-n is the number of requests"
 _FLAGS_ELSEWHERE = {
-    "-z": _DURATION, "--duration": _DURATION, "--run-time": _DURATION,
-    "-q": _RATE, "--rate": _RATE, "--rps": _RATE,
+    "--run-time": _DURATION, "--rps": _RATE,
     "--users": _USERS, "--vus": _USERS,
     "-i": _REQUESTS, "--iterations": _REQUESTS,
 }  # fmt: skip

@@ -1,17 +1,26 @@
 """Builds the parts of a coordinator and connects each with those that it needs."""
 
+import socket
 import sqlite3
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from oku_coordinator.broker.sender import Broker
+from oku_coordinator.clock.clock_address import find_clock_address
+from oku_coordinator.clock.clock_service import ClockService
+from oku_coordinator.clock.clock_store import ClockStore
 from oku_coordinator.inbound import Inbound, Rejections
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.dispatcher import Dispatcher
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.intake import Intake
 from oku_coordinator.leasing.pace import Pace
+from oku_coordinator.leasing.range_dealer import RangeDealer
 from oku_coordinator.leasing.reaper import Reaper
+from oku_coordinator.leasing.run_clock import RunClock
+from oku_coordinator.leasing.shares import Shares
+from oku_coordinator.leasing.time_limit import TimeLimit
+from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.main_loop import LoopSignals, MainLoop
@@ -22,6 +31,7 @@ from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import Retention
 from oku_coordinator.runs.runs import Runs
+from oku_coordinator.runs.skew_watch import SkewWatch
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import CoordinatorSettings
@@ -35,11 +45,13 @@ from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.celery_app import App, build_app
 from oku_core.messaging.transport import find_connection_errors
 from oku_core.process.clock import SteadyClock
+from oku_core.process.listener import open_datagram_socket
 from oku_core.process.supervision import Supervisor
 
 if TYPE_CHECKING:
     from oku_coordinator.kube.facade import KubeFacade
 
+_LONGEST_CONNECT_S = 30
 LOCK_WAIT_S = 10.0
 """How long a coordinator waits for the one before it to let go of the ledger."""
 
@@ -53,6 +65,7 @@ class Assembly:
         lock_wait_s: how long to wait for a ledger that another coordinator holds.
         build_broker: of the application and of whether the broker is within reach; a simulation has its own.
         build_inbound: of what `Inbound` takes; a simulation has its own.
+        kernel: whose monotonic clock is read; a simulation has several.
     """
 
     def __init__(
@@ -62,6 +75,7 @@ class Assembly:
         lock_wait_s: float = LOCK_WAIT_S,
         build_broker: Callable[[App, Callable[[], bool]], Broker] = Broker,
         build_inbound: Callable[..., Inbound] = Inbound,
+        kernel: str | None = None,
     ) -> None:
         self.signals = LoopSignals()
         self.clock = SteadyClock()
@@ -74,6 +88,10 @@ class Assembly:
             settings.ledger_path, wait_s=lock_wait_s, trusts_folder=settings.trusts_data_dir
         )
         self.ledger = Ledger(settings.ledger_path, publishes=settings.loki is not None)
+        self.clock_service: ClockService | None = None
+        self.clock_store = ClockStore(self.clock, settings.clock_path, kernel)
+        current = self.ledger.runs.fetch_current()
+        self.clock_store.begin(is_run_active=current is not None and current.is_active)
         self.publisher = (
             Publisher(self.ledger, settings.loki, settings.most_outbox_bytes, self.metrics, self.clock)
             if settings.loki is not None
@@ -81,6 +99,7 @@ class Assembly:
         )
         self.roster = Roster(settings.worker_timeout_s)
         self.pace = Pace()
+        self.shares = Shares()
         self.broker = build_broker(self._app, self.is_ready)
         self._build_servers(settings)
         self._build_runs(settings)
@@ -89,6 +108,7 @@ class Assembly:
             ledger=self.ledger,
             pace=self.pace,
             broker=self.broker,
+            shares=self.shares,
             metrics=self.metrics,
             clock=self.clock.now,
         )
@@ -106,6 +126,35 @@ class Assembly:
     def is_ready(self) -> bool:
         """Whether the broker is within reach."""
         return self.inbound.is_connected
+
+    def open_clock(self, settings: CoordinatorSettings, api_socket: socket.socket) -> None:
+        """Tell workers elsewhere the clock, at the port of the API; raise `UserError` if it is taken."""
+        api_address = api_socket.getsockname()[:2]
+        address = find_clock_address(
+            api_address, socket.gethostname(), settings.clock_host, settings.clock_port
+        )
+        if address is None:
+            return
+        host = settings.host if settings.listen_fd is None else api_address[0]
+        self.clock_service = ClockService(
+            open_datagram_socket(host, api_address[1]),
+            self._app.signer,
+            self.clock_store.kernel,
+            self.supervisor.enlist("clock"),
+            self.metrics.count_rejected,
+        )
+        self.clock_store.address = address
+
+    async def settle_clock(self) -> None:
+        """Find the clock that a schedule counts by."""
+        await self.clock_store.settle(self._listen)
+
+    async def _listen(self, seconds: float) -> None:
+        """Hear workers for some seconds, unless the broker is away for long."""
+        for _ in range(_LONGEST_CONNECT_S):
+            if not self.is_ready():
+                await self.signals.rest(1.0)
+        await self.signals.rest(seconds)
 
     def close(self) -> None:
         """Let go of the ledger."""
@@ -150,7 +199,8 @@ class Assembly:
     def _build_rounds(self, settings: CoordinatorSettings) -> None:
         queue_watch = QueueWatch(self.ledger, self.readiness, settings.start_within_s, self.clock.now)
         breaker = CircuitBreaker(self.ledger, self.roster, self.readiness.expects_workers, self.clock.now)
-        delivery, expiry = Delivery(self.broker, self.roster, settings.server_urls), ExpiryRule(self.roster)
+        delivery = Delivery(self.broker, self.roster, self.ledger.schedules, settings.server_urls)
+        expiry = ExpiryRule(self.roster)
         reaper = Reaper(
             ledger=self.ledger,
             roster=self.roster,
@@ -161,17 +211,11 @@ class Assembly:
             clock=self.clock.now,
             note_lost=breaker.note_lost,
         )
-        dispatcher = Dispatcher(
-            ledger=self.ledger,
-            roster=self.roster,
-            delivery=delivery,
-            pace=self.pace,
-            expiry=expiry,
-            begin=queue_watch.begin,
-        )
+        dispatcher = self._build_dispatcher(delivery, expiry, queue_watch)
         self.rounds = Rounds(
             ledger=self.ledger,
             clock=self.clock,
+            clock_store=self.clock_store,
             roster=self.roster,
             pace=self.pace,
             ticker=self.ticker,
@@ -179,10 +223,33 @@ class Assembly:
             reaper=reaper,
             breaker=breaker,
             queue_watch=queue_watch,
+            skew_watch=SkewWatch(self.ledger, self.roster),
             end_watch=EndWatch(self.ledger, self.runs),
-            interval_announcer=IntervalAnnouncer(self.broker),
+            interval_announcer=IntervalAnnouncer(self.broker, self.clock_store.describe),
             publisher=self.publisher,
             wake=self.signals.wake,
+        )
+
+    def _build_dispatcher(
+        self, delivery: Delivery, expiry: ExpiryRule, queue_watch: QueueWatch
+    ) -> Dispatcher:
+        clock = RunClock(
+            ledger=self.ledger, count_missing=lambda run: self.readiness.count_workers(run).missing
+        )
+        ranges = RangeDealer(
+            ledger=self.ledger,
+            roster=self.roster,
+            delivery=delivery,
+            pace=self.pace,
+            expiry=expiry,
+            time_limit=TimeLimit(ledger=self.ledger, delivery=delivery, clock=clock),
+            shares=self.shares,
+        )
+        waves = WaveDealer(
+            ledger=self.ledger, roster=self.roster, delivery=delivery, expiry=expiry, clock=clock
+        )
+        return Dispatcher(
+            ledger=self.ledger, delivery=delivery, ranges=ranges, waves=waves, begin=queue_watch.begin
         )
 
     def _find_troubles(self) -> Iterator[str]:

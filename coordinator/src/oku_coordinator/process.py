@@ -48,6 +48,7 @@ class Coordinator:
     async def run(self) -> None:
         """Startup, main loop, shutdown."""
         await self._startup()
+        await self._parts.settle_clock()
         supervisor = self._parts.supervisor
         ticking = supervisor.start("ticks", self._parts.ticker.run)
         working = supervisor.start("dispatcher", self._parts.main_loop.run)
@@ -76,6 +77,8 @@ class Coordinator:
             parts.coverage.start(parts.supervisor)
         parts.retention.start(parts.supervisor)
         await self._open_api()
+        if parts.clock_service is not None:
+            parts.clock_service.start()
 
     async def _open_api(self) -> None:
         parts, settings = self._parts, self._settings
@@ -83,6 +86,7 @@ class Coordinator:
         api = build_api(parts.runs, parts.metrics, settings.token, parts.is_ready, parts.publisher, scaling)
         self._api_server = ApiServer(api)
         [listening] = self._open_sockets()
+        parts.open_clock(settings, listening)
         await self._api_server.start(listening)
         address = format_address(listening)
         _log.info("listening on http://%s", address)
@@ -97,6 +101,8 @@ class Coordinator:
     async def _shutdown(self) -> None:
         parts = self._parts
         parts.inbound.end()
+        if parts.clock_service is not None:
+            parts.clock_service.end()
         await self._api_server.stop()
         await parts.inbound.wait()
         await asyncio.to_thread(parts.broker.end, _LAST_ANSWERS_S)

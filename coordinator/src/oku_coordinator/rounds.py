@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from oku_coordinator.clock.clock_store import ClockStore
 from oku_coordinator.leasing.dispatcher import Dispatcher
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.reaper import Reaper
@@ -18,6 +19,7 @@ from oku_coordinator.ledger.storage.records import Receipt, RunRecord
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.runs.end_watch import EndWatch
 from oku_coordinator.runs.queue_watch import QueueWatch
+from oku_coordinator.runs.skew_watch import SkewWatch
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_coordinator.telemetry.ticker import Ticker
 from oku_coordinator.workers.intervals import IntervalAnnouncer
@@ -41,6 +43,7 @@ class Rounds:
     Args:
         ledger: the truth.
         clock: Unix time that nobody can set.
+        clock_store: keeps that clock, and tells it to workers.
         roster: who lives.
         pace: follows the number of workers.
         ticker: is told what workers say, and which run has its turn.
@@ -48,6 +51,7 @@ class Rounds:
         reaper: takes lost leases back.
         breaker: ends a run that no worker can go on with.
         queue_watch: takes the turn from a run that cannot begin.
+        skew_watch: flags runs whose workers do not know the clock well.
         end_watch: keeps the last figures of runs at rest.
         interval_announcer: tells workers how often to speak.
         publisher: takes lines to Loki, if anything does.
@@ -58,6 +62,7 @@ class Rounds:
 
     ledger: Ledger
     clock: SteadyClock
+    clock_store: ClockStore
     roster: Roster
     pace: Pace
     ticker: Ticker
@@ -65,6 +70,7 @@ class Rounds:
     reaper: Reaper
     breaker: CircuitBreaker
     queue_watch: QueueWatch
+    skew_watch: SkewWatch
     end_watch: EndWatch
     interval_announcer: IntervalAnnouncer
     publisher: Publisher | None
@@ -100,8 +106,10 @@ class Rounds:
 
     def note_progress(self, heard: Sequence[Progress]) -> None:
         """Workers have spoken."""
+        self.clock_store.note_progress(heard, self.monotonic())
         if self.ticker.record(heard, self.monotonic()):
             self._next_look = -math.inf  # the leases of one that a new one has replaced are lost
+            self.interval_announcer.greet()  # it does not know the clock
             for progress in heard:
                 self.dispatcher.note_news(progress.worker)
             self.wake()
@@ -141,6 +149,7 @@ class Rounds:
         await self.reaper.look(now)
         self.breaker.look(now)
         self.queue_watch.look(now)
+        self.skew_watch.look()
         self.pace.adjust(len(self.roster), now)
         self.interval_announcer.step(self.roster.heartbeat_interval_s, self.pace.checkpoint_s, now)
         self.end_watch.add_owing()
@@ -159,4 +168,4 @@ class Rounds:
                 self.ledger.history.note_clock_step(run.run, step_s, self.clock.now())
         is_idle = run is None and self.ticker.active is None and self.end_watch.is_idle
         if self.clock.wall_ahead_s and is_idle and not self.ledger.outbox.measure().lines:
-            self.clock.anchor()
+            self.clock_store.anchor()

@@ -64,6 +64,9 @@ class CoordinatorSettings:
         host: address that the API listens on; `*` is all addresses, of IPv4 and of IPv6.
         port: port of the API; 0 takes a free one.
         listen_fd: number of an inherited socket that listens already, instead of host and port.
+        clock_host: what workers on other machines call this one, to ask for its clock by UDP; found out
+            unless given, and empty if the API listens for this machine alone.
+        clock_port: the port that they ask; that of the API unless given.
         server_urls: where Oku's own delay servers are; `{i}` is appended for the index.
         worker_timeout_s: a worker that is silent for longer is dead.
         start_within_s: how long a run that has its turn waits for the workers that it asks for, unless its
@@ -86,6 +89,8 @@ class CoordinatorSettings:
     host: str = "127.0.0.1"
     port: int = 8700
     listen_fd: int | None = None
+    clock_host: str | None = None
+    clock_port: int | None = None
     server_urls: tuple[str, ...] = ()
     worker_timeout_s: float = 10.0
     start_within_s: float = START_WITHIN_S
@@ -102,6 +107,11 @@ class CoordinatorSettings:
     def reports_path(self) -> Path:
         """Where the local stack leaves the pages of its runs."""
         return self.data_dir / "reports"
+
+    @property
+    def clock_path(self) -> Path:
+        """The file in which a coordinator leaves its clock for the next one."""
+        return self.data_dir / "clock.json"
 
     @property
     def ledger_path(self) -> Path:

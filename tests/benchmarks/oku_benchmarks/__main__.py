@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,14 +20,18 @@ from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.measuring.machine import fetch_commit, fetch_machine, fetch_versions
 from oku_benchmarks.measuring.vitals import is_supported
 from oku_benchmarks.page import build_page
-from oku_benchmarks.plan import FULL, QUICK, Plan
+from oku_benchmarks.plan import FULL, QUICK, RATE_PARTS, Plan
 from oku_benchmarks.progress import log
 from oku_core.errors import UserError
 from oku_core.process.open_files import raise_open_files
 
 _LEASES = "leases"
-_COMPARED = (_LEASES, "speed")
-_LONG = tuple(name for name, benchmark in BENCHMARKS.items() if benchmark.is_long and name not in _COMPARED)
+_RATES = "rates"
+_ONLY_NAMED = (_LEASES, "speed", _RATES)
+"""Measured only if they are named."""
+_PARTS: Mapping[str, Collection[str]] = {_LEASES: tuple(LEASE_CASES), _RATES: tuple(RATE_PARTS)}
+"""What may follow a name: parts of it."""
+_LONG = tuple(name for name, benchmark in BENCHMARKS.items() if benchmark.is_long and name not in _ONLY_NAMED)
 _SHORT_NAMES = {
     "hundred-million": _LONG,
     "no-delay": (hundred_million.NO_DELAY,),
@@ -42,12 +46,14 @@ def main(arguments: Sequence[str]) -> int:
     parser = _build_parser()
     options = parser.parse_args(arguments)
     names = [name for given in options.names for name in _SHORT_NAMES.get(given, (given,))]
-    lease_cases = tuple(name for name in names if name in LEASE_CASES) if _LEASES in names else ()
-    names = [name for name in names if name not in lease_cases]
+    parts = {
+        whole: tuple(name for name in names if whole in names and name in known)
+        for whole, known in _PARTS.items()
+    }
+    names = [name for name in names if not any(name in chosen for chosen in parts.values())]
     if unknown := [name for name in names if name not in BENCHMARKS]:
-        parser.error(
-            f"{unknown[0]} is not one of {_NAMES}, nor after {_LEASES} one of {', '.join(LEASE_CASES)}"
-        )
+        may_follow = (f"nor after {whole} one of {', '.join(known)}" for whole, known in _PARTS.items())
+        parser.error(f"{unknown[0]} is not one of {_NAMES}, {', '.join(may_follow)}")
     for flag, value in (("--rounds", options.rounds), ("--requests", options.requests)):
         if value is not None and value < 1:
             parser.error(f"{flag}: {value} is not at least 1")
@@ -55,10 +61,13 @@ def main(arguments: Sequence[str]) -> int:
         log("bench: this system has no /proc to read processor time and memory from; it needs Linux")
         return 2
     plan = dataclasses.replace(
-        QUICK if options.quick else FULL, lease_cases=lease_cases, baseline=options.baseline
+        QUICK if options.quick else FULL,
+        lease_cases=parts[_LEASES],
+        rate_parts=parts[_RATES],
+        baseline=options.baseline,
     )
     if options.rounds:
-        plan = dataclasses.replace(plan, rounds=options.rounds)
+        plan = dataclasses.replace(plan, rounds=options.rounds, rate_rounds=options.rounds)
     if options.requests:
         plan = dataclasses.replace(plan, hundred_million=options.requests)
     docs = Path("build/benchmarks") if plan.quick or options.requests else Path("docs")
@@ -82,8 +91,8 @@ def _build_parser() -> argparse.ArgumentParser:
         "names",
         nargs="*",
         metavar="NAME",
-        help=f"one of {_NAMES}; the cases of {_LEASES} may follow it; else all but {' and '.join(_COMPARED)}"
-        " and the last three",
+        help=f"one of {_NAMES}; parts of {_LEASES} and {_RATES} may follow them; else all but"
+        f" {', '.join(_ONLY_NAMED)} and the last three",
     )
     parser.add_argument("--quick", action="store_true", help="short runs, written into build/benchmarks")
     parser.add_argument("--rounds", type=int, help="how often contestants take turns")
@@ -92,7 +101,7 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--baseline", default="", metavar="CHECKOUT",
-        help=f"of {' and '.join(_COMPARED)}: another checkout, set up, that takes its turns, too",
+        help=f"of {_LEASES} and speed: another checkout, set up, that takes its turns, too",
     )  # fmt: skip
     parser.add_argument("--page", action="store_true", help="only write the page, from the numbers there are")
     return parser

@@ -19,6 +19,7 @@ from oku_benchmarks.cases import (
     ledger_days,
     memory,
     peers,
+    rates,
     scaling,
     speed,
     start,
@@ -40,6 +41,7 @@ from oku_benchmarks.sections import (
     ledger_section,
     memory_section,
     peers_section,
+    rates_section,
     scaling_section,
     speed_section,
     start_section,
@@ -111,6 +113,13 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     ),
     "speed": Benchmark(
         speed.measure, speed.Results, _without_document(speed_section.build_section), is_long=True
+    ),
+    "rates": Benchmark(
+        rates.measure,
+        rates.Results,
+        _without_document(rates_section.build_section),
+        is_long=True,
+        merge=rates.merge,
     ),
     "window": Benchmark(window.measure, window.Results, _without_document(window_section.build_section)),
     "memory": Benchmark(memory.measure, memory.Results, _without_document(memory_section.build_section)),

@@ -1,4 +1,4 @@
-"""`./task setup:peers` installs the load generators that a compiler builds: those of Go and those of Rust.
+"""`./task setup:peers` installs the load generators that a compiler builds: those of Go, of Rust and of C.
 
 Each is built once, of the version that is pinned here, into `.peers`. What cannot be built is said and left
 out, as are wrk, h2load and nginx when the system does not have them: nothing here fails.
@@ -19,7 +19,10 @@ PEERS = Path(".peers")
 
 @dataclass(frozen=True)
 class Built:
-    """A program that is built here: its package and version, and its compiler, `go` or `cargo`."""
+    """A program that is built here: its package and version, and its compiler, `go`, `cargo` or `make`.
+
+    A package for `make` is a git repository, its version a commit; the program is called `wrk` there.
+    """
 
     compiler: str
     package: str
@@ -30,7 +33,10 @@ BUILT: Mapping[str, Built] = {
     "hey": Built("go", "github.com/rakyll/hey", "v0.1.5"),
     "vegeta": Built("go", "github.com/tsenart/vegeta/v12", "v12.12.0"),
     "k6": Built("go", "go.k6.io/k6", "v1.8.1"),
+    # Newer ones need modules that not every proxy has.
+    "fortio": Built("go", "fortio.org/fortio", "v1.66.5"),
     "oha": Built("cargo", "oha", "1.16.0"),
+    "wrk2": Built("make", "https://github.com/giltene/wrk2", "44a94c1"),
 }
 SYSTEM: Mapping[str, str] = {"nginx": "nginx-light", "wrk": "wrk", "h2load": "nghttp2-client"}
 """Programs of the system, and what Debian calls their packages."""
@@ -61,7 +67,7 @@ def install(name: str, built: Built) -> None:
         return
     log(f"bench: building {name} {built.version}, which may take minutes")
     result = subprocess.run(
-        _build_command(compiler, built),
+        _build_command(name, compiler, built),
         env=os.environ | {"GOBIN": str(PEERS.absolute() / "bin")},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -75,9 +81,16 @@ def install(name: str, built: Built) -> None:
     stamp.touch()
 
 
-def _build_command(compiler: str, built: Built) -> list[str]:
+def _build_command(name: str, compiler: str, built: Built) -> list[str]:
     if built.compiler == "go":
         return [compiler, "install", f"{built.package}@{built.version}"]
+    if built.compiler == "make":
+        script = (
+            'rm -rf "$1" && git clone --quiet "$2" "$1" && git -C "$1" checkout --quiet "$3"'
+            ' && "$0" -C "$1" && cp "$1/wrk" "$4"'
+        )
+        source, program = (str(PEERS.absolute() / path) for path in (f"source-{name}", f"bin/{name}"))
+        return ["sh", "-c", script, compiler, source, built.package, built.version, program]
     return [
         compiler, "install", built.package, "--version", built.version, "--locked", "--quiet",
         "--root", str(PEERS.absolute()),

@@ -1,6 +1,28 @@
 """How much is measured: the full plan for docs/benchmarks.md, the quick one to see that everything works."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+FREEZE = "freeze"
+RATE_PARTS: Mapping[str, int] = {"1000/s": 1_000, "20000/s": 20_000, FREEZE: 0}
+"""The parts of the benchmark `rates` that can be asked for, and the rate of each contest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Freeze:
+    """A target that stops to answer for a while.
+
+    Args:
+        rate: requests per second.
+        run_s: for how long.
+        at_s: when it freezes.
+        for_s: how long it is frozen.
+    """
+
+    rate: int
+    run_s: int
+    at_s: float
+    for_s: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +54,12 @@ class Plan:
         hundred_million: requests of the benchmarks that are named so.
         client_sizes: how many requests each of the posts' clients makes.
         client_limit_s: a client that would take longer is left out.
+        rates: that are kept, in requests per second, and for how many seconds.
+        rate_rounds: how often contestants take turns at each of them.
+        freeze: of the target, under a rate.
         abuse_s: how long each part is attacked.
         lease_cases: the cases of leases that are played; all short ones if it is empty.
+        rate_parts: the parts of `rates` that are measured; all if it is empty.
         baseline: a checkout that plays each of them first; none if it is empty.
     """
 
@@ -61,8 +87,12 @@ class Plan:
     hundred_million: int
     client_sizes: tuple[int, ...]
     client_limit_s: float
+    rates: tuple[tuple[int, int], ...]
+    rate_rounds: int
+    freeze: Freeze
     abuse_s: float
     lease_cases: tuple[str, ...] = ()
+    rate_parts: tuple[str, ...] = ()
     baseline: str = ""
 
 
@@ -90,6 +120,9 @@ FULL = Plan(
     hundred_million=100_000_000,
     client_sizes=(10, 100, 10_000, 1_000_000),
     client_limit_s=180,
+    rates=((1_000, 6), (20_000, 6)),
+    rate_rounds=2,
+    freeze=Freeze(rate=1_000, run_s=15, at_s=11.5, for_s=2.0),
     abuse_s=60,
 )
 QUICK = Plan(
@@ -117,5 +150,8 @@ QUICK = Plan(
     hundred_million=1_000_000,
     client_sizes=(10, 100, 1_000),
     client_limit_s=20,
+    rates=((1_000, 5), (20_000, 4)),
+    rate_rounds=1,
+    freeze=Freeze(rate=1_000, run_s=14, at_s=11.0, for_s=2.0),
     abuse_s=6,
 )

@@ -1,7 +1,7 @@
 """What a seed draws: a run, and what happens to its processes meanwhile. Nothing here starts anything."""
 
 import random
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import NamedTuple
 
 from oku_core.spec.spec import Engine
@@ -10,6 +10,10 @@ _DELAYS = ("0s", "5ms", "20ms", "5ms..50ms", "exp:20ms", "100ms..800ms")
 _LONGEST_RUN_S = 25.0
 _MOST_RPS = 3_000
 """What two busy processors are expected to do, whatever the window allows."""
+_RANGE_SIZES = ((), (), (), ("--range-size", "7"), ("--range-size", "100"), ("--range-size", "1000"))
+_ARRIVALS = ((), ("--arrivals", "poisson", "--seed", "7"))
+_LATES = ((), ("--late", "200ms"), ("--late", "send"))
+_WARM_UP = ("--warm-up", "1500ms")
 _MEAN_S = {"0s": 0.0, "5ms": 0.005, "20ms": 0.02, "5ms..50ms": 0.028, "exp:20ms": 0.02, "100ms..800ms": 0.45}
 
 
@@ -21,6 +25,16 @@ class Deed(StrEnum):
     TERMINATE = "terminate"
     KILL_COMMAND = "kill the command"
     INTERRUPT = "Ctrl-C"
+
+
+class Shape(Enum):
+    """What ends a run, and what its pace is."""
+
+    COUNT = auto()
+    TIME = auto()
+    WINDOWS = auto()
+    RATE = auto()
+    RATES = auto()
 
 
 class Fault(NamedTuple):
@@ -52,45 +66,34 @@ class Draw(NamedTuple):
 
     Attributes:
         seed: that it was drawn from.
-        requests: how many.
-        engine: that sends them.
-        concurrency: of each worker.
+        load: the flags that say what is sent, and when.
+        engine: that sends it.
         workers: how many.
         servers: how many delay servers.
         delay: of them.
-        range_size: of a lease; 0 for one that adapts.
         faults: what happens, in order.
     """
 
     seed: int
-    requests: int
+    load: tuple[str, ...]
     engine: Engine
-    concurrency: int
     workers: int
     servers: int
     delay: str
-    range_size: int
     faults: tuple[Fault, ...]
 
     def build_flags(self) -> list[str]:
         """The flags of `oku run`."""
-        flags = {
-            "--requests": self.requests,
-            "--engine": self.engine,
-            "--concurrency": self.concurrency,
-            "--workers": self.workers,
-            "--servers": self.servers,
-            "--delay": self.delay,
-            "--range-size": self.range_size,
-        }
-        return [word for flag, value in flags.items() if value for word in (flag, str(value))]
+        return [
+            *self.load, "--engine", self.engine, "--workers", str(self.workers),
+            "--servers", str(self.servers), "--delay", self.delay,
+        ]  # fmt: skip
 
     def describe(self) -> str:
         """In one line."""
-        size = f", leases of {self.range_size}" if self.range_size else ""
         return (
-            f"{self.requests:,} by {self.engine}, {self.workers} x {self.concurrency} in flight,"
-            f" {self.servers} x {self.delay}{size}: {'; '.join(fault.describe() for fault in self.faults)}"
+            f"{' '.join(self.load)} by {self.workers} {self.engine}, {self.servers} x {self.delay}:"
+            f" {'; '.join(fault.describe() for fault in self.faults)}"
         )
 
 
@@ -101,18 +104,47 @@ def draw_run(seed: int) -> Draw:
     concurrency = chance.choice((1, 3, 10, 50, 200))
     servers = chance.randint(1, 2)
     mean_s = _MEAN_S[delay] + 0.001
-    rate_rps = min(_MOST_RPS, workers * concurrency / mean_s)
+    capacity_rps = min(_MOST_RPS, workers * concurrency / mean_s)
     return Draw(
         seed=seed,
-        requests=max(20, round(rate_rps * chance.uniform(4.0, _LONGEST_RUN_S))),
+        load=_draw_load(chance, concurrency, capacity_rps),
         engine=chance.choice(list(Engine)),
-        concurrency=concurrency,
         workers=workers,
         servers=servers,
         delay=delay,
-        range_size=chance.choice((0, 0, 0, 7, 100, 1_000)),
         faults=tuple(_draw_fault(chance, workers, servers) for _ in range(chance.randint(1, 8))),
     )
+
+
+def _draw_load(chance: random.Random, concurrency: int, capacity_rps: float) -> tuple[str, ...]:
+    """Flags of a load that lasts for some seconds, if nothing happens to it."""
+    seconds, shape = round(chance.uniform(4.0, _LONGEST_RUN_S), 1), chance.choice(list(Shape))
+    rate = max(2, round(capacity_rps * chance.uniform(0.1, 0.6)))
+    limit = chance.choice(((), (), ("--max-rate", f"{rate}/s")))
+    count = ("--requests", str(max(20, round((rate if limit else capacity_rps) * seconds))))
+    window = ("--concurrency", str(concurrency))
+    match shape:
+        case Shape.COUNT:
+            load = (*count, *window, *chance.choice(_RANGE_SIZES))
+        case Shape.TIME:
+            load = ("--duration", f"{seconds}s", *window, *chance.choice(((), count)))
+        case Shape.WINDOWS:
+            load = _build_stages(seconds, f"0..{concurrency * 2}", f"{concurrency * 2}", "1")
+        case Shape.RATE:
+            load = ("--rate", f"{rate}/s", "--duration", f"{seconds}s")
+        case Shape.RATES:
+            load = _build_stages(seconds, f"0..{rate}/s", f"{rate}/s", "1/s")
+    if shape in (Shape.RATE, Shape.RATES):
+        load = (*load, *chance.choice(_ARRIVALS), *chance.choice(_LATES), *chance.choice(((), window)))
+    else:
+        load = (*load, *limit)
+    return (*load, *chance.choice(((), (), _WARM_UP)))
+
+
+def _build_stages(seconds: float, *levels: str) -> tuple[str, ...]:
+    """Stages that last as long each."""
+    each_s = round(seconds / len(levels), 1)
+    return tuple(word for level in levels for word in ("--stage", f"{each_s}s:{level}"))
 
 
 def _draw_fault(chance: random.Random, workers: int, servers: int) -> Fault:

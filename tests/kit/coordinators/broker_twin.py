@@ -7,7 +7,7 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from oku_coordinator.broker.sender import Broker
 from oku_core.messaging.celery_app import build_app
 from oku_core.messaging.lease import Lease, LeaseBatch
-from oku_core.messaging.order import Control
+from oku_core.messaging.order import ClockNotice, Control
 
 
 class BrokerTwin(Broker):
@@ -19,7 +19,9 @@ class BrokerTwin(Broker):
         self.batches: list[LeaseBatch] = []
         self.controls: list[Control] = []
         self.stops: list[tuple[str, int, float]] = []
+        self.stop_times: list[float | None] = []
         self.intervals_s: list[tuple[float, float]] = []
+        self.clocks: list[ClockNotice | None] = []
 
     @property
     def leases(self) -> list[Lease]:
@@ -39,10 +41,14 @@ class BrokerTwin(Broker):
         """Take control."""
         self.controls += controls
 
-    def send_stop(self, *, run: str, up_to: int, grace_s: float) -> None:
+    def send_stop(self, *, run: str, up_to: int, grace_s: float, at: float | None = None) -> None:
         """Take an order to stop."""
         self.stops.append((run, up_to, grace_s))
+        self.stop_times.append(at)
 
-    def send_intervals(self, heartbeat_s: float, checkpoint_s: float) -> None:
-        """Take intervals."""
+    def send_intervals(
+        self, heartbeat_s: float, checkpoint_s: float, clock: ClockNotice | None = None
+    ) -> None:
+        """Take intervals, and the clock."""
         self.intervals_s.append((heartbeat_s, checkpoint_s))
+        self.clocks.append(clock)

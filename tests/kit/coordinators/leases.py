@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
+from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord
@@ -62,11 +63,11 @@ def build_part(covered: int, second: int = 3, latency_us: int = 1000) -> Part:
         min_us=latency_us, max_us=latency_us,
     )  # fmt: skip
     return Part(
-        outcomes=[covered, 0, 0, 0, 0, 0],
+        outcomes=make_counts(covered),
         statuses={"200": covered} if covered else {},
         bytes_received=13 * covered,
         latency=latency if covered else HistogramSnapshot(),
-        per_second={second: [covered, 0, 0, 0, 0, 0]} if covered else {},
+        per_second={second: make_counts(covered)} if covered else {},
     )
 
 

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, build_part, deal_lease
+from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.histogram import Histogram
@@ -74,7 +75,7 @@ def _keep_history(ledger: Ledger, run: str, samples: int) -> None:
     for second in range(samples):
         sample = Sample(
             at=_BEGIN + 2 + second, seconds=1.0, requests_total=0, accounted=0, leased=0, pending=0,
-            done=0, resent_at_most=0, in_flight=100.0, workers=_WORKERS, outcomes=[200, 0, 0, 0, 0, 0],
+            done=0, resent_at_most=0, in_flight=100.0, workers=_WORKERS, outcomes=make_counts(200),
             latency=latency,
         )  # fmt: skip
         ledger.history.keep_sample(run, sample)

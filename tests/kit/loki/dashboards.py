@@ -19,6 +19,10 @@ from typing import Any
 FOLDER = Path(__file__).parents[3] / "charts" / "oku" / "dashboards"
 DASHBOARD_PX = 1560
 """How wide the 24 columns of a dashboard are on a usual screen: a panel asks for a point for each pixel."""
+_FIELDS_OF_RATES = (
+    "requests_planned", "planned_rps", "plan.", "response_time", "lateness", "clock_bound", "by (phase)",
+    'kind="phase"',
+)  # fmt: skip
 _UNITS_S = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _NICE_STEPS_S = (
     (1.5, 1), (3.5, 2), (7.5, 5), (12.5, 10), (17.5, 15), (25, 20), (45, 30), (90, 60), (210, 120),
@@ -70,7 +74,7 @@ class DashboardQuery:
     @property
     def is_lasting(self) -> bool:
         """Whether it has something to show of every run that is over."""
-        return not self.is_rare and not self.is_of_now
+        return not self.is_rare and not self.is_of_now and not self.is_for_rates
 
     @property
     def is_of_now(self) -> bool:
@@ -80,8 +84,16 @@ class DashboardQuery:
 
     @property
     def is_rare(self) -> bool:
-        """Whether it shows what most runs do not have: lines that Loki did not get."""
-        return self.source is Source.ANNOTATION and "lines_dropped" in self.expr
+        """Whether it shows what most runs do not have: lines that Loki did not get, and what is unused."""
+        is_of_lines = self.source is Source.ANNOTATION and "lines_dropped" in self.expr
+        return is_of_lines or "unwrap unused" in self.expr
+
+    @property
+    def is_for_rates(self) -> bool:
+        """Whether it shows what runs without a rate, and with only one phase, do not have."""
+        return self.source in {Source.COURSE, Source.FIGURE} and any(
+            field in self.expr for field in _FIELDS_OF_RATES
+        )
 
     def __str__(self) -> str:
         """Where it stands."""

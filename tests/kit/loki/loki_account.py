@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,37 @@ def assert_published(loki: LokiQueries, summary: dict[str, Any]) -> None:
         assert sum_up(loki, run, "range", outcome) == {"": summary["outcomes"][outcome]}
     assert sum_up(loki, run, "range", "bytes_received") == {"": summary["bytes_received"]}
     assert sum_up(loki, run, "status", "requests", by="status") == summary["statuses"]
+    for cause, requests in summary["not_sent"].items():
+        assert sum_up(loki, run, "range", f"not_sent_{cause}") == {"": requests}, cause
     workers = {worker["name"]: worker["requests"] for worker in summary["workers"] if worker["requests"]}
-    assert sum_up(loki, run, "range", "requests", by="worker") == workers
-    leases = [line["lease"] for line in fetch(loki, run, "range")]
-    assert len(set(leases)) == len(leases)
+    by_worker = sum_up(loki, run, "range", "requests", by="worker")
+    # What nobody sent, or died with a worker, names none.
+    unsent = by_worker.pop("", 0)
+    assert by_worker == workers
+    assert unsent == summary["accounted"] - sum(workers.values())
+    ranges = fetch(loki, run, "range")
+    assert unsent == sum(line["requests"] for line in ranges if "lease" not in line)
+    parts = [(line["lease"], line.get("phase"), line.get("name")) for line in ranges if "lease" in line]
+    assert len(set(parts)) == len(parts)
+    _assert_phases_published(loki, summary, ranges)
     published = fetch(loki, run, "summary")[-1]
     for field in ("run", "state", "accounted", "outcomes", "statuses", "latency_ms", "resent_at_most"):
         assert published[field] == summary[field], field
+
+
+def _assert_phases_published(
+    loki: LokiQueries, summary: dict[str, Any], ranges: Sequence[Mapping[str, Any]]
+) -> None:
+    """Ranges sum to each phase, and each time a run comes to rest its phases have a line each."""
+    phases = summary["phases"]
+    for phase in phases:
+        own = [line for line in ranges if line["phase"] == phase["name"]]
+        for outcome in OUTCOMES:
+            assert sum(line[outcome] for line in own) == phase["outcomes"][outcome], (phase["name"], outcome)
+    published = fetch(loki, summary["run"], "phase")[-len(phases) :] if phases else []
+    assert [(line["phase"], line["requests"], line["ok"], line["rate_rps"]) for line in published] == [
+        (phase["name"], phase["requests"], phase["outcomes"]["ok"], phase["rate_rps"]) for phase in phases
+    ]
 
 
 def assert_ticks_agree(loki: LokiQueries, summary: dict[str, Any]) -> None:
@@ -56,11 +81,14 @@ def assert_ticks_agree(loki: LokiQueries, summary: dict[str, Any]) -> None:
     for outcome in OUTCOMES:
         assert sum_up(loki, run, "tick", outcome) == {"": summary["outcomes"][outcome]}, outcome
         assert sum(tick[outcome] for tick in ticks) == summary["outcomes"][outcome], outcome
-    assert sum_up(loki, run, "tick", "requests_ended") == {"": summary["accounted"]}
+    not_ended = summary["outcomes"]["not_sent"] + summary["outcomes"]["lost"]
+    assert sum_up(loki, run, "tick", "requests_ended") == {"": summary["accounted"] - not_ended}
     whole = [tick for tick in ticks if "accounted" in tick]
     assert whole
     assert all(
-        tick["accounted"] + tick["leased"] + tick["pending"] == tick["requests_total"] for tick in whole
+        tick["accounted"] + tick["leased"] + tick["pending"] == tick["requests_total"]
+        for tick in whole
+        if "pending" in tick
     )
     assert all(tick["seconds"] > 0 for tick in whole)
     answered = summary["outcomes"]["ok"] + summary["outcomes"]["unexpected_status"]

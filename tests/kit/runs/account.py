@@ -7,11 +7,13 @@ def assert_account_balances(summary: dict[str, Any]) -> None:
     """The outcomes sum to what is accounted, and the servers' own count lies where it must."""
     outcomes, accounted = summary["outcomes"], summary["accounted"]
     assert sum(outcomes.values()) == accounted
-    assert sum(worker["requests"] for worker in summary["workers"]) == accounted
+    by_coordinator = outcomes["lost"] + summary["not_sent"]["not_dealt"]
+    assert sum(worker["requests"] for worker in summary["workers"]) == accounted - by_coordinator
     assert sum(summary["statuses"].values()) == outcomes["ok"] + outcomes["unexpected_status"]
     if summary["servers"] is not None:
         served = summary["servers"]["served"]
-        assert outcomes["ok"] <= served <= accounted + summary["resent_at_most"]
+        sent = accounted - outcomes["not_sent"] - outcomes["lost"]
+        assert outcomes["ok"] <= served <= sent + summary["resent_at_most"]
 
 
 def assert_completed(summary: dict[str, Any]) -> None:

@@ -2,13 +2,20 @@
 
 from typing import Any
 
+import msgspec
+from hypothesis import assume
 from hypothesis import strategies as st
 
+from oku_core.schedule.arrivals import Arrivals
+from oku_core.spec.load_rules import complete_load, find_load_fault
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.body import find_body_type
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.expected_status import ExpectedStatus
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.header import CLOSE, Header
+from oku_core.spec.values.late import Late
+from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.stage import StageText
 from oku_core.spec.values.url import Url
 
 COUNTS = st.none() | st.integers(1, 1000)
@@ -29,6 +36,10 @@ STATUSES = (st.integers(100, 599).map(str) | st.sampled_from(["1xx", "2xx", "5xx
 DELAYS = st.sampled_from(["0s", "20ms", "0..3s", "5ms..80ms", "exp:50ms", "lognormal:40ms,0.5"]).map(
     parse_delay
 )
+RATES = st.sampled_from(["5000/s", "300/m", "1.5k/s", "0.7/s", "7", "40/h"]).map(Rate)
+RATE_STAGES = st.sampled_from(["1m:0..5000/s", "soak=10m:5k/s", "1.5s:7/s", "500ms:70..30/m"]).map(StageText)
+CONCURRENCY_STAGES = st.sampled_from(["1m:0..200", "soak=10m:5k", "1.5s:7", "500ms:70..30"]).map(StageText)
+LATES = st.sampled_from(["1s", "20ms", "send"]).map(Late)
 FILES = st.none() | st.sampled_from(["ca.pem", "/etc/ssl/my certificates.pem"])
 
 
@@ -55,22 +66,51 @@ def transports(draw: st.DrawFn, engine: Engine) -> dict[str, Any]:
 
 
 @st.composite
+def plans(draw: st.DrawFn) -> dict[str, Any]:
+    """What a spec may say of its load over time, by attribute; it may contradict itself."""
+    length = {"duration_s": draw(st.integers(1000, 10**6)) / 1000}
+    rate, texts = {"rate": draw(RATES)}, draw(st.sampled_from([RATE_STAGES, CONCURRENCY_STAGES]))
+    stages = {"stages": tuple(draw(st.lists(texts, min_size=1, max_size=3, unique=True)))}
+    plan: dict[str, Any] = draw(st.sampled_from([{}, length, rate, rate | length, stages]))
+    plan["warm_up_s"] = draw(st.sampled_from([None, 0.3]))
+    if Spec(**plan).is_open:
+        fields = {"arrivals": draw(st.sampled_from(Arrivals)), "late": draw(LATES)}
+        return plan | fields | {"range_size": None}
+    return plan | {"max_rate": draw(st.none() | RATES), "range_size": draw(COUNTS)}
+
+
+@st.composite
 def specs(draw: st.DrawFn) -> Spec:
     """Any spec that a user can have written."""
+    spec = msgspec.structs.replace(draw(plain_specs()), **draw(plans()))
+    is_derived = spec.is_open and (spec.stages or spec.duration_s is not None)
+    given = draw(st.sets(st.sampled_from(["concurrency"] if is_derived else ["concurrency", "requests"])))
+    if not spec.is_open and not spec.is_timed:
+        return spec
+    if spec.rate is not None and not is_derived:
+        given.add("requests")
+        spec = msgspec.structs.replace(spec, requests=draw(st.integers(1, 10**4)))
+    assume(find_load_fault(spec, given) is None)
+    return complete_load(spec, given)
+
+
+@st.composite
+def plain_specs(draw: st.DrawFn) -> Spec:
+    """Any spec of a run that only the number of its requests ends, as fast as they are answered."""
     urls = tuple(draw(st.lists(URLS, max_size=3)))
     own: dict[str, Any] = {}
     if not urls:
         own = {
             "servers": draw(COUNTS),
             "delay": draw(st.none() | DELAYS),
-            "seed": draw(st.none() | st.integers(0, 2**63 - 1)),
         }
-    engine = draw(st.sampled_from(Engine))
+    engine, keepalive = draw(st.sampled_from(Engine)), draw(st.booleans())
+    headers = (*draw(st.lists(HEADERS, max_size=3)), *(() if keepalive else (CLOSE,)))
     return Spec(
         requests=draw(st.integers(1, 10**15)),
         urls=urls,
         method=draw(st.sampled_from(["GET", "POST", "PURGE"])),
-        headers=tuple(draw(st.lists(HEADERS, max_size=3))),
+        headers=headers,
         body=draw(st.none() | BODIES),
         concurrency=draw(st.integers(1, 1_000_000)),
         workers=draw(COUNTS),
@@ -79,6 +119,8 @@ def specs(draw: st.DrawFn) -> Spec:
         grace_s=draw(st.none() | st.floats(0, 3600)),
         expect_status=tuple(draw(st.lists(STATUSES, min_size=1, max_size=3))),
         range_size=draw(COUNTS),
+        seed=draw(st.none() | st.integers(0, 2**63 - 1)),
+        keepalive=keepalive,
         name=draw(NAMES),
         **draw(transports(engine)),
         **own,

@@ -6,11 +6,16 @@ Everything is computed from the second and the worker, nothing is random: sums c
 import gzip
 import json
 import math
+import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from itertools import pairwise
 from typing import Any
+
+from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.outcome import build_outcome_counts
 
@@ -46,6 +51,7 @@ class SyntheticRun:
         loses_worker: whether the last one is lost half-way.
         is_at_rest: whether it has been completed, with a summary.
         late_before: lines of seconds before this one are in the stream of late ones.
+        has_rate: whether it was sent at a rate, in two phases, each half of it.
     """
 
     run: str
@@ -57,6 +63,7 @@ class SyntheticRun:
     loses_worker: bool = True
     is_at_rest: bool = True
     late_before: int = 0
+    has_rate: bool = False
 
     @property
     def requests(self) -> int:
@@ -103,7 +110,7 @@ class SyntheticRun:
         late = tick["requests_ended"] // 3 if second % 5 == 3 else 0
         rest = {name: tick[name] - late for name in ("requests_ended", "ok")}
         if late:
-            counts = {"requests_ended": late, **_build_outcomes(late, 0)}
+            counts = {"requests_ended": late, "requests_sent": 0, **_build_outcomes(late, 0)}
             yield self._line("tick", second - 0.0005, seconds=0, active_s=float(second), **counts)
         yield self._line("tick", second, **tick | rest)
 
@@ -123,6 +130,7 @@ class SyntheticRun:
             "pending": self.requests - accounted - leased,
             "done": done,
             "requests_ended": requests,
+            "requests_sent": requests,
             **_build_outcomes(requests, timeouts),
             "bytes_received": 13 * (requests - timeouts),
             "seconds": 1.0,
@@ -138,7 +146,24 @@ class SyntheticRun:
             "active_s": second + 1.0,
             "workers": living,
             "lag_s": 0.004,
+            **self._build_plan(second, requests, swing),
         }
+
+    def _build_plan(self, second: int, requests: int, swing: float) -> dict[str, Any]:
+        """What the tick of a run with a rate has in addition."""
+        if not self.has_rate:
+            return {}
+        return {
+            "requests_planned": requests,
+            "phase": self._find_phase(second),
+            "clock_s": second + 1.0,
+            "length_s": float(self.seconds),
+            "clock_bound_s": 0.0004 * swing,
+            **_build_due_quantiles(swing),
+        }
+
+    def _find_phase(self, second: float) -> str:
+        return "ramp" if second < self.seconds / 2 else "soak"
 
     def _build_worker(self, second: int, worker: int) -> dict[str, Any]:
         return {
@@ -150,6 +175,7 @@ class SyntheticRun:
             "leases": 2,
             "p50_ms": 25.0 + worker,
             "p99_ms": 150.0 + worker,
+            **({"lateness_p99_ms": 2.0 + worker, "clock_bound_s": 0.0004} if self.has_rate else {}),
             "cpu_share": 0.5 + 0.01 * (worker % 40),
             "rss_mb": 60 + worker % 40 + second / 100,
             "lag_s": 0.002,
@@ -169,6 +195,8 @@ class SyntheticRun:
             stop=start + requests,
             requests=requests,
             **_build_outcomes(requests, timeouts),
+            not_sent_in_flight_cap=0, not_sent_late=0, not_sent_not_dealt=0,
+            **({"phase": self._find_phase(second), **_build_due_quantiles(1)} if self.has_rate else {}),
             bytes_received=13 * (requests - timeouts),
             mean_ms=30.0, p50_ms=25.0, p90_ms=60.0, p99_ms=150.0, p99_9_ms=260.0, max_ms=500.0,
             started_at=self.start + whole - length,
@@ -234,7 +262,13 @@ class SyntheticRun:
                 "p99_9": 260.6,
                 "max": 650.1,
             },
+            **(_PLANNED if self.has_rate else {}),
         )
+        for name in ("ramp", "soak") if self.has_rate else ():
+            yield self._line(
+                "phase", end + 0.2, phase=name, begin_s=0.0, requests=self.requests // 2, rate_rps=1234.5,
+                planned_rps=1235.0, p50_ms=25.0, p99_ms=150.0, **_build_due_quantiles(1),
+            )  # fmt: skip
 
     def _living(self, second: int) -> range:
         is_short = self.loses_worker and second >= self._lost_at
@@ -265,8 +299,31 @@ class SyntheticRun:
         return labels, round((self.start + second) * 1e9), json.dumps(fields)
 
 
+_TOTALS = {
+    "min": 0.1, "mean": 2.0, "p50": 1.0, "p90": 3.0, "p95": 4.0, "p99": 9.0, "p99_9": 20.0, "max": 50.0,
+}  # fmt: skip
+"""A distribution of a summary."""
+_PLANNED = {
+    "response_time_ms": _TOTALS,
+    "lateness_ms": _TOTALS,
+    "planned_rps": 2500.0,
+    "plan": {"seconds": 118, "off_seconds": 2, "off_share": 2 / 118, "missed": 40, "causes": []},
+}
+"""What a summary of a run with a rate has in addition."""
+
+
+def _build_due_quantiles(swing: float) -> dict[str, float]:
+    """Response times are a little longer than latencies, and latenesses are short."""
+    quantiles = {"p50_ms": 1.0, "p90_ms": 3.0, "p99_ms": 9.0, "p99_9_ms": 20.0, "max_ms": 50.0}
+    return {
+        f"{prefix}_{name}": value * factor * swing
+        for prefix, factor in (("response_time", 20), ("lateness", 0.5))
+        for name, value in quantiles.items()
+    }
+
+
 def _build_outcomes(requests: int, timeouts: int) -> dict[str, int]:
-    return build_outcome_counts([requests - timeouts, 0, timeouts, 0, 0, 0])
+    return build_outcome_counts(make_counts(requests - timeouts, timeout=timeouts))
 
 
 def push(loki_url: str, lines: Iterator[Line]) -> None:
@@ -291,5 +348,12 @@ def _push(loki_url: str, batch: list[Line]) -> None:
     body = gzip.compress(json.dumps({"streams": list(streams.values())}).encode(), 1)
     headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
     request = urllib.request.Request(f"{loki_url}/loki/api/v1/push", body, headers)
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        assert answer.status == 204
+    for pause_s in (0.5, 1.0, 2.0, 4.0, None):
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                assert answer.status == 204
+                return
+        except urllib.error.HTTPError as error:
+            if error.code != HTTPStatus.TOO_MANY_REQUESTS or pause_s is None:
+                raise
+            time.sleep(pause_s)  # more than 4 MB/s; lines that it has already taken it takes as the same

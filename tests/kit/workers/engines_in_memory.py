@@ -15,6 +15,7 @@ from oku_core.spec.values.url import Url
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 from oku_workers.executions.saturation import SaturationMeter
+from oku_workers.executions.tally import OK, Tally
 from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.leases.process_gauges import ProcessGauges
@@ -34,7 +35,7 @@ class FakeEngine:
     def __init__(self, spec: Spec, feed: Feed) -> None:
         self.spec = spec
         self.window = spec.concurrency
-        self.flights: list[tuple[Execution, int]] = []
+        self.flights: list[tuple[Tally, int]] = []
         self.is_closed = False
         self._feed = feed
 
@@ -49,16 +50,20 @@ class FakeEngine:
     def group_in_flight(self) -> dict[Execution, list[int]]:
         """What is in flight of each lease."""
         groups: dict[Execution, list[int]] = {}
-        for execution, index in self.flights:
-            groups.setdefault(execution, []).append(index)
+        for tally, coordinate in self.flights:
+            groups.setdefault(tally.execution, []).append(coordinate)
         return groups
+
+    def set_window(self, window: int) -> None:
+        """Take as many as this."""
+        self.window = window
 
     def cut_off(self, execution: Execution) -> None:
         """Give back what is in flight of a lease."""
-        for other, index in self.flights:
-            if other is execution:
-                execution.give_back(index)
-        self.flights = [flight for flight in self.flights if flight[0] is not execution]
+        for tally, coordinate in self.flights:
+            if tally.execution is execution:
+                execution.give_back(coordinate)
+        self.flights = [flight for flight in self.flights if flight[0].execution is not execution]
 
     def sweep(self) -> None:
         """End what takes too long; no time goes by here."""
@@ -66,19 +71,20 @@ class FakeEngine:
     async def close(self) -> None:
         """Give back what is in flight."""
         self.is_closed = True
-        for execution in {execution for execution, _ in self.flights}:
+        for execution in {tally.execution for tally, _ in self.flights}:
             self.cut_off(execution)
 
     def fill(self) -> None:
-        """Take as many indices as the spec allows."""
-        while len(self.flights) < self.spec.concurrency and (execution := self._feed.current) is not None:
-            self.flights.append((execution, self._feed.take(execution)))
+        """Take as many requests as the window allows."""
+        while len(self.flights) < self.window and self._feed.current is not None:
+            tally, coordinate, _, _ = self._feed.take()
+            self.flights.append((tally, coordinate))
 
     def answer_all(self) -> None:
         """Answer what is in flight."""
         flights, self.flights = self.flights, []
-        for execution, _ in flights:
-            execution.answer(200, 1500, 10, expected=True)
+        for tally, _ in flights:
+            tally.answer(OK, 200, 1500, 10)
 
     async def work(self) -> None:
         """Take and answer until there is nothing left to take."""

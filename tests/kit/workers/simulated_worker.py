@@ -11,8 +11,10 @@ from typing import Any, Self
 import msgspec
 from kombu.entity import Queue
 from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.celery_app import (
     CHECKPOINT_TASK,
     CHECKPOINTS_QUEUE,
@@ -93,11 +95,11 @@ class SimulatedWorker:
         for _ in range(count):
             histogram.record(1000)
         part = Part(
-            outcomes=[count, 0, 0, 0, 0, 0],
+            outcomes=make_counts(count),
             statuses={"200": count} if count else {},
             bytes_received=13 * count,
             latency=histogram.build_latency(),
-            per_second={_SECOND: [count, 0, 0, 0, 0, 0]} if count else {},
+            per_second={_SECOND: make_counts(count)} if count else {},
         )
         checkpoint = Checkpoint(
             lease=lease.id,
@@ -159,7 +161,7 @@ class SimulatedWorker:
                     at=time.time(),
                     sequence=next(self._sequence),
                     leases={
-                        lease.id: LeaseProgress(0, lease.build_ranges().length, [0] * 6)
+                        lease.id: LeaseProgress(0, lease.build_ranges().length, build_no_counts())
                         for lease in tuple(self.leases.values())
                     },
                 )

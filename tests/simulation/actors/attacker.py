@@ -9,9 +9,10 @@ from typing import Any
 
 import msgspec
 from tests.simulation.outside.broker import Broker
+from tests.simulation.outside.target import PROTOCOL_ERROR
 
 from oku_core.accounting.outcome import OUTCOMES
-from oku_core.messaging.checkpoint import CheckpointBatch, Part
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.messaging.codec import decode_checkpoints, seal_checkpoints
 from oku_core.messaging.rejection import RejectedMessageError
 from oku_core.messaging.signing import MessageKind, SealedMessage, Signer
@@ -117,7 +118,7 @@ def _claim_as_another(batch: CheckpointBatch) -> CheckpointBatch:
             sequence=each.sequence + LIE,
             done=each.end,
             in_flight=[],
-            parts=[_build_part(each.end, int(each.ended_at))],
+            parts=[_build_part(each, each.end, int(each.ended_at))],
             is_final=True,
         )
         for each in batch.checkpoints
@@ -129,7 +130,7 @@ def _take_back(batch: CheckpointBatch) -> CheckpointBatch:
     """Less is done than before, and its number is higher."""
     checkpoints = [
         msgspec.structs.replace(
-            each, sequence=each.sequence + LIE, done=0, in_flight=[], parts=[_build_part(0, 0)]
+            each, sequence=each.sequence + LIE, done=0, in_flight=[], parts=[_build_part(each, 0, 0)]
         )
         for each in batch.checkpoints
     ]
@@ -140,7 +141,9 @@ def _add_answers(batch: CheckpointBatch) -> CheckpointBatch:
     """There are more answers than requests."""
     checkpoints = [
         msgspec.structs.replace(
-            each, sequence=each.sequence + LIE, parts=[_build_part(each.covered + 7, int(each.ended_at))]
+            each,
+            sequence=each.sequence + LIE,
+            parts=[_build_part(each, each.covered + 7, int(each.ended_at))],
         )
         for each in batch.checkpoints
     ]
@@ -156,17 +159,20 @@ def _grow(batch: CheckpointBatch) -> CheckpointBatch:
             done=10**9,
             end=10**9,
             in_flight=[],
-            parts=[_build_part(10**9, int(each.ended_at))],
+            parts=[_build_part(each, 10**9, int(each.ended_at))],
         )
         for each in batch.checkpoints
     ]
     return msgspec.structs.replace(batch, checkpoints=checkpoints)
 
 
-def _build_part(failed: int, second: int) -> Part:
+def _build_part(each: Checkpoint, failed: int, second: int) -> Part:
+    """A part of a closed run in which all has failed, in a phase that the worker has told of."""
+    phase = each.parts[-1].phase if each.parts else ""
     outcomes = [0] * len(OUTCOMES)
-    outcomes[-1] = failed
-    return Part(outcomes=outcomes, per_second={second: list(outcomes)} if failed else {})
+    outcomes[PROTOCOL_ERROR] = failed
+    per_second = {second: list(outcomes)} if failed else {}
+    return Part(phase=phase, outcomes=outcomes, per_second=per_second)
 
 
 def _find_kind(name: str) -> MessageKind:

@@ -18,6 +18,7 @@ from tests.simulation.outside.broker import Connection, Delivery
 from oku_coordinator.assembly import Assembly
 from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_coordinator.broker.sender import Broker
+from oku_coordinator.clock.clock_address import ClockAddress
 from oku_coordinator.inbound import Inbound
 from oku_coordinator.ledger.storage.records import Receipt
 from oku_coordinator.settings import CoordinatorSettings
@@ -141,7 +142,9 @@ class CoordinatorActor:
             lock_wait_s=0.0,
             build_broker=lambda app, is_connected: SimulatedSender(app, is_connected, world, self.connection),
             build_inbound=lambda *arguments: SimulatedInbound(world, self.connection, *arguments),
+            kernel="the coordinator's machine",
         )
+        parts.clock_store.address = ClockAddress("coordinator", 8700)
         self.parts = parts
         for run in world.runs.values():
             if not run.is_submitted:
@@ -149,9 +152,15 @@ class CoordinatorActor:
                     parts.ledger.runs.create(run.run, run.spec, parts.clock.now())
                 run.is_submitted = True
         parts.inbound.start()
-        ticking = parts.supervisor.start("ticks", parts.ticker.run)
-        working = parts.supervisor.start("dispatcher", parts.main_loop.run)
-        for task in (ticking, working):
+        self.process.start(self._work(parts)).add_done_callback(self._note_done)
+
+    async def _work(self, parts: Assembly) -> None:
+        """What the real process does once it listens."""
+        await parts.settle_clock()
+        for task in (
+            parts.supervisor.start("ticks", parts.ticker.run),
+            parts.supervisor.start("dispatcher", parts.main_loop.run),
+        ):
             task.add_done_callback(self._note_done)
 
     def _note_done(self, task: "asyncio.Task[None]") -> None:

@@ -14,8 +14,11 @@ from kombu.exceptions import OperationalError
 from tests.simulation.laws import LawBrokenError
 from tests.simulation.machine.clocks import MachineClock
 from tests.simulation.outside.broker import Connection, Delivery
+from tests.simulation.outside.clock_exchange import ClockExchange, has_bound
 from tests.simulation.outside.engine import SimulatedEngine
+from tests.simulation.periods import Moment, choose_periods
 from tests.simulation.plan import WorkerPlan
+from tests.simulation.played_run import PlayedRun
 
 from oku_core.messaging.celery_app import CHECKPOINTS_QUEUE, build_control_queue, build_lease_queue
 from oku_core.messaging.checkpoint import CheckpointBatch
@@ -28,12 +31,17 @@ from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 from oku_workers.executions.saturation import SaturationMeter
+from oku_workers.executions.scheduled_execution import ScheduledExecution
+from oku_workers.executions.scheduled_tally import IN_FLIGHT_CAP, LATE
 from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.lag_meter import LagMeter
 from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.leases.process_gauges import ProcessGauges
 from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.leases.worker_meter import WorkerMeter
+from oku_workers.timing.coordinator_clock import CoordinatorClock
+from oku_workers.timing.precise_timer import LoopTimer
+from oku_workers.timing.timing import Timing
 
 if TYPE_CHECKING:
     from tests.simulation.machine.process import Process
@@ -45,6 +53,10 @@ _LOOK_S = 0.1
 """Half as often as in a real worker; each look costs the simulation as much as a request."""
 _DRAINS_S = 20.0
 _MOST_LEASES = 1000
+_ADOPTED_S = 0.3
+"""Who has just learnt what time it is follows it within this time."""
+_EXPIRES_S = 0.1
+"""What is too late is noticed within this time, unless the process stands still."""
 
 
 class WorkerActor:
@@ -96,6 +108,8 @@ class WorkerActor:
     def _boot(self) -> None:
         clock = self._clock
         self.engine = None
+        self._arrived: dict[str, float] = {}
+        self._clock_ns, self._clock_since = -1, 0.0
         self.connection = Connection(self._world.broker, self.process, self._hurry)
         self._identity = WorkerIdentity(self.plan.name, secrets.token_hex(8))
         self._interval_s, self._interval_number = 1.0, 0
@@ -111,7 +125,7 @@ class WorkerActor:
             SaturationMeter(lambda: 0.0, clock.monotonic),
             lag,
         )
-        engines = EngineSwitch(supervisor, build=self._build_engine)
+        engines = EngineSwitch(supervisor, build=self._build_engine, timing=self._build_timing())
         self.runner = LeaseRunner(self._identity, supervisor, engines, self._send_checkpoints, meter)
         self.runner.start()
         incarnation = self._identity.incarnation
@@ -119,6 +133,20 @@ class WorkerActor:
         self.connection.subscribe(build_control_queue(incarnation).name, self._take_order)
         self.connection.subscribe(ORDERS, self._take_order, is_queue=False)
         self.process.start(self._beat())
+        chance = self._world.draw_from(f"clock of {self.process.name}")
+        self.process.start(
+            ClockExchange(self._world, self.runner.coordinator_clock, chance, self.plan.drift).keep_asking()
+        )
+
+    def _build_timing(self) -> Timing:
+        def read_ns() -> int:
+            return int(self._clock.monotonic() * 1e9)  # as the simulated `time.monotonic_ns`
+
+        return Timing(
+            coordinator_clock=CoordinatorClock(f"the machine of {self.plan.name}", read_ns),
+            monotonic_ns=read_ns,
+            build_timer=lambda loop, call: LoopTimer(loop, call, read_ns),
+        )
 
     def _build_engine(self, spec: Spec, feed: Feed, *_: object) -> SimulatedEngine:
         self.engine = SimulatedEngine(
@@ -126,12 +154,61 @@ class WorkerActor:
         )
         return self.engine
 
-    def _note_taken(self, execution: Execution, index: int) -> None:
+    def _note_taken(self, execution: Execution, coordinate: int, index: int) -> None:
+        run = self._world.runs[execution.lease.run]
         try:
-            position = execution.ranges.position_of(index)
-            self._world.runs[execution.lease.run].judge.check_taken(execution.lease.id, position)
+            position = execution.ranges.position_of(coordinate)
+            run.judge.check_taken(execution.lease.id, position)
+            if run.spec.is_open or run.spec.is_timed:
+                self._check_time(run, execution, index)
+            if run.dues is not None and execution.lease.wave is not None:
+                run.dues.check_place(execution.lease.wave, coordinate, index)
+            if run.limits is not None:
+                taken = run.limits.note_taken(self._world.scheduler.now)
+                if (workers := self._world.count_steady_workers()) is not None:
+                    run.limits.check_pace(taken, workers)
         except LawBrokenError as error:
             self._world.break_law(LawBrokenError(f"{self.process.name}: {error}"))
+
+    def _check_time(self, run: PlayedRun, execution: Execution, index: int) -> None:
+        if (moment := self._find_moment()) is None:
+            return
+        periods = choose_periods(run.periods, run.judge.find_dealt_at(execution.lease.id))
+        if run.dues is not None:
+            run.dues.check_time(index, moment, periods)
+        elif run.limits is not None:
+            run.limits.check_taken(moment, periods)
+
+    def _find_moment(self) -> Moment | None:
+        """What time it is; None if the worker does not know it, or no bound holds for its clock."""
+        clock, moment = self.runner.coordinator_clock, self._world.find_moment()
+        notice, bound_s, parts = clock.notice, clock.bound_s, self._world.coordinator.parts
+        if moment is None or notice is None or bound_s is None or not has_bound(self.plan.drift):
+            return None
+        if parts is None or notice.offset_ns != parts.clock.offset_ns:
+            return None
+        if notice.offset_ns != self._clock_ns:
+            self._clock_ns, self._clock_since = notice.offset_ns, self._clock.monotonic()
+        is_adopted = self._clock.monotonic() - self._clock_since > _ADOPTED_S
+        return Moment(moment.now, bound_s) if is_adopted else None
+
+    def note_skipped(self, execution: ScheduledExecution, cause: int) -> None:
+        """A request is not sent: the cause must be true.
+
+        Raises:
+            LawBrokenError: it is not.
+        """
+        engine, clock = self.engine, self.runner.coordinator_clock
+        if engine is None or execution.due_ns is None or not clock.is_known:
+            return
+        due_at = clock.to_local_ns(execution.due_ns / 1e9) / 1e9
+        since = max(due_at, self._arrived.get(execution.lease.id, due_at))
+        if cause == IN_FLIGHT_CAP and not engine.fullness.was_full_at(since):
+            raise LawBrokenError(f"{self.process.name}: a request is not sent for a window that was not full")
+        late_s = execution.spec.late.duration_s or 0.0
+        is_judged = since == due_at and self._clock.monotonic() - due_at < late_s + _EXPIRES_S
+        if cause == LATE and is_judged and engine.fullness.has_been_full_since(due_at - _EXPIRES_S):
+            raise LawBrokenError(f"{self.process.name}: a request is too late, but its window was full")
 
     async def _send_checkpoints(self, batch: CheckpointBatch) -> None:
         await asyncio.sleep(self._chance.uniform(0.0002, 0.01))
@@ -145,6 +222,8 @@ class WorkerActor:
         self._world.story.note(
             f"{self.process.name} gets {[(lease.id, lease.ranges, lease.limit) for lease in batch.leases]}"
         )
+        for lease in batch.leases:
+            self._arrived.setdefault(lease.id, self._clock.monotonic())
         self.runner.take(batch)
 
     def _take_order(self, delivery: Delivery) -> None:
@@ -169,6 +248,8 @@ class WorkerActor:
                 self._hurry()
             self._interval_number, self._interval_s = order.number, order.heartbeat_s
             self.runner.set_checkpoint_interval(order.checkpoint_s)
+            if order.clock is not None:
+                self.runner.coordinator_clock.note(order.clock)
 
     def _hurry(self) -> None:
         self._hurried.set()

@@ -18,6 +18,8 @@ from tests.simulation.machine.process import KilledError, Process
 
 _connect = sqlite3.connect
 _WAL_HEADER, _FRAME_HEADER = 32, 24
+_CLOCK, _CLOCK_LASTS_SHARE = "clock.json", 0.5
+"""The file with the coordinator's clock, and how often it survives that the power is cut."""
 
 
 class DiskFault(StrEnum):
@@ -91,6 +93,9 @@ class Disk:
             source = before / f"ledger.sqlite3{suffix}"
             if source.exists():
                 shutil.copy(source, self.path.with_name(source.name))
+        has_clock = not self._loses_power or self._chance.random() < _CLOCK_LASTS_SHARE
+        if (before / _CLOCK).exists() and has_clock:
+            shutil.copy(before / _CLOCK, self.path.with_name(_CLOCK))
         self._tear()
         self.release()
         shutil.rmtree(before, ignore_errors=True)

@@ -38,6 +38,7 @@ def _to_ns(seconds: float) -> int:
 time.time = _stand_in(time.time, lambda process: process.clock.wall(), float)
 time.time_ns = _stand_in(time.time_ns, lambda process: _to_ns(process.clock.wall()), _to_ns)
 time.monotonic = _stand_in(time.monotonic, lambda process: process.clock.monotonic(), float)
+time.monotonic_ns = _stand_in(time.monotonic_ns, lambda process: _to_ns(process.clock.monotonic()), _to_ns)
 time.perf_counter = _stand_in(time.perf_counter, lambda process: process.clock.monotonic(), float)
 time.process_time = _stand_in(time.process_time, lambda _: 0.0, lambda _: 0.0)
 time.thread_time = _stand_in(time.thread_time, lambda _: 0.0, lambda _: 0.0)

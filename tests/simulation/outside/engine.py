@@ -5,14 +5,17 @@ the slowness of the worker.
 """
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from tests.simulation.outside.fullness import Fullness
 from tests.simulation.outside.target import OK, TIMEOUT, UNEXPECTED_STATUS, Target
 
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed import Feed
+from oku_workers.executions.feed_protocol import FeedProtocol
+from oku_workers.executions.tally import Tally
 
 
 class SimulatedEngine:
@@ -23,29 +26,33 @@ class SimulatedEngine:
         feed: gives the indices.
         find_target: where to, by run.
         slowness: how many times longer than the target's pace a request takes.
-        note_taken: is told of the execution and each index that is taken.
+        note_taken: is told of the execution, each coordinate that is taken, and its index.
 
     Attributes:
+        spec: as given.
         window: how many requests are in flight at most.
+        fullness: when so many were.
     """
 
     def __init__(
         self,
         spec: Spec,
-        feed: Feed,
+        feed: FeedProtocol,
         find_target: Callable[[str], Target],
         slowness: float,
-        note_taken: Callable[[Execution, int], None],
+        note_taken: Callable[[Execution, int, int], None],
     ) -> None:
         self.window = spec.concurrency
-        self._spec = spec
+        self.spec = spec
         self._feed = feed
         self._find_target = find_target
         self._slowness = slowness
         self._note_taken = note_taken
-        self._requests: dict[tuple[Execution, int], asyncio.TimerHandle] = {}
+        self._requests: dict[tuple[Tally, int], asyncio.TimerHandle] = {}
         self._task: asyncio.Task[None] | None = None
         self._has_room = asyncio.Event()
+        self.fullness = Fullness()
+        feed.has_room = lambda: len(self._requests) < self.window
 
     @property
     def in_flight(self) -> int:
@@ -53,24 +60,35 @@ class SimulatedEngine:
         return len(self._requests)
 
     def group_in_flight(self) -> Mapping[Execution, Sequence[int]]:
-        """The indices in flight of each execution that has any."""
+        """The coordinates in flight of each execution that has any."""
         grouped: dict[Execution, list[int]] = {}
-        for execution, index in self._requests:
-            grouped.setdefault(execution, []).append(index)
+        for tally, coordinate in self._requests:
+            grouped.setdefault(tally.execution, []).append(coordinate)
         return grouped
+
+    def set_window(self, window: int) -> None:
+        """Have so many requests in flight from now on; those beyond may end."""
+        self.window = window
+        self._note_change()
+
+    def _note_change(self) -> None:
+        is_full = len(self._requests) >= self.window
+        self.fullness.note(time.monotonic(), is_full=is_full)
+        if not is_full:
+            self._has_room.set()
 
     def start(self) -> None:
         """Begin to take from the feed."""
         self._task = asyncio.get_running_loop().create_task(self._fill())
 
     def cut_off(self, execution: Execution) -> None:
-        """Drop the requests of an execution that are in flight and give their indices back."""
-        for (owner, index), handle in tuple(self._requests.items()):
-            if owner is execution:
+        """Drop the requests of an execution that are in flight and give their coordinates back."""
+        for (tally, coordinate), handle in tuple(self._requests.items()):
+            if tally.execution is execution:
                 handle.cancel()
-                del self._requests[owner, index]
-                execution.give_back(index)
-        self._has_room.set()
+                del self._requests[tally, coordinate]
+                execution.give_back(coordinate)
+        self._note_change()
 
     def sweep(self) -> None:
         """Nothing takes longer than the limit here."""
@@ -82,30 +100,32 @@ class SimulatedEngine:
 
     async def _fill(self) -> None:
         while True:
-            while len(self._requests) < self.window and (execution := self._feed.current) is not None:
-                self._send(execution, self._feed.take(execution))
+            while len(self._requests) < self.window and self._feed.current is not None:
+                self._send(*self._feed.take())
             if len(self._requests) < self.window:
                 await self._feed.wait()
             else:
                 self._has_room.clear()
                 await self._has_room.wait()
 
-    def _send(self, execution: Execution, index: int) -> None:
-        self._note_taken(execution, index)
-        answer = self._find_target(execution.lease.run).take(index)
-        delay_s = min(answer.latency_s * self._slowness, self._spec.timeout_s * 0.9)
+    def _send(self, tally: Tally, coordinate: int, index: int, due_ns: int) -> None:
+        self._note_taken(tally.execution, coordinate, index)
+        lateness_us = (time.monotonic_ns() - due_ns) // 1000 if due_ns else 0
+        answer = self._find_target(tally.execution.lease.run).take(coordinate)
+        delay_s = min(answer.latency_s * self._slowness, self.spec.timeout_s * 0.9)
         if answer.outcome == TIMEOUT:
-            delay_s = self._spec.timeout_s
+            delay_s = self.spec.timeout_s
         loop: Any = asyncio.get_running_loop()
-        self._requests[execution, index] = loop.call_later(delay_s, self._end, execution, index, delay_s)
+        self._requests[tally, coordinate] = loop.call_later(
+            delay_s, self._end, tally, coordinate, delay_s, lateness_us
+        )
+        self._note_change()
 
-    def _end(self, execution: Execution, index: int, took_s: float) -> None:
-        del self._requests[execution, index]
-        answer = self._find_target(execution.lease.run).answers[index]
+    def _end(self, tally: Tally, coordinate: int, took_s: float, lateness_us: int) -> None:
+        del self._requests[tally, coordinate]
+        answer = self._find_target(tally.execution.lease.run).find_answer(coordinate)
         if answer.outcome in (OK, UNEXPECTED_STATUS):
-            execution.answer(
-                answer.status, round(took_s * 1e6), answer.received, expected=answer.outcome == OK
-            )
+            tally.answer(answer.outcome, answer.status, round(took_s * 1e6), answer.received, lateness_us)
         else:
-            execution.fail(answer.outcome)
-        self._has_room.set()
+            tally.fail(answer.outcome, lateness_us)
+        self._note_change()

@@ -1,17 +1,20 @@
 """The target of the requests: it answers each index as the seed wants it, and remembers what it saw.
 
+In open runs an index is here the place in the ledger.
+
 What becomes of an index depends on the seed and the index alone, so the account of a run can be compared with
 the answers of exactly those indices that it covers.
 """
 
 import random
 from collections import Counter
-from itertools import accumulate
 from typing import NamedTuple
 
 from oku_core.accounting.outcome import OUTCOMES
 
-OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR = range(len(OUTCOMES))
+OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, NOT_SENT, LOST = range(
+    len(OUTCOMES)
+)
 _SHARES = {
     OK: 0.9, UNEXPECTED_STATUS: 0.04, TIMEOUT: 0.01,
     CONNECT_ERROR: 0.02, DISCONNECTED: 0.02, PROTOCOL_ERROR: 0.01,
@@ -38,40 +41,58 @@ class Target:
     """Answers the requests of one run.
 
     Args:
-        requests: how many indices there are.
         latency_s: the median of the latencies.
         slow_share: the share of the answers that take 100 times as long.
         chance: draws the answers.
+
+    Attributes:
+        seen: how often each index came.
+        sent: how many requests came in all.
     """
 
-    def __init__(self, requests: int, latency_s: float, slow_share: float, chance: random.Random) -> None:
-        outcomes = chance.choices(tuple(_SHARES), tuple(_SHARES.values()), k=requests)
-        self.answers = [
-            Answer(
-                outcome,
-                200 if outcome == OK else chance.choice((404, 500, 503)),
-                latency_s * chance.lognormvariate(0.0, 0.5) * (100 if chance.random() < slow_share else 1),
-                chance.randrange(2000),
-            )
-            for outcome in outcomes
-        ]
+    def __init__(self, latency_s: float, slow_share: float, chance: random.Random) -> None:
+        self._latency_s = latency_s
+        self._slow_share = slow_share
+        self._chance = chance
+        self._answers: list[Answer] = []
+        self._sums = [[0] for _ in OUTCOMES]
         self.seen: Counter[int] = Counter()
-        """How often each index came."""
         self.sent = 0
-        """How many requests came in all."""
-        self._sums = [
-            [0, *accumulate(int(answer.outcome == outcome) for answer in self.answers)]
-            for outcome in range(len(OUTCOMES))
-        ]
+
+    def find_answer(self, index: int) -> Answer:
+        """What becomes of an index."""
+        self._draw(index + 1)
+        return self._answers[index]
 
     def take(self, index: int) -> Answer:
         """A worker sends a request; what does not connect is not seen."""
-        answer = self.answers[index]
+        answer = self.find_answer(index)
         if answer.outcome != CONNECT_ERROR:
             self.seen[index] += 1
             self.sent += 1
         return answer
 
+    def has_seen(self, index: int) -> bool:
+        """Whether an index came, as far as it could."""
+        return self.seen[index] > 0 or self.find_answer(index).outcome == CONNECT_ERROR
+
     def sum_outcomes(self, start: int, stop: int) -> list[int]:
         """What the outcomes of the indices `[start, stop)` are."""
+        self._draw(stop)
         return [sums[stop] - sums[start] for sums in self._sums]
+
+    def _draw(self, stop: int) -> None:
+        """Draw the answers to the indices below `stop`, in their order: who asks first changes nothing."""
+        while len(self._answers) < stop:
+            chance = self._chance
+            outcome = chance.choices(tuple(_SHARES), tuple(_SHARES.values()))[0]
+            slow = 100 if chance.random() < self._slow_share else 1
+            answer = Answer(
+                outcome,
+                200 if outcome == OK else chance.choice((404, 500, 503)),
+                self._latency_s * chance.lognormvariate(0.0, 0.5) * slow,
+                chance.randrange(2000),
+            )
+            self._answers.append(answer)
+            for number, sums in enumerate(self._sums):
+                sums.append(sums[-1] + (number == outcome))

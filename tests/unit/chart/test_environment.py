@@ -39,6 +39,7 @@ def test_the_coordinator_is_told_all_it_needs() -> None:
         "OKU_TRUST_DATA_DIR": "true",
         "OKU_HOST": "*",
         "OKU_PORT": "8700",
+        "OKU_CLOCK_ADDRESS": "night-clock",
         "OKU_WORKER_TIMEOUT": "10s",
         "OKU_SERVER_URLS": "http://night-servers:8080",
         "OKU_LOKI_URL": "http://night-loki:3100",

@@ -47,9 +47,22 @@ def test_only_the_flows_that_oku_has_are_let_through() -> None:
         ("coordinator", "servers", 8080),
         ("workers", "valkey", 6379),
         ("workers", "servers", 8080),
+        ("workers", "coordinator", 8700),
         ("grafana", "loki", 3100),
         ("test", "coordinator", 8700),
     }
+
+
+def test_workers_reach_the_clock_and_not_the_api() -> None:
+    """They are at the same port; the API is TCP, the clock UDP."""
+    policy = find(render(), "NetworkPolicy", "oku-coordinator")
+    workers = {"app.kubernetes.io/component": "workers"}
+    [rule] = [
+        each
+        for each in policy["spec"]["ingress"]
+        if workers.items() <= each["from"][0]["podSelector"]["matchLabels"].items()
+    ]
+    assert rule["ports"] == [{"port": 8700, "protocol": "UDP"}]
 
 
 def test_what_leaves_the_release_is_named_by_port() -> None:
@@ -73,7 +86,7 @@ def test_what_leaves_the_release_is_named_by_port() -> None:
 
 def test_the_api_answers_marked_pods_of_its_namespace_alone() -> None:
     """A peer without a namespaceSelector is in the namespace of the policy."""
-    (rule,) = find(render(release="night"), "NetworkPolicy", "night-coordinator")["spec"]["ingress"]
+    rule, _ = find(render(release="night"), "NetworkPolicy", "night-coordinator")["spec"]["ingress"]
     assert rule["from"] == [{"podSelector": {"matchLabels": {"oku/client": "night"}}}]
 
 
@@ -91,7 +104,7 @@ def test_others_are_let_in_when_they_are_named() -> None:
         {"networkPolicy": {"apiClients": [peer], "lokiClients": [peer], "grafanaClients": [peer]}}
     )
     for name in ("oku-coordinator", "oku-loki", "oku-grafana"):
-        (rule,) = find(objects, "NetworkPolicy", name)["spec"]["ingress"]
+        rule = find(objects, "NetworkPolicy", name)["spec"]["ingress"][0]
         assert peer in rule["from"]
 
 

@@ -11,6 +11,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from rich.console import RenderableType
+from tests.kit.outcomes import make_counts
 from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath
 
 from oku_cli.terminal.console import Terminal
@@ -73,11 +74,11 @@ def make_tick() -> Callable[..., Tick]:
             "done": 412_345,
             "resent_at_most": 0,
             "active_s": 25.0,
-            "outcomes_so_far": [412_345, 0, 0, 0, 0, 0],
+            "outcomes_so_far": make_counts(412_345),
             "workers": 2,
             "in_flight": 2_000,
             "rate_rps": 16_340.0,
-            "outcomes": [16_340, 0, 0, 0, 0, 0],
+            "outcomes": make_counts(16_340),
             "latency": histogram.build_latency(),
         }
         return Tick(run=run, state=state, notices=list(notices), sample=Sample(**fields | changes))

@@ -12,9 +12,11 @@ from oku_cli.formatting import (
     format_outcome,
     format_progress,
     format_rate,
+    format_requests,
     format_share,
 )
 from oku_core.accounting.outcome import Outcome
+from oku_core.spec.spec import OPEN_END
 
 
 def test_a_count_has_separators() -> None:
@@ -130,3 +132,9 @@ def test_times_are_local() -> None:
 def test_outcomes_are_words() -> None:
     """Spaces are easier to read than underscores."""
     assert format_outcome(Outcome.CONNECT_ERROR) == "connect error"
+
+
+def test_a_run_that_ends_after_a_time_has_an_open_end() -> None:
+    """It is not known before how many requests it will have."""
+    assert format_requests(1_000_000) == "1,000,000"
+    assert format_requests(OPEN_END) == "open-ended"

@@ -47,12 +47,12 @@ def test_what_pods_run_stands_under_a_heading_of_its_own(
         (("run", "--request", "5"), "No such option '--request', did you mean --requests?"),
         (("run", "--concurency=3"), "No such option '--concurency', did you mean --concurrency?"),
         (
-            ("run", "http://127.0.0.1/", "-z", "10s"),
-            "No such option '-z': a run ends after a number of requests, -n, not after a time",
+            ("run", "http://127.0.0.1/", "--run-time", "10s"),
+            "No such option '--run-time': --duration is the time after which a run ends",
         ),
         (
-            ("run", "--rate=5", "http://127.0.0.1/"),
-            "No such option '--rate': a run has no rate; -c is the number of requests in flight",
+            ("run", "--rps=5", "http://127.0.0.1/"),
+            "No such option '--rps': --rate sets the rate of requests",
         ),
         (("run", "--vus", "50"), "No such option '--vus': -c is the number of requests in flight"),
         (("runs", "-z"), "No such option '-z'."),

@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 from tests.kit.coordinators.leases import build_batch, build_checkpoint, deal_lease
+from tests.kit.outcomes import make_counts
 
 from oku_coordinator.assembly import Assembly
 from oku_coordinator.workers.intervals import IntervalAnnouncer
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.results.tick import Tick
 from oku_core.spec.spec import Spec
 
-BUSY = Progress(worker="w1", incarnation="b1", at=0.0, outcomes=[9, 0, 0, 0, 0, 0], in_flight=5)
+BUSY = Progress(worker="w1", incarnation="b1", at=0.0, outcomes=make_counts(9), in_flight=5)
 
 
 @pytest.fixture
@@ -172,7 +174,9 @@ async def test_workers_are_told_at_once_that_they_are_heard(
 ) -> None:
     """When a listener has connected, the next round announces the interval, and workers answer that."""
     announced: list[tuple[float, float]] = []
-    monkeypatch.setattr(parts.broker, "send_intervals", lambda *intervals_s: announced.append(intervals_s))
+    monkeypatch.setattr(
+        parts.broker, "send_intervals", lambda *intervals_s, **_: announced.append(intervals_s)
+    )
     parts.rounds.interval_announcer = IntervalAnnouncer(parts.broker)
     monkeypatch.setattr(parts.inbound.checkpoints, "is_connected", True)
     monkeypatch.setattr(parts.inbound.progress, "is_connected", True)
@@ -193,7 +197,7 @@ async def test_what_became_of_checkpoints_is_passed_on(parts: Assembly) -> None:
     ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
     lease = deal_lease(ledger, "r1", 10, 2.0)
     assert lease is not None
-    named = {lease.id: LeaseProgress(10, 10, [0] * 6)}
+    named = {lease.id: LeaseProgress(10, 10, build_no_counts())}
     rounds.note_progress([Progress(worker="w1", incarnation="b1", at=0.0, leases=named)])
     parts.signals.woken.clear()
     batch = build_batch(lease, build_checkpoint(lease), taken=10)

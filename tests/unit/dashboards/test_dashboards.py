@@ -17,15 +17,19 @@ from oku_dashboards.panel import Exactness
 
 DASHBOARDS: dict[str, dict[str, Any]] = {path.stem: json.loads(text) for path, text in build_files().items()}
 UIDS = ("oku-run", "oku-workers", "oku-coverage", "oku-compare")
-LASTING = {"range", "status", "summary", "event"}
+LASTING = {"range", "status", "summary", "phase", "event"}
 LEDGER_FIELDS = {
     *("accounted", "leased", "pending", "requests_total", "resent_at_most", "active_s"),
+    *("clock_s", "length_s", "unused"),
     *("part", "start", "stop", "again"),
 }
 """What ticks and coverage have from the ledger."""
-SERIES_FIELDS = {"requests_ended", "seconds", "active_s", "since", *OUTCOMES}
+SERIES_FIELDS = {
+    *("requests_ended", "requests_sent", "requests_planned", "seconds", "active_s", "since"),
+    *OUTCOMES,
+}
 """What ticks have from checkpoints, and what these counts are divided and placed by."""
-MIN_STEPS_S = {"tick": 1, "latency": 1, "worker": 5, "coverage": 10, "range": 1, "status": 10}
+MIN_STEPS_S = {"tick": 1, "latency": 1, "worker": 5, "coverage": 10, "range": 1, "status": 10, "phase": 1}
 
 
 def list_panels(uid: str) -> list[dict[str, Any]]:
@@ -235,7 +239,7 @@ def test_quantiles_are_only_compared(panel: dict[str, Any], target: dict[str, An
     del panel
     assert "quantile" not in target["expr"]
     for fold, field in re.findall(r"(\w+)_over_time\([^\[]*unwrap (\w+) \[", target["expr"]):
-        if re.fullmatch(r"(latency_ms_)?(p\d+(_9)?|mean|min|max)(_ms)?", field):
+        if re.fullmatch(r"(\w+_)?(p\d+(_9)?|mean|min|max)(_ms)?", field):
             assert fold in {"max", "min", "last"}, field
 
 
@@ -246,7 +250,7 @@ def test_counts_of_ticks_are_added(panel: dict[str, Any], target: dict[str, Any]
     for fold, selector, field in re.findall(
         r"(\w+)_over_time\(({[^}]*})[^\[]*unwrap (\w+) \[", target["expr"]
     ):
-        if "tick" in find_kinds(selector) and field in {"requests_ended", "seconds", *OUTCOMES}:
+        if "tick" in find_kinds(selector) and field in SERIES_FIELDS - {"active_s"}:
             assert fold == "sum", field
 
 

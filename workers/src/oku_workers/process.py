@@ -41,6 +41,9 @@ from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.leases.worker_meter import WorkerMeter
 from oku_workers.loop_thread import LoopThread
 from oku_workers.settings import WorkerSettings
+from oku_workers.timing.clock_client import ClockClient
+from oku_workers.timing.coordinator_clock import CoordinatorClock
+from oku_workers.timing.timing import Timing
 
 _log = logging.getLogger(__name__)
 
@@ -69,9 +72,14 @@ class Worker:
         self._app = build_worker_app(settings.broker_url, settings.message_key)
         self._loop_thread = LoopThread()
         supervisor = build_supervisor(passing=(OSError, *find_connection_errors(self._app)))
-        engines = EngineSwitch(supervisor, settings.local_address, settings.sources)
+        timing = Timing(coordinator_clock=CoordinatorClock(settings.kernel))
+        engines = EngineSwitch(supervisor, settings.local_address, settings.sources, timing=timing)
         self._sender = CheckpointSender(self._app)
         self._runner = LeaseRunner(worker, supervisor, engines, self._sender.send, WorkerMeter(clock))
+        self._clock_client = ClockClient(
+            self._app.signer, timing.coordinator_clock, lambda: bool(self._runner.lease_ids)
+        )
+        self._supervisor = supervisor
         lease_task = LeaseTask(self._app, self._loop_thread, self._runner)
         lease_task.register()
         # Nobody would hear of the heartbeat's own trouble: its silence is the notice.
@@ -97,12 +105,14 @@ class Worker:
         gc.set_threshold(50_000, 20, 50)
         self._loop_thread.start()
         self._loop_thread.ask(self._runner.start)
+        self._loop_thread.ask(lambda: self._clock_client.start(self._supervisor))
         self._loop_watchdog.start()
         self._heartbeat.start()
         signals.worker_ready.connect(self._on_ready)
         celery_worker = _build_celery_worker(self._app, self._settings.name, self._runner.incarnation)
         celery_worker.start()
         self._heartbeat.end()
+        self._loop_thread.await_result(self._clock_client.end())
         self._loop_thread.await_result(self._runner.close())
         self._sender.end()
         self._loop_watchdog.end()

@@ -19,6 +19,7 @@ class WorkerSettings:
         ready_file: a file that exists while the worker can take leases.
         alive_file: a file that is touched as long as the event loop answers, for a liveness probe.
         sources: has the files and secrets that specs name.
+        kernel: whose monotonic clock this process reads; the system says so unless given.
         idle_limit_s: a worker that no message has reached for so long, although some wait, ends itself.
         loop_limit_s: a worker whose event loop has not answered for so long ends itself, too. No
             request, busy machine or loading of certificates keeps a loop for so long.
@@ -32,5 +33,6 @@ class WorkerSettings:
     ready_file: Path | None = None
     alive_file: Path | None = None
     sources: SpecSources = NO_SOURCES
+    kernel: str | None = None
     idle_limit_s: float = 30.0
     loop_limit_s: float = 30.0

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from oku_cli.options.daemon.allow_options import files_dir_option
+from oku_cli.options.daemon.clock_option import clock_option
 from oku_cli.options.daemon.kube_options import kube_options, pick_kube_settings
 from oku_cli.options.daemon.log_options import log_options
 from oku_cli.options.daemon.message_key import message_key_option, read_message_key
@@ -80,6 +81,7 @@ _log = logging.getLogger(__name__)
     metavar="N",
     help="Inherited socket that already listens, instead of --host and --port.",
 )
+@clock_option
 @option(
     OptionGroup.WORKERS,
     "--server-url",
@@ -150,6 +152,7 @@ def command(token: str | None, message_key_file: Path | None, **settings: Any) -
         CoordinatorSettings,
     )
 
+    settings["clock_host"], settings["clock_port"] = settings.pop("clock_address") or (None, None)
     retention = pick_retention(settings)
     loki = pick_loki_options(settings)
     kube = pick_kube_settings(settings)

@@ -93,4 +93,4 @@ async def _resume_locally(
     plan = build_plan(
         shape, secrets, loki.build_environment() | read_retention_variables(), has_loki=bool(loki.loki)
     )
-    return await run_locally(folder, plan, RunStart.resume(record.run, spec.name), watch)
+    return await run_locally(folder, plan, RunStart.resume(record.run, spec), watch)

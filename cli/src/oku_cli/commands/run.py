@@ -37,6 +37,9 @@ _EXAMPLES = {
     "Ask for each of 5000 items once; a missing one is fine": (
         "oku run 'http://127.0.0.1:8080/items/{i}' -n 5000 --expect-status 200,404"
     ),
+    "Send 200 a second for 10 s, however slow the answers": (
+        "oku run http://127.0.0.1:8080/ --rate 200/s --duration 10s"
+    ),
     "Post JSON with a header": "oku run http://127.0.0.1:8080/orders -d '{\"id\": {i}}' -H 'X-Key: 123'",
     "Try Oku without a service": "oku run -n 10k --delay 5ms..80ms",
 }

@@ -73,6 +73,8 @@ def _show(runs: list[dict[str, Any]], hints: InterruptHints) -> None:
             accounted=run["accounted"],
             created_at=datetime.fromisoformat(run["created_at"]).timestamp(),
             reason=run["reason"],
+            load=run["load"],
+            active_s=run["active_s"],
         )
         for run in runs
     ]

@@ -77,11 +77,18 @@ def build_plan(
     workers = spec.workers or half
     allowed = raise_open_files()
     allowed_at_once = allowed - _FILES_BESIDE_REQUESTS
-    in_flight = min(spec.concurrency, spec.requests)
+    in_flight = min(spec.find_window(workers), spec.requests)
+    if spec.is_open and spec.shares_concurrency:
+        # Nobody has asked for it, and hardly any target takes so long that a rate needs it.
+        in_flight = min(in_flight, allowed_at_once)
     if in_flight > allowed_at_once:
+        asked = (
+            f"--stage: {in_flight} in flight for each worker are"
+            if spec.shares_concurrency
+            else f"--concurrency: {spec.concurrency} is"
+        )
         raise UserError(
-            f"--concurrency: {spec.concurrency} is more than the {allowed_at_once} connections "
-            "that a process may open here (ulimit -n)"
+            f"{asked} more than the {allowed_at_once} connections that a process may open here (ulimit -n)"
         )
     connections = workers * in_flight
     return StackPlan(

@@ -36,7 +36,7 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
             run = await interrupts.let_end(start.begin(client), hints.describe_unanswered(start.resumed))
             follower = Follower(client, watch, hints, interrupts)
             stack.log = follower.log
-            summary = await stack.guard(follower.follow(run, start.title or run))
+            summary = await stack.guard(follower.follow(run, start.build_title(run)))
             undelivered = await stack.guard(wait_for_delivery(client)) if plan.has_loki else ""
         at_once = False
     except (InterruptedAtOnceError, StackError) as error:

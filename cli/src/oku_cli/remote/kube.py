@@ -61,7 +61,8 @@ class KubeEndpoint:
             yield ForwardedEndpoint(tunnel, token, note)
 
     async def _find_service(self, kubectl: Kubectl) -> dict[str, Any]:
-        services = await kubectl.fetch("services", build_selector(self.release))
+        found = await kubectl.fetch("services", build_selector(self.release))
+        services = [service for service in found if _has_tcp(service)]  # that of the clock is UDP alone
         if len(services) == 1:
             return services[0]
         where = f"namespace {self.namespace}" if self.namespace else "the namespace of the kube context"
@@ -121,6 +122,10 @@ def find_port(service: dict[str, Any]) -> int:
 def build_forward(kubectl: Kubectl, service: str, port: int) -> list[str]:
     """Build the command that forwards a free local port to a Service."""
     return kubectl.build_command("port-forward", "--address", "127.0.0.1", f"service/{service}", f":{port}")
+
+
+def _has_tcp(service: dict[str, Any]) -> bool:
+    return any(port.get("protocol", "TCP") == "TCP" for port in service["spec"]["ports"])
 
 
 def _name_release(service: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import Follower, Watch
 from oku_core.errors import UserError
+from oku_core.spec.load_description import describe_load
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
 
@@ -25,13 +26,15 @@ class RunStart:
 
     Args:
         begin: submits or resumes the run and returns its id.
-        title: the title of the run; its id if empty.
+        name: the name of the run; empty if it has none.
+        load: the load in words; empty if it is not known.
         resumed: the run that is resumed; None for a new one.
         servers: the number of delay server processes that were asked for; None for any number.
     """
 
     begin: Callable[[Client], Coroutine[Any, Any, str]]
-    title: str = ""
+    name: str = ""
+    load: str = ""
     resumed: str | None = None
     servers: int | None = None
 
@@ -44,17 +47,26 @@ class RunStart:
                 f"the spec has more than {_LARGEST_SPEC_BYTES >> 20} MiB as JSON, which is the most that a"
                 f" coordinator takes; its body alone has {len(spec.body or '')} characters"
             )
-        return cls(begin=lambda client: client.submit(mapping), title=spec.name, servers=spec.servers)
+        return cls(
+            begin=lambda client: client.submit(mapping),
+            name=spec.name,
+            load=describe_load(spec),
+            servers=spec.servers,
+        )
 
     @classmethod
-    def resume(cls, run: str, title: str = "") -> Self:
-        """Resume a run."""
+    def resume(cls, run: str, spec: Spec) -> Self:
+        """Resume a run, which has this spec."""
 
         async def begin(client: Client) -> str:
             await client.resume(run)
             return run
 
-        return cls(begin=begin, title=title, resumed=run)
+        return cls(begin=begin, name=spec.name, load=describe_load(spec), resumed=run)
+
+    def build_title(self, run: str) -> str:
+        """The name of a run, or else its id, and its load."""
+        return " · ".join(filter(None, (self.name or run, self.load)))
 
 
 async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watch) -> ExitCode:
@@ -68,7 +80,7 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
         begun = start.begin(client)
         run = await interrupts.let_end(begun, hints.describe_unanswered(start.resumed))
         follower = Follower(client, watch, hints, interrupts)
-        return follower.finish(await follower.follow(run, start.title or run))
+        return follower.finish(await follower.follow(run, start.build_title(run)))
 
 
 def refuse_shape(**given: int | None) -> None:

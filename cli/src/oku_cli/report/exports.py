@@ -14,13 +14,13 @@ from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results.lines import build_sample_fields
-from oku_core.results.sample import QUANTILES
-from oku_core.results.summary import Summary
+from oku_core.results.sample import DUE_QUANTILES, QUANTILES
+from oku_core.results.summary import LatencySummary, Summary
 
 CSV_COLUMNS = (
     "at", "state", "seconds", "requests_total", "accounted", "leased", "pending", "done", "resent_at_most",
-    "active_s", "requests_ended", *OUTCOMES, "bytes_received", "rate_rps", "in_flight", "mean_ms", *QUANTILES,
-    "workers", "lag_s",
+    "active_s", "requests_ended", "requests_sent", "requests_planned", "phase", *OUTCOMES, "bytes_received",
+    "rate_rps", "in_flight", "mean_ms", *QUANTILES, *DUE_QUANTILES, "workers", "lag_s", "clock_bound_s",
 )  # fmt: skip
 """The columns as docs/metrics.md describes them; `at` is the Unix time at which a sample ended."""
 
@@ -46,17 +46,17 @@ def build_csv(history: RunHistory) -> str:
 
 def build_hgrm_text(history: RunHistory) -> str:
     """Write the latencies of the whole run as HdrHistogram text, in ms."""
-    return build_hgrm(_decode(history.summary))
+    return build_hgrm(hdr.decode(base64.b64decode(history.summary.histogram)))
 
 
 def decode_latency(summary: Summary) -> HistogramSnapshot:
-    """Decode the latencies of a run, with the exact minimum and maximum, which the exchange format lacks."""
-    latency = _decode(summary)
-    exact = summary.latency_ms
+    """Decode the latencies of a run."""
+    return decode_distribution(summary.histogram, summary.latency_ms)
+
+
+def decode_distribution(encoded: str, exact: LatencySummary) -> HistogramSnapshot:
+    """Decode a distribution of a run, with the exact minimum and maximum, which the exchange format lacks."""
+    histogram = hdr.decode(base64.b64decode(encoded)) if encoded else HistogramSnapshot()
     if exact.min is None or exact.max is None:
-        return latency
-    return msgspec.structs.replace(latency, min_us=round(exact.min * 1000), max_us=round(exact.max * 1000))
-
-
-def _decode(summary: Summary) -> HistogramSnapshot:
-    return hdr.decode(base64.b64decode(summary.histogram))
+        return histogram
+    return msgspec.structs.replace(histogram, min_us=round(exact.min * 1000), max_us=round(exact.max * 1000))

@@ -1,31 +1,34 @@
 """Builds the head of a report: which run it is, then its account, its validity flags and its metrics."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
 from oku_cli.formatting import (
     choose_digits,
     format_count,
     format_latency,
-    format_outcome,
     format_progress,
     format_rate,
-    format_share,
 )
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
 from oku_cli.views.account_view import build_served, describe_missing
 from oku_cli.views.validity_view import describe_extent
-from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import REST_STATES
-from oku_core.results.summary import Flag, Summary, Validity
+from oku_core.results.summary import Flag, LatencySummary, Summary, Validity
+from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.quantity import format_bytes, format_duration
+
+_ALL_FIGURES = ("min", "mean", "p50", "p90", "p95", "p99", "p99_9", "max")
+_FEW_FIGURES = ("p50", "p99")
 
 
 def build_head(summary: Summary) -> Html:
-    """Build the header with the name, id, state, engine and times of the run."""
+    """Build the header with the name, id, state, engine, load and times of the run."""
     facts = [f"run {summary.run}"] if summary.name else []
     facts.append(f"engine {summary.engine}")
+    if summary.load:
+        facts.append(summary.load)
     if summary.started_at:
         facts.append(f"started {format_utc(summary.started_at)}")
     if summary.ended_at:
@@ -45,21 +48,30 @@ def build_head(summary: Summary) -> Html:
     )
 
 
-def build_account(summary: Summary) -> Html:
-    """Build the account: how much is accounted, whether that balances, the validity flags and the metrics."""
+def build_account(summary: Summary, load: Spec | None = None, *, clock_bound_s: float | None = None) -> Html:
+    """Build the account: how much is accounted, whether that balances, the validity flags and the metrics.
+
+    Args:
+        summary: of the run.
+        load: a spec with its load; None if that is not known.
+        clock_bound_s: how well all workers knew the coordinator's clock; None in a closed run.
+    """
     missing = summary.requests - summary.accounted
-    extent = [
-        element("strong", format_count(summary.accounted)),
-        f" of {format_count(summary.requests)} requests accounted",
-    ]
-    if missing:
+    has_open_end = summary.requests >= OPEN_END
+    total = "" if has_open_end else f" of {format_count(summary.requests)}"
+    extent = [element("strong", format_count(summary.accounted)), f"{total} requests accounted"]
+    if has_open_end:
+        extent.append("; its time is not up")
+    elif missing:
         progress = format_progress(summary.accounted, summary.requests)
         extent.append(f" ({progress}; {format_count(missing)} {describe_missing(summary.state)})")
     return build_section(
         "Account",
         element("p", *extent, class_="extent"),
-        _build_meter(summary),
-        element("dl", *(part for fact in _list_context(summary) for part in fact), class_="account"),
+        _build_meter(summary, load),
+        element(
+            "dl", *(part for fact in _list_context(summary, clock_bound_s) for part in fact), class_="account"
+        ),
         build_flags(summary.validity),
         element("dl", *(_build_metric(*metric) for metric in _list_metrics(summary)), class_="metrics"),
         id_="account",
@@ -75,39 +87,27 @@ def build_flags(flags: list[Validity]) -> Html:
     return element("ul", *(_build_flag(flag) for flag in flags), class_="flags")
 
 
-def build_outcomes(summary: Summary) -> Html:
-    """Build the tables of outcomes and of statuses, with the share of each."""
-    outcomes = [
-        (format_outcome(outcome), getattr(summary.outcomes, outcome), outcome.value) for outcome in Outcome
-    ]
-    shown = [row for row in outcomes if row[1] or row[2] == Outcome.OK]
-    hidden = [name for name, count, class_ in outcomes if not count and class_ != Outcome.OK]
-    none = f"Did not occur: {', '.join(hidden)}." if hidden else ""
-    statuses = [(status, count, "status") for status, count in sorted(summary.statuses.items())]
-    return build_section(
-        "Outcomes",
-        element(
-            "div",
-            _build_bars("Requests by outcome", "outcome", shown, summary.accounted, none),
-            _build_bars("Responses by status", "status", statuses, sum(summary.statuses.values()), ""),
-            class_="pair",
-        ),
-        id_="outcomes",
-    )
-
-
 def format_utc(iso: str) -> str:
     """Format a time of a summary to the second: `2026-02-01 17:05:12 UTC`."""
     return f"{datetime.fromisoformat(iso).astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _build_meter(summary: Summary) -> Html:
-    share = 100 * summary.accounted / summary.requests
+def _build_meter(summary: Summary, load: Spec | None) -> Html:
+    share = 100 * _measure_progress(summary, load)
     bar = element("span", style=f"width:{min(share, 99.9) if share < 100 else 100:.1f}%")
     return element("div", bar, class_=f"meter {summary.state}", aria_hidden="true")
 
 
-def _list_context(summary: Summary) -> Iterator[tuple[Html, Html]]:
+def _measure_progress(summary: Summary, load: Spec | None) -> float:
+    """The share of the requests that is accounted or, if only time ends the run, of its time that is over."""
+    if summary.requests >= OPEN_END:
+        length_s = None if load is None else load.length_s
+        return min(1.0, summary.active_s / float(length_s)) if length_s else 0.0
+    # A run whose time was over before anything was sent has no requests.
+    return summary.accounted / summary.requests if summary.requests else 1.0
+
+
+def _list_context(summary: Summary, clock_bound_s: float | None) -> Iterator[tuple[Html, Html]]:
     broken = [flag for flag in summary.validity if flag.flag == Flag.UNBALANCED]
     if broken:
         verdict = element("dd", f"does not balance: {broken[0].detail}", class_="bad")
@@ -119,6 +119,15 @@ def _list_context(summary: Summary) -> Iterator[tuple[Html, Html]]:
     if summary.servers is not None:
         served = build_served(summary, summary.servers).plain
         yield element("dt", "delay servers counted"), element("dd", served)
+    if summary.plan is not None and (seconds := summary.plan.seconds):
+        kept = seconds - summary.plan.off_seconds
+        text = f"in {format_count(kept)} of {format_count(seconds)} seconds, to 1 %"
+        yield element("dt", "kept to the plan"), element("dd", text)
+    if clock_bound_s is not None:
+        bound = (
+            f"within {format_latency(1000 * clock_bound_s)}" if clock_bound_s else "exactly, on one machine"
+        )
+        yield element("dt", "workers knew the clock"), element("dd", bound)
 
 
 def _build_flag(validity: Validity) -> Html:
@@ -131,43 +140,25 @@ def _build_flag(validity: Validity) -> Html:
 
 
 def _list_metrics(summary: Summary) -> Iterator[tuple[str, str]]:
+    if summary.planned_rps is not None:
+        yield "planned", format_rate(summary.planned_rps)
     if summary.active_s:
         yield "throughput", format_rate(summary.throughput_rps)
-    latency = summary.latency_ms
-    if latency.min is not None:
-        digits = choose_digits((latency.p50, latency.p99))
-        for name in ("min", "mean", "p50", "p90", "p95", "p99", "p99_9", "max"):
-            yield name.replace("_", "."), format_latency(getattr(latency, name), digits)
+    if summary.lateness_ms.max is None:
+        yield from _list_figures("", summary.latency_ms, _ALL_FIGURES)
+    else:  # a table has the rest
+        yield from _list_figures("latency ", summary.latency_ms, _FEW_FIGURES)
+        yield from _list_figures("response time ", summary.response_time_ms, _FEW_FIGURES)
+        yield from _list_figures("lateness ", summary.lateness_ms, _FEW_FIGURES[-1:])
     yield "received", format_bytes(summary.bytes_received)
+
+
+def _list_figures(prefix: str, column: LatencySummary, figures: Sequence[str]) -> Iterator[tuple[str, str]]:
+    if column.min is not None:
+        digits = choose_digits((column.p50, column.p99))
+        for name in figures:
+            yield f"{prefix}{name.replace('_', '.')}", format_latency(getattr(column, name), digits)
 
 
 def _build_metric(name: str, value: str) -> Html:
     return element("div", element("dt", name), element("dd", value))
-
-
-def _build_bars(title: str, what: str, rows: list[tuple[str, int, str]], whole: int, note: str) -> Html:
-    if not rows:
-        return element("div", element("h3", title), element("p", "None.", class_="note"))
-    body = [
-        element(
-            "tr",
-            element("th", name, scope="row"),
-            element("td", format_count(count), class_="number"),
-            element("td", format_share(count, whole), class_="number"),
-            element("td", build_bar(count, whole, class_), class_="bar-cell"),
-        )
-        for name, count, class_ in rows
-    ]
-    heads = [element("th", head, scope="col") for head in (what, "requests", "share", "")]
-    return element(
-        "div",
-        element("h3", title),
-        element("table", element("thead", element("tr", *heads)), element("tbody", *body), class_="bars"),
-        *([element("p", note, class_="note")] if note else []),
-    )
-
-
-def build_bar(part: float, whole: float, class_: str) -> Html:
-    """Build a bar whose length is a part of a whole; one that is not zero is always visible."""
-    width = max(0.5, 100 * part / whole) if part and whole else 0
-    return element("span", class_=f"bar {class_}", style=f"width:{width:.2f}%", aria_hidden="true")

@@ -1,6 +1,6 @@
 """Puts a report together: one HTML file that contains its styles and its script and loads nothing."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 from typing import Any
@@ -9,28 +9,31 @@ import msgspec
 import yaml
 
 from oku_cli.report.charts.chart import Chart, Track, build_chart, build_section
+from oku_cli.report.charts.concurrency import build_in_flight_chart
 from oku_cli.report.charts.coverage import build_lease_chart, build_strips
-from oku_cli.report.charts.distribution import build_histogram_chart, build_percentile_chart
 from oku_cli.report.charts.heatmap import build_heatmap
-from oku_cli.report.charts.over_time import (
-    TRACK,
-    RunOverTime,
-    build_load_chart,
-    build_quantile_chart,
-    build_rate_chart,
-    build_run_over_time,
-    build_track,
-    build_trouble_chart,
-)
-from oku_cli.report.charts.timeline import build_timeline
+from oku_cli.report.charts.histogram import build_histogram_chart
+from oku_cli.report.charts.over_time import TRACK, RunOverTime, build_run_over_time, build_track
+from oku_cli.report.charts.overlay import build_overlay_chart
+from oku_cli.report.charts.percentiles import build_percentile_chart
+from oku_cli.report.charts.plan import build_plan
+from oku_cli.report.charts.quantiles import build_due_chart, build_quantile_chart
+from oku_cli.report.charts.rate import build_rate_chart, build_trouble_chart
+from oku_cli.report.charts.timeline import build_timeline, clip_start
+from oku_cli.report.distribution_table import build_distribution_table, list_distributions
 from oku_cli.report.events import build_events, build_marks
-from oku_cli.report.exports import decode_latency
-from oku_cli.report.head import build_account, build_head, build_outcomes
+from oku_cli.report.head import build_account, build_head
+from oku_cli.report.load import read_load
 from oku_cli.report.markup import Html, element
 from oku_cli.report.masking import has_mask, mask_spec
+from oku_cli.report.outcomes import build_outcomes
+from oku_cli.report.phase_table import build_phases
 from oku_cli.report.run_history import RunHistory
 from oku_cli.report.worker_table import build_workers
 from oku_core.process.redaction import MASK
+from oku_core.results.sample import Sample
+from oku_core.results.summary import Summary
+from oku_core.spec.load import WARM_UP
 
 _NOTHING_OVER_TIME = (
     "There are no samples of this run: it was too short, or an older version of Oku made it. "
@@ -83,48 +86,66 @@ def build_page(history: RunHistory, *, show_secrets: bool = False) -> str:
 
 
 def _build_sections(history: RunHistory, read_out: _ReadOut) -> Iterator[Html]:
-    timeline = build_timeline(history.samples, history.leases.bands)
+    summary, load = history.summary, read_load(history.spec)
+    plan = build_plan(load, history.periods, history.samples)
+    samples = clip_start(history.samples, plan.periods[0].starts_at) if plan else history.samples
+    timeline = build_timeline(samples, history.leases.bands)
     over_time = None
     if timeline is not None:
-        over_time = build_run_over_time(history.samples, timeline, build_marks(history.events, timeline))
-    yield build_account(history.summary)
-    yield _build_over_time(history, over_time, read_out)
-    if distribution := _build_distribution(history, read_out):
+        over_time = build_run_over_time(samples, timeline, build_marks(history.events, timeline), plan)
+    bounds = [sample.clock_bound_s for sample in samples if sample.clock_bound_s is not None]
+    yield build_account(summary, load, clock_bound_s=max(bounds, default=None))
+    yield _build_over_time(samples, over_time, read_out)
+    if phases := build_phases(summary, load):
+        yield phases
+    if distribution := _build_distributions(summary, read_out):
         yield distribution
-    yield build_outcomes(history.summary)
-    if workers := build_workers(history.summary):
+    yield build_outcomes(summary, load)
+    if workers := build_workers(summary):
         yield workers
     yield _build_coverage(history, over_time)
     yield build_events(history.events, timeline.start if timeline else None)
 
 
-def _build_over_time(history: RunHistory, over_time: RunOverTime | None, read_out: _ReadOut) -> Html:
+def _build_over_time(samples: Sequence[Sample], over_time: RunOverTime | None, read_out: _ReadOut) -> Html:
     if over_time is None or not over_time.columns:
         return build_section("Over time", element("p", _NOTHING_OVER_TIME, class_="note"), id_="over-time")
     charts = [
         build_rate_chart(over_time),
         build_trouble_chart(over_time),
         build_quantile_chart(over_time),
-        build_heatmap(history.samples, over_time),
-        build_load_chart(over_time),
+        build_due_chart(over_time),
+        build_heatmap(samples, over_time),
+        build_in_flight_chart(over_time),
     ]
     read_out.tracks[TRACK] = build_track(over_time)
     return build_section("Over time", *_build_charts(charts, read_out), id_="over-time")
 
 
-def _build_distribution(history: RunHistory, read_out: _ReadOut) -> Html | None:
-    latency = decode_latency(history.summary) if history.summary.histogram else None
-    if latency is None or not latency.total:
+def _build_distributions(summary: Summary, read_out: _ReadOut) -> Html | None:
+    distributions = list_distributions(summary)
+    if not distributions:
         return None
-    charts = []
-    for build in (build_histogram_chart, build_percentile_chart):
-        chart, track = build(latency)
-        read_out.tracks[chart.track] = track
-        charts.append(chart)
+    is_single = len(distributions) == 1
+    histogram, read_out.tracks["histogram"] = (
+        build_histogram_chart(distributions[0].histogram) if is_single else build_overlay_chart(distributions)
+    )
+    percentiles, read_out.tracks["percentiles"] = build_percentile_chart(distributions)
+    notes = _note_warm_up(summary)
+    if is_single:
+        pair = element("div", *_build_charts([histogram, percentiles], read_out), class_="pair")
+        return build_section("Latencies of the whole run", *notes, pair, id_="latencies")
+    table = build_distribution_table(summary)
+    pair = element("div", table, *_build_charts([percentiles], read_out), class_="pair")
     return build_section(
-        "Latencies of the whole run", element("div", *_build_charts(charts, read_out), class_="pair"),
+        "Latency, response time and lateness", *notes, pair, *_build_charts([histogram], read_out),
         id_="latencies",
     )  # fmt: skip
+
+
+def _note_warm_up(summary: Summary) -> Iterator[Html]:
+    if any(phase.name == WARM_UP for phase in summary.phases):
+        yield element("p", "Without the warm-up.", class_="note")
 
 
 def _build_charts(charts: list[Chart | None] | list[Chart], read_out: _ReadOut) -> list[Html]:

@@ -14,6 +14,7 @@ from oku_core.accounting.interval import Slice
 from oku_core.results.coverage import AGAIN, Coverage
 from oku_core.results.event import Event
 from oku_core.results.lease_span import LeaseSpan
+from oku_core.results.run_period import RunPeriod
 from oku_core.results.sample import Sample
 from oku_core.results.summary import Summary
 
@@ -26,6 +27,8 @@ class RunHistory:
         at: the Unix time at which the history was written.
         summary: the summary of the run.
         spec: its spec, under the names that users write.
+        extent: the index behind the last one that is shown of its request space; at least 1.
+        periods: when its clock ran, if it has a rate or a time that ends it.
         samples: its samples, oldest first; there are none if an older Oku made the run.
         events: its events, oldest first.
         leases: what became of its leases.
@@ -35,6 +38,8 @@ class RunHistory:
     at: float
     summary: Summary
     spec: dict[str, Any]
+    extent: int
+    periods: list[RunPeriod]
     samples: list[Sample]
     events: list[Event]
     leases: LeaseBands
@@ -47,6 +52,9 @@ class RunHistoryHead(msgspec.Struct):
     at: float
     summary: Summary
     spec: dict[str, Any]
+    extent: int | None = None
+    """As in `RunHistory`; None if the coordinator is an older Oku, which shows the whole space."""
+    periods: list[RunPeriod] = []
 
 
 class RunHistoryReader:
@@ -108,13 +116,15 @@ def decode_head(line: bytes) -> RunHistoryHead:
 
 
 def _begin_history(head: RunHistoryHead) -> RunHistory:
-    requests = head.summary.requests
+    extent = max(1, head.summary.requests if head.extent is None else head.extent)
     return RunHistory(
         at=head.at,
         summary=head.summary,
         spec=head.spec,
+        extent=extent,
+        periods=head.periods,
         samples=[],
         events=[],
-        leases=LeaseBands(requests),
-        coverage=Coverage(requests),
+        leases=LeaseBands(extent),
+        coverage=Coverage(extent),
     )

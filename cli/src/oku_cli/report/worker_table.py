@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
 from oku_cli.formatting import format_count, format_rate
+from oku_cli.report.bars import build_bar
 from oku_cli.report.charts.chart import build_section
-from oku_cli.report.head import build_bar
 from oku_cli.report.markup import Html, element
 from oku_core.results.summary import ProcessSummary, Summary, WorkerSummary
 

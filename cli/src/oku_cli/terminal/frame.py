@@ -12,17 +12,15 @@ from rich.text import Text
 from oku_cli.formatting import (
     format_count,
     format_elapsed,
-    format_latency,
-    format_left,
     format_outcome,
     format_progress,
-    format_rate,
 )
 from oku_cli.terminal.layout import Flow, Labelled
+from oku_cli.terminal.live_figures import Figures, list_causes, list_distributions, list_plan
 from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, GOOD, MOST_COLUMNS, STATE_STYLES, STRONG
+from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, measure_progress
 from oku_cli.terminal.trend import Trend
 from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.results.sample import Sample
 from oku_core.results.tick import Tick
 
 SILENT_AFTER_S = 5.0
@@ -68,18 +66,21 @@ def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableTy
     if seen is None:
         body: list[RenderableType] = [_build_head(title, Text("starting", style=CAUTION))]
     else:
-        tick, sample, trend = seen.tick, seen.tick.sample, seen.trend
+        tick, trend = seen.tick, seen.trend
+        columns = len("response time") if has_rate(tick) else _LABEL_COLUMNS
         body = [
             _build_head(title, _build_state(tick, now_s - seen.seen_at_s)),
             "",
-            _build_bar(sample),
-            _build_account(sample),
+            _build_bar(tick),
+            _build_account(tick),
             *(Text(notice, style=CAUTION) for notice in tick.notices),
             "",
-            _Numbers(sample, trend),
-            Labelled([("last minute", Sparkline(trend.rates_rps))], _LABEL_COLUMNS),
+            *_build_plan(tick, columns),
+            Figures(tick, trend, columns),
+            Labelled([("last minute", Sparkline(trend.rates_rps))], columns),
             "",
-            Labelled(_list_counts(sample), _LABEL_COLUMNS),
+            *_build_distributions(tick, trend, columns),
+            Labelled(_list_counts(tick), columns),
         ]
     return Constrain(Padding(Group(*body), (1, 1, 0, 1)), MOST_COLUMNS)
 
@@ -123,68 +124,49 @@ def _build_state(tick: Tick, silent_s: float) -> Text:
     return state
 
 
-def _build_bar(sample: Sample) -> Table:
+def _build_bar(tick: Tick) -> Table:
     row = Table.grid(expand=True, padding=(0, 0, 0, 2))
     row.add_column(ratio=1)
     row.add_column(no_wrap=True)
-    percent = format_progress(sample.done, sample.requests_total).rjust(len("100.0 %"))
-    row.add_row(
-        ProgressBar(sample.accounted, sample.done, sample.requests_total), Text(percent, style=STRONG)
-    )
+    accounted, done, whole = measure_progress(tick)
+    percent = format_progress(done, whole).rjust(len("100.0 %"))
+    row.add_row(ProgressBar(accounted, done, whole), Text(percent, style=STRONG))
     return row
 
 
-def _build_account(sample: Sample) -> Flow:
+def _build_account(tick: Tick) -> Flow:
     """Show how many requests have ended, as the percentage does, and how many are accounted."""
+    sample = tick.sample
     done = Text(format_count(sample.done), style=STRONG)
     return Flow(
         done,
-        f"of {format_count(sample.requests_total)}",
+        *_describe_total(tick),
         "ended,",
         format_count(sample.accounted),
         "accounted",
     )
 
 
-class _Numbers:
-    """Shows what changes every second in two fixed columns, or in one where there is little room."""
-
-    _COLUMNS = _LABEL_COLUMNS, 22, 9, 18
-    _GAP = 2
-
-    def __init__(self, sample: Sample, trend: Trend) -> None:
-        self._left = (
-            ("rate", format_rate(sample.rate_rps)),
-            ("average", format_rate(trend.average_rps)),
-            ("in flight", format_count(round(sample.in_flight or 0))),
-            ("workers", format_count(sample.workers or 0)),
-        )
-        self._right = (
-            ("p50", format_latency(trend.p50_5s_ms)),
-            ("p99", format_latency(trend.p99_5s_ms)),
-            ("elapsed", format_elapsed(sample.active_s)),
-            ("left", format_left(trend.left_s)),
-        )
-
-    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
-        """Draw a grid."""
-        is_wide = options.max_width >= sum(self._COLUMNS) + self._GAP * (len(self._COLUMNS) - 1) and all(
-            len(value) <= width
-            for pairs, width in ((self._left, self._COLUMNS[1]), (self._right, self._COLUMNS[3]))
-            for _, value in pairs
-        )
-        table = Table.grid(padding=(0, self._GAP, 0, 0))
-        for width in self._COLUMNS if is_wide else (_LABEL_COLUMNS, None):
-            table.add_column(width=width, no_wrap=True)
-        rows = zip(self._left, self._right, strict=True) if is_wide else zip((*self._left, *self._right))
-        for pairs in rows:
-            cells = ((label, Text(value, style=STRONG)) for label, value in pairs)
-            table.add_row(*(cell for pair in cells for cell in pair))
-        yield table
+def _describe_total(tick: Tick) -> Iterator[str]:
+    if not has_open_end(tick):
+        most = "at most " if may_end_early(tick) else ""
+        yield f"of {most}{format_count(tick.sample.requests_total)}"
 
 
-def _list_counts(sample: Sample) -> Iterator[tuple[str, RenderableType]]:
+def _build_plan(tick: Tick, columns: int) -> Iterator[RenderableType]:
+    if rows := Labelled(list_plan(tick), columns):
+        yield rows
+
+
+def _build_distributions(tick: Tick, trend: Trend, columns: int) -> Iterator[RenderableType]:
+    if rows := Labelled(list_distributions(tick, trend), columns):
+        yield from (rows, "")
+
+
+def _list_counts(tick: Tick) -> Iterator[tuple[str, RenderableType]]:
+    sample = tick.sample
     yield "outcomes", Flow(*_list_outcomes(sample.outcomes_so_far), gap=3)
+    yield from list_causes(tick)
     if sample.resent_at_most:
         yield "resent", Text(f"at most {format_count(sample.resent_at_most)}", style=CAUTION)
 

@@ -4,7 +4,7 @@ A line is written every few seconds by the ticks' own time, and at once when the
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from rich.text import Text
 
@@ -17,8 +17,10 @@ from oku_cli.formatting import (
     format_rate,
 )
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.trend import Trend, TrendTracker
-from oku_core.accounting.outcome import OUTCOMES
+from oku_cli.terminal.live_figures import NOTABLE_BOUND_S, measure_rates
+from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, measure_progress
+from oku_cli.terminal.trend import Quantiles, Trend, TrendTracker
+from oku_core.accounting.outcome import NOT_SENT_CAUSES, OUTCOMES
 from oku_core.results.tick import Tick
 
 EVERY_S = 5.0
@@ -81,18 +83,46 @@ def build_line(tick: Tick, trend: Trend) -> str:
     """Format a tick as one line, without the counts that should be zero and are."""
     sample = tick.sample
     counts = zip(OUTCOMES, sample.outcomes_so_far, strict=True)
-    progress = format_progress(sample.done, sample.requests_total)
+    causes = zip(NOT_SENT_CAUSES, tick.not_sent, strict=True)
+    _, done, whole = measure_progress(tick)
+    progress = format_progress(done, whole)
+    most = "at most " if may_end_early(tick) else ""
+    total = "" if has_open_end(tick) else f"/{most}{format_count(sample.requests_total)}"
     parts = [
-        f"{tick.state} {format_count(sample.done)}/{format_count(sample.requests_total)}",
+        f"{tick.state} {format_count(sample.done)}{total}",
         f"({progress}, {format_count(sample.accounted)} accounted)",
-        format_rate(trend.recent_rps),
+        *([f"phase {sample.phase}"] if sample.phase else []),
+        *_list_rates(tick, trend),
         f"in flight {format_count(round(sample.in_flight or 0))}",
         *(f"{outcome} {format_count(count)}" for outcome, count in counts if count or outcome is OUTCOMES[0]),
-        f"p50 {format_latency(trend.p50_5s_ms)} p99 {format_latency(trend.p99_5s_ms)}",
+        *(f"{cause} {format_count(count)}" for cause, count in causes if count),
+        *_list_quantiles(tick, trend),
         f"workers {sample.workers}",
     ]
+    if (bound_s := sample.clock_bound_s or 0.0) >= NOTABLE_BOUND_S:
+        parts.append(f"clock known to within {format_latency(bound_s * 1000)}")
     if sample.resent_at_most:
         parts.append(f"resent at most {format_count(sample.resent_at_most)}")
     if trend.left_s is not None:
         parts.append(f"left {format_left(trend.left_s)}")
     return " ".join(parts)
+
+
+def _list_rates(tick: Tick, trend: Trend) -> Iterator[str]:
+    if has_rate(tick):
+        rates = measure_rates(tick)
+        yield f"planned {format_rate(rates.planned_rps)} sent {format_rate(rates.sent_rps)}"
+        yield f"ended {format_rate(rates.ended_rps)}"
+    else:
+        yield format_rate(trend.recent_rps)
+
+
+def _list_quantiles(tick: Tick, trend: Trend) -> Iterator[str]:
+    yield _format_quantiles(trend.latency)
+    if has_rate(tick):
+        yield f"response time {_format_quantiles(trend.response_time)}"
+        yield f"lateness {_format_quantiles(trend.lateness)}"
+
+
+def _format_quantiles(quantiles: Quantiles) -> str:
+    return f"p50 {format_latency(quantiles.p50_ms)} p99 {format_latency(quantiles.p99_ms)}"

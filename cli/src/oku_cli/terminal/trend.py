@@ -1,11 +1,14 @@
 """Computes the rate of a run and an estimate of the time left from its ticks, one a second."""
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
+from oku_cli.terminal.progress import has_open_end, may_end_early
 from oku_core.accounting.histogram import HistogramSnapshot, merge
 from oku_core.accounting.run_state import RunState
-from oku_core.results.sample import build_latencies_ms
+from oku_core.results.sample import Sample, build_quantiles_ms
 from oku_core.results.tick import Tick
 
 SHOWN_TICKS = 60
@@ -18,6 +21,13 @@ FEWEST_TICKS = 3
 """Fewer ticks give no estimate: a run starts slowly."""
 
 
+class Quantiles(NamedTuple):
+    """The median and the 99th percentile of a distribution; None if it is empty."""
+
+    p50_ms: float | None
+    p99_ms: float | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
     """Describes how fast a run proceeds.
@@ -26,16 +36,18 @@ class Trend:
         rates_rps: the rate in each second of the last minute, newest last; None for a second without a tick.
         recent_rps: the mean rate of the last ten ticks.
         average_rps: the mean rate over the time that the run has been active.
-        p50_5s_ms: the median latency of the last five ticks; None if nothing was answered.
-        p99_5s_ms: the 99th percentile of the same latencies.
+        latency: the quantiles of the latencies of the last five ticks.
+        response_time: those of the response times; as empty as the next ones in a run without a rate.
+        lateness: those of the latenesses.
         left_s: an estimate of the time left; None if nothing moves or too little is known.
     """
 
     rates_rps: tuple[float | None, ...]
     recent_rps: float
     average_rps: float
-    p50_5s_ms: float | None
-    p99_5s_ms: float | None
+    latency: Quantiles
+    response_time: Quantiles
+    lateness: Quantiles
     left_s: float | None
 
 
@@ -45,7 +57,7 @@ class TrendTracker:
     def __init__(self) -> None:
         self._shown: deque[float | None] = deque(maxlen=SHOWN_TICKS)
         self._recent: deque[float] = deque(maxlen=RECENT_TICKS)
-        self._latencies: deque[HistogramSnapshot] = deque(maxlen=LATENCY_TICKS)
+        self._distributions: deque[Sample] = deque(maxlen=LATENCY_TICKS)
         self._state: RunState | None = None
         self._at: float | None = None
 
@@ -61,19 +73,32 @@ class TrendTracker:
             self._recent.clear()  # a pause must not lower the rate after it
         self._state = tick.state
         self._recent.append(sample.rate_rps)
-        self._latencies.append(sample.latency)
+        self._distributions.append(sample)
         recent_rps = sum(self._recent) / len(self._recent)
-        quantiles = build_latencies_ms(merge(self._latencies))
         return Trend(
             rates_rps=tuple(self._shown),
             recent_rps=recent_rps,
             average_rps=sample.done / sample.active_s if sample.active_s > 0 else 0.0,
-            p50_5s_ms=quantiles["p50_ms"],
-            p99_5s_ms=quantiles["p99_ms"],
+            latency=_merge(sample.latency for sample in self._distributions),
+            response_time=_merge(sample.response_time for sample in self._distributions),
+            lateness=_merge(sample.lateness for sample in self._distributions),
             left_s=self._estimate_left_s(tick, recent_rps),
         )
 
     def _estimate_left_s(self, tick: Tick, rate_rps: float) -> float | None:
-        if tick.state != RunState.RUNNING or len(self._recent) < FEWEST_TICKS or rate_rps <= 0:
+        if tick.state != RunState.RUNNING:
             return None
-        return max(0, tick.sample.requests_total - tick.sample.done) / rate_rps
+        time_left_s = None
+        if tick.clock_s is not None and tick.length_s is not None:
+            time_left_s = tick.length_s - tick.clock_s
+            if has_open_end(tick) or (time_left_s > 0 and not may_end_early(tick)):
+                return time_left_s
+        if len(self._recent) < FEWEST_TICKS or rate_rps <= 0:
+            return time_left_s
+        left_s = max(0, tick.sample.requests_total - tick.sample.done) / rate_rps
+        return min(left_s, time_left_s) if time_left_s is not None and may_end_early(tick) else left_s
+
+
+def _merge(distributions: Iterable[HistogramSnapshot]) -> Quantiles:
+    quantiles = build_quantiles_ms(merge(distributions))
+    return Quantiles(quantiles["p50_ms"], quantiles["p99_ms"])

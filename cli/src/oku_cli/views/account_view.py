@@ -7,14 +7,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from oku_cli.formatting import format_count, format_outcome, format_progress, format_share
+from oku_cli.formatting import format_count, format_outcome, format_progress, format_rate, format_share
 from oku_cli.process.interrupt_hints import describe_pause
 from oku_cli.terminal.layout import AlignedTable, Flow
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STATE_STYLES, STRONG
 from oku_cli.views.failure_view import describe_failure
-from oku_core.accounting.outcome import Outcome
+from oku_core.accounting.outcome import NotSentCause, Outcome, count_sent
 from oku_core.accounting.run_state import ACTIVE_STATES, FINAL_STATES, RunState
 from oku_core.results.summary import ServersSummary, Summary
+from oku_core.spec.spec import OPEN_END
 
 
 def build_headline(summary: Summary, hint: str | None) -> RenderableType:
@@ -49,6 +50,28 @@ def build_outcomes(summary: Summary) -> RenderableType:
     return table
 
 
+def build_causes(summary: Summary) -> RenderableType | None:
+    """Show why requests were not sent; None if all were."""
+    counts = {NotSentCause(name): count for name, count in msgspec.structs.asdict(summary.not_sent).items()}
+    shown = [f"{format_outcome(cause)} {format_count(count)}" for cause, count in counts.items() if count]
+    return Flow(*(Text(text, style=BAD) for text in shown), gap=3) if shown else None
+
+
+def build_planned(summary: Summary, planned_rps: float) -> RenderableType:
+    """Show the rate that was planned, how much of what was due was sent, and in how many seconds on time."""
+    sent = count_sent(msgspec.structs.astuple(summary.outcomes))
+    share = format_share(sent, summary.accounted)
+    style = GOOD if sent == summary.accounted else BAD
+    phrases = [Text(f"{format_rate(planned_rps)};"), Text(f"{share} of what was due was sent", style=style)]
+    if summary.plan is not None and summary.plan.seconds:
+        kept, seconds = summary.plan.seconds - summary.plan.off_seconds, summary.plan.seconds
+        style = GOOD if kept == seconds else BAD
+        text = f"{format_count(kept)} of {format_count(seconds)} seconds as planned"
+        phrases[-1].append(",")
+        phrases.append(Text(text, style=style))
+    return Flow(*phrases)
+
+
 def build_statuses(statuses: Mapping[str, int]) -> RenderableType:
     """Show how many responses had each status code."""
     counts = (
@@ -60,21 +83,21 @@ def build_statuses(statuses: Mapping[str, int]) -> RenderableType:
 
 def build_served(summary: Summary, servers: ServersSummary) -> Text:
     """Show what the delay servers counted, and why it may differ from the accounted requests."""
-    served, accounted, ok = servers.served, summary.accounted, summary.outcomes.ok
+    served, ok = servers.served, summary.outcomes.ok
+    sent = count_sent(msgspec.structs.astuple(summary.outcomes))
+    base = "accounted" if sent == summary.accounted else "sent"
     text = Text.assemble((format_count(served), STRONG))
     if summary.state in ACTIVE_STATES:
         return text.append(" so far, those under way included")
     if served < ok:
         return text.append(f", fewer than the {format_count(ok)} that are ok", style=BAD)
-    if served > accounted + summary.resent_at_most:
-        return text.append(f", {format_count(served - accounted)} more than accounted", style=BAD)
-    if served == accounted:
-        return text.append(" = accounted", style=GOOD)
-    if served > accounted:
-        more = format_count(served - accounted)
-        return text.append(f" = accounted + {more} of those resent")
-    fewer = format_count(accounted - served)
-    return text.append(f" = accounted - {fewer} of those without a response")
+    if served > sent + summary.resent_at_most:
+        return text.append(f", {format_count(served - sent)} more than {base}", style=BAD)
+    if served == sent:
+        return text.append(f" = {base}", style=GOOD)
+    if served > sent:
+        return text.append(f" = {base} + {format_count(served - sent)} of those resent")
+    return text.append(f" = {base} - {format_count(sent - served)} of those without a response")
 
 
 def describe_missing(state: RunState) -> str:
@@ -83,10 +106,11 @@ def describe_missing(state: RunState) -> str:
 
 
 def _build_extent(summary: Summary) -> RenderableType:
-    phrases = [
-        Text(format_count(summary.accounted), style=STRONG),
-        Text(f"of {format_count(summary.requests)}"),
-    ]
+    accounted = Text(format_count(summary.accounted), style=STRONG)
+    if summary.requests >= OPEN_END:
+        was = "was" if summary.state in FINAL_STATES else "is"
+        return Flow(accounted, "accounted,", Text(f"its time {was} not up", style=CAUTION))
+    phrases = [accounted, Text(f"of {format_count(summary.requests)}")]
     if summary.state == RunState.COMPLETED:
         return Flow(*phrases, "accounted")
     missing = format_count(summary.requests - summary.accounted)

@@ -10,6 +10,8 @@ _ADVICE = {
     Outcome.CONNECT_ERROR: "no connection could be made: check scheme, host and port of the URL",
     Outcome.DISCONNECTED: "connections were closed without a response: check scheme and port of the URL",
     Outcome.PROTOCOL_ERROR: "no response was HTTP/1.1: check scheme and port of the URL",
+    Outcome.NOT_SENT: "nothing could be sent on time: lower the rate, or add workers",
+    Outcome.LOST: "all workers died: check their logs",
 }
 
 

@@ -4,22 +4,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
-from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult  # noqa: TID251  # a type
 from rich.constrain import Constrain
 from rich.padding import Padding
+from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
-from oku_cli.formatting import format_count, format_date_minute
+from oku_cli.formatting import format_count, format_date_minute, format_elapsed, format_requests
 from oku_cli.process.interrupt_hints import InterruptHints, describe_pause
 from oku_cli.terminal.layout import Flow
 from oku_cli.terminal.palette import MOST_COLUMNS, STATE_STYLES, STRONG
 from oku_core.accounting.run_state import RunState
+from oku_core.spec.spec import OPEN_END
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRow:
-    """Holds a run as it is listed; `created_at` is a Unix time."""
+    """Holds a run as it is listed; `created_at` is a Unix time, `active_s` the time that it has run for."""
 
     run: str
     name: str
@@ -28,9 +30,13 @@ class RunRow:
     accounted: int
     created_at: float
     reason: str = ""
+    load: str = ""
+    active_s: float = 0.0
 
 
 _HEADS = ("run", "state", "requests", "accounted", "created")
+_COUNT_HEADS = ("requests", "accounted")
+_GAP = 2
 MOST_HINTS = 3
 """A hint on how to resume is shown for this many paused runs, the newest ones."""
 
@@ -46,36 +52,57 @@ def build_hints(rows: Iterable[RunRow], hints: InterruptHints) -> list[str]:
 
 
 class RunsTable:
-    """Shows one line for each run where that fits, otherwise a block of lines.
+    """Shows a line for each run, or two where its load does not fit into it, otherwise a block of lines.
 
     Args:
         rows: the runs in the order of the table.
-        fits: whether the table has to fit on a screen, so that long names are cut.
+        fits: whether the table has to fit on a screen, so that long loads and names are cut.
     """
 
     _NAME_COLUMNS = len("name…")
+    _WANTED_NAME_COLUMNS = len("nightly-soak")
 
     def __init__(self, rows: Sequence[RunRow], *, fits: bool) -> None:
         self._rows = rows
         self._fits = fits
 
-    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw a table, or a block for each run."""
         cells = [_build_cells(row) for row in self._rows]
         columns = zip(_HEADS, *cells, strict=True)
-        needed = sum(max(cell_len(str(cell)) for cell in column) + 2 for column in columns)
-        if self._fits and needed + self._NAME_COLUMNS > options.max_width:
+        left = options.max_width - sum(
+            max(cell_len(str(cell)) for cell in column) + _GAP for column in columns
+        )
+        load_columns, name_columns = self._find_widest("load"), self._find_widest("name")
+        if not self._fits:
+            yield self._build_table(cells, load_columns, name_columns)
+        elif left >= load_columns + _GAP + min(self._WANTED_NAME_COLUMNS, name_columns):
+            yield self._build_table(cells, load_columns, min(name_columns, left - _GAP - load_columns))
+        elif left >= self._NAME_COLUMNS:
+            lines = console.render_lines(self._build_table(cells, 0, min(name_columns, left)), options)
+            loads = (None, *(row.load for row in self._rows))
+            for line, load in zip(lines, loads, strict=True):
+                yield Segments((*line, Segment.line()))
+                if load:
+                    yield Padding(Text(load, no_wrap=True, overflow="ellipsis"), (0, 0, 0, _GAP))
+        else:
             for row in self._rows:
                 yield from _build_block(row)
-            return
-        table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, expand=self._fits, header_style="")
+
+    def _build_table(self, cells: Sequence[Sequence[Text]], load_columns: int, name_columns: int) -> Table:
+        """Build the table, without the loads if they have no columns."""
+        table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="")
         for head in _HEADS:
-            is_count = head in ("requests", "accounted")
-            table.add_column(head, no_wrap=True, justify="right" if is_count else "left")
-        table.add_column("name", no_wrap=True, overflow="ellipsis", ratio=1 if self._fits else None)
+            table.add_column(head, no_wrap=True, justify="right" if head in _COUNT_HEADS else "left")
+        if load_columns:
+            table.add_column("load", no_wrap=True, overflow="ellipsis", width=load_columns)
+        table.add_column("name", no_wrap=True, overflow="ellipsis", width=name_columns)
         for row, line in zip(self._rows, cells, strict=True):
-            table.add_row(*line, Text(row.name))
-        yield table
+            table.add_row(*line, *([Text(row.load)] if load_columns else []), Text(row.name))
+        return table
+
+    def _find_widest(self, head: str) -> int:
+        return max(cell_len(text) for text in (head, *(getattr(row, head) for row in self._rows)))
 
 
 def build_runs_table(rows: Iterable[RunRow], *, fits: bool = True) -> RenderableType:
@@ -83,7 +110,7 @@ def build_runs_table(rows: Iterable[RunRow], *, fits: bool = True) -> Renderable
 
     Args:
         rows: the runs in any order.
-        fits: whether long names are cut so that a line fits on the screen.
+        fits: whether long loads and names are cut so that a line fits on the screen.
     """
     newest = sorted(rows, key=lambda row: row.created_at, reverse=True)
     if not newest:
@@ -96,14 +123,25 @@ def _build_cells(row: RunRow) -> tuple[Text, ...]:
     return (
         Text(row.run, style=STRONG),
         Text(row.state, style=STATE_STYLES[row.state]),
-        Text(format_count(row.requests)),
-        Text(format_count(row.accounted)),
+        Text(format_requests(row.requests)),
+        Text(_format_accounted(row)),
         Text(format_date_minute(row.created_at)),
     )
+
+
+def _format_accounted(row: RunRow) -> str:
+    """Format how much is accounted; where only a time ends the run, also in how much of it."""
+    accounted = format_count(row.accounted)
+    return f"{accounted} in {format_elapsed(row.active_s)}" if row.requests >= OPEN_END else accounted
 
 
 def _build_block(row: RunRow) -> Iterator[RenderableType]:
     run, state, requests, accounted, created = _build_cells(row)
     yield Flow(run, state, gap=2, indent=2)
-    yield Padding(Flow(accounted, Text("of ").append_text(requests), "accounted"), (0, 0, 0, 2))
-    yield Padding(Group(Flow(created), Text(row.name, no_wrap=True, overflow="ellipsis")), (0, 0, 0, 2))
+    if row.requests >= OPEN_END:
+        extent = Flow(accounted, "accounted,", requests)
+    else:
+        extent = Flow(accounted, Text("of ").append_text(requests), "accounted")
+    yield Padding(extent, (0, 0, 0, 2))
+    cut = [Text(text, no_wrap=True, overflow="ellipsis") for text in (row.load, row.name) if text]
+    yield Padding(Group(Flow(created), *cut), (0, 0, 0, 2))

@@ -1,25 +1,31 @@
 """Builds the end screen of a run from its summary; it fits on one screen."""
 
-import base64
 from collections.abc import Iterator
 from datetime import datetime
 
-import msgspec
 from rich.console import Group, RenderableType
 from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.text import Text
 
-from oku_cli.formatting import choose_digits, format_count, format_date_time, format_latency, format_rate
+from oku_cli.formatting import format_count, format_date_time, format_rate
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.layout import Flow, Labelled, PairGrid
+from oku_cli.terminal.layout import Flow, Labelled
 from oku_cli.terminal.palette import MOST_COLUMNS, STRONG
-from oku_cli.views.account_view import build_headline, build_outcomes, build_served, build_statuses
-from oku_cli.views.histogram_view import build_histogram
+from oku_cli.views.account_view import (
+    build_causes,
+    build_headline,
+    build_outcomes,
+    build_planned,
+    build_served,
+    build_statuses,
+)
+from oku_cli.views.distribution_view import RESPONSE_TIME, list_distributions
+from oku_cli.views.phases_view import build_phases
 from oku_cli.views.validity_view import build_validity
 from oku_cli.views.workers_view import build_workers
-from oku_core.accounting import hdr
-from oku_core.results.summary import LatencySummary, Summary
+from oku_core.results.summary import Summary
+from oku_core.spec.load import WARM_UP
 from oku_core.spec.values.quantity import format_bytes, format_duration
 
 
@@ -36,14 +42,19 @@ def build_summary(summary: Summary, *, hint: str | None = None) -> RenderableTyp
         hint: a sentence on what to do next, such as how to resume, shown under the headline.
     """
     sections: list[RenderableType] = [build_headline(summary, hint)]
-    for list_rows in (_list_account, _list_latency, _list_context, _list_workers, _list_notes):
-        if section := Labelled(list_rows(summary), len("throughput")):
+    columns = len("throughput" if summary.planned_rps is None else RESPONSE_TIME)
+    for list_rows in (_list_account, list_distributions, _list_context, _list_workers, _list_notes):
+        if section := Labelled(list_rows(summary), columns):
             sections += ["", section]
+        if list_rows is _list_context and summary.phases:
+            sections += ["", build_phases(summary.phases)]
     return Constrain(Padding(Group(*sections), (1, 1)), MOST_COLUMNS)
 
 
 def _list_account(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
     yield "outcomes", build_outcomes(summary)
+    if causes := build_causes(summary):
+        yield "not sent", causes
     if summary.statuses:
         yield "statuses", build_statuses(summary.statuses)
     yield "resent", f"at most {format_count(summary.resent_at_most)}"
@@ -51,25 +62,13 @@ def _list_account(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
         yield "served", build_served(summary, summary.servers)
 
 
-def _list_latency(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
-    latency_ms = summary.latency_ms
-    if latency_ms.min is None or latency_ms.max is None:
-        yield "latency", "nothing was answered"
-        return
-    yield "latency", _build_quantiles(latency_ms)
-    latency = msgspec.structs.replace(  # the exchange format does not hold the exact minimum and maximum
-        hdr.decode(base64.b64decode(summary.histogram)),
-        min_us=round(latency_ms.min * 1000),
-        max_us=round(latency_ms.max * 1000),
-    )
-    yield "", ""
-    yield "", build_histogram(latency)
-
-
 def _list_context(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
+    if summary.load:
+        yield "load", summary.load
     if summary.active_s:
-        rate = Text(format_rate(summary.throughput_rps), style=STRONG)
-        yield "throughput", Flow(rate, f"over {format_duration(summary.active_s)}")
+        yield "throughput", _build_throughput(summary)
+    if summary.planned_rps is not None:
+        yield "planned", build_planned(summary, summary.planned_rps)
     yield "received", format_bytes(summary.bytes_received)
     if summary.started_at is not None:
         started = _format_iso(summary.started_at)
@@ -89,13 +88,15 @@ def _list_notes(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
         yield "notes", build_validity(summary.validity)
 
 
+def _build_throughput(summary: Summary) -> Flow:
+    """Show the rate and its time; what is measured begins after the warm-up, if there is one."""
+    warm_up_s = next((phase.end_s for phase in summary.phases if phase.name == WARM_UP), None) or 0.0
+    rate = Text(format_rate(summary.throughput_rps), style=STRONG)
+    phrases: list[Text | str] = [rate, f"over {format_duration(max(0.0, summary.active_s - warm_up_s))}"]
+    if warm_up_s:
+        phrases += ["after the warm-up,", "which all rates and times above leave out"]
+    return Flow(*phrases)
+
+
 def _format_iso(iso: str) -> str:
     return format_date_time(datetime.fromisoformat(iso).timestamp())
-
-
-def _build_quantiles(latency_ms: LatencySummary) -> PairGrid:
-    """Order the quantiles from top to bottom, then to the right."""
-    names = ("min", "mean", "p50", "p90", "p95", "p99", "p99.9", "max")
-    digits = choose_digits((latency_ms.p50, latency_ms.p99))
-    values = (format_latency(getattr(latency_ms, name.replace(".", "_")), digits) for name in names)
-    return PairGrid(((name, Text(value, style=STRONG)) for name, value in zip(names, values, strict=True)), 4)

@@ -18,6 +18,7 @@ def build_row_object(row: RunRow) -> dict[str, Any]:
         "accounted": row.accounted,
         "engine": row.engine,
         "target": row.target,
+        "load": row.load,
         "created_at": format_time(row.created_at),
         "started_at": format_time(row.started_at),
         "ended_at": format_time(row.ended_at),

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_core.messaging.celery_app import App
 from oku_core.messaging.lease import LeaseBatch
-from oku_core.messaging.order import Control, Intervals, Stop
+from oku_core.messaging.order import ClockNotice, Control, Intervals, Stop
 from oku_core.messaging.sending import Outbound, send_to_workers
 from oku_core.messaging.transport import find_connection_errors, is_amqp
 
@@ -71,16 +71,25 @@ class Broker:
         """Tell workers what was decided on their leases; it is merged with what they have not heard yet."""
         self._put(controls)
 
-    def send_stop(self, *, run: str, up_to: int, grace_s: float) -> None:
-        """Tell all workers to stop with the leases of a run up to a number."""
-        self._put([Stop(run=run, up_to=up_to, grace_s=grace_s)])
+    def send_stop(self, *, run: str, up_to: int, grace_s: float, at: float | None = None) -> None:
+        """Tell all workers to stop with the leases of a run up to a number, at a Unix time or at once."""
+        self._put([Stop(run=run, up_to=up_to, grace_s=grace_s, at=at)])
 
-    def send_intervals(self, heartbeat_s: float, checkpoint_s: float) -> None:
-        """Tell all workers how often to send progress and checkpoints."""
+    def send_intervals(
+        self, heartbeat_s: float, checkpoint_s: float, clock: ClockNotice | None = None
+    ) -> None:
+        """Tell all workers how often to send progress and checkpoints, and by which clock to count."""
         # Above those of a coordinator that was here before, unless the clock was put back.
         self._interval_number = max(self._interval_number + 1, time.time_ns())
         self._put(
-            [Intervals(number=self._interval_number, heartbeat_s=heartbeat_s, checkpoint_s=checkpoint_s)]
+            [
+                Intervals(
+                    number=self._interval_number,
+                    heartbeat_s=heartbeat_s,
+                    checkpoint_s=checkpoint_s,
+                    clock=clock,
+                )
+            ]
         )
 
     def fetch_peak_mb(self) -> float | None:

@@ -3,18 +3,22 @@
 Nothing here waits for the broker, and every message may be lost: what a worker does not name is sent again.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.balance import Wishes
 from oku_coordinator.leasing.expiry import START_WITHIN_S
+from oku_coordinator.ledger.ledger_schedules import LedgerSchedules
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.workers.liveness import Roster, WorkerState
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control
 from oku_core.messaging.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
+from oku_core.schedule.active_period import ActivePeriod
+from oku_core.schedule.wave import Wave
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
@@ -26,12 +30,16 @@ class Delivery:
     Args:
         broker: takes the messages.
         roster: knows each worker's clock, and which specs it has.
+        schedules: have the periods and the waves that leases lie in.
         server_urls: of Oku's own delay servers.
     """
 
-    def __init__(self, broker: Broker, roster: Roster, server_urls: Sequence[str]) -> None:
+    def __init__(
+        self, broker: Broker, roster: Roster, schedules: LedgerSchedules, server_urls: Sequence[str]
+    ) -> None:
         self._broker = broker
         self._roster = roster
+        self._schedules = schedules
         self._server_urls = tuple(server_urls)
 
     @property
@@ -49,15 +57,33 @@ class Delivery:
         by_incarnation: dict[str, list[LeaseRecord]] = {}
         for lease in leases:
             by_incarnation.setdefault(lease.incarnation, []).append(lease)
-        spec = build_sent_spec(run, self._server_urls)
+        if not by_incarnation:
+            return
+        message = self._build_message(run)
         batches = []
         for mine in by_incarnation.values():
             if worker := self._roster.find(mine[0].worker, mine[0].incarnation):
                 # Those of one message may be of several ages: each is stale on its own time.
-                for cut_at in dict.fromkeys(lease.cut_at for lease in mine):
-                    same = [lease for lease in mine if lease.cut_at == cut_at]
-                    batches.append(_build_batch(run, worker, same, spec))
+                sendable = [lease for lease in mine if message.can_carry(lease)]
+                for cut_at in dict.fromkeys(lease.cut_at for lease in sendable):
+                    same = [lease for lease in sendable if lease.cut_at == cut_at]
+                    batches.append(message.build(worker, same))
         self._broker.send_leases(batches)
+
+    def _build_message(self, run: RunRecord) -> "_Message":
+        period = self._schedules.fetch_period(run.run) if run.spec.has_clock else None
+        return _Message(
+            run=run.run,
+            spec=build_sent_spec(run, self._server_urls),
+            period=period and period.build_period(),
+            waves={wave.begin: wave for wave in self._schedules.fetch_waves(run.run)}
+            if run.spec.is_open
+            else {},
+        )
+
+    def tell(self, controls: Sequence[Control]) -> None:
+        """Tell workers what was decided."""
+        self._broker.send_controls(controls)
 
     def wish(self, wishes: Wishes) -> None:
         """Ask workers to end leases early."""
@@ -70,24 +96,44 @@ class Delivery:
             wishes.setdefault(incarnation, {})[lease] = 0
         self.wish(wishes)
 
-    def stop(self, run: RunRecord, up_to: int) -> None:
-        """Call back the leases of a run up to a number."""
-        self._broker.send_stop(run=run.run, up_to=up_to, grace_s=run.drain_s)
+    def stop(self, run: RunRecord, up_to: int, at: float | None = None) -> None:
+        """Call back the leases of a run up to a number, at a Unix time or at once."""
+        self._broker.send_stop(run=run.run, up_to=up_to, grace_s=run.drain_s, at=at)
 
 
-def _build_batch(
-    run: RunRecord, worker: WorkerState, leases: Sequence[LeaseRecord], spec: Spec
-) -> LeaseBatch:
-    return LeaseBatch(
-        run=run.run,
-        incarnation=worker.incarnation,
-        leases=[
-            Lease(id=lease.id, run=run.run, ranges=list(lease.ranges.ranges), limit=lease.limit)
-            for lease in leases
-        ],
-        start_by=leases[0].cut_at + START_WITHIN_S + worker.clock_ahead_s,
-        spec=None if run.run in worker.specs else spec,
-    )
+@dataclass(frozen=True, kw_only=True)
+class _Message:
+    """What messages with leases of one run have in common."""
+
+    run: str
+    spec: Spec
+    period: ActivePeriod | None
+    waves: Mapping[int, Wave]
+
+    def can_carry(self, lease: LeaseRecord) -> bool:
+        """Whether the wave of a lease is there: it goes when another thread has closed all of its leases."""
+        return lease.wave is None or lease.wave in self.waves
+
+    def build(self, worker: WorkerState, leases: Sequence[LeaseRecord]) -> LeaseBatch:
+        """The message to one worker, with leases that were cut at one time."""
+        return LeaseBatch(
+            run=self.run,
+            incarnation=worker.incarnation,
+            leases=[
+                Lease(
+                    id=lease.id,
+                    run=self.run,
+                    ranges=list(lease.ranges.ranges),
+                    limit=lease.limit,
+                    wave=None if lease.wave is None else self.waves[lease.wave],
+                    lane=lease.lane,
+                )
+                for lease in leases
+            ],
+            start_by=leases[0].cut_at + START_WITHIN_S + worker.clock_ahead_s,
+            period=self.period,
+            spec=None if self.run in worker.specs else self.spec,
+        )
 
 
 def build_sent_spec(run: RunRecord, server_urls: Sequence[str]) -> Spec:

@@ -1,49 +1,22 @@
-"""Deals out the run that has its turn to workers whose hands are not full, and moves work among them.
+"""Has the run that has its turn begun, dealt out, and called back.
 
 One call of `step` does what there is to do now; the main loop calls it when something has changed and at
-least twice a second. Each worker is visited about once a second, and when its checkpoints have come; all of
-them are when little is left.
+least twice a second.
 """
 
-import asyncio
-import logging
 import math
-import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
-from itertools import islice
 
-from oku_coordinator.leasing.balance import find_excess, find_uneven
 from oku_coordinator.leasing.delivery import Delivery
-from oku_coordinator.leasing.expiry import ExpiryRule
-from oku_coordinator.leasing.hands import Hands, build_hands
-from oku_coordinator.leasing.pace import Pace
-from oku_coordinator.leasing.sizing import (
-    choose_sizes,
-    estimate_room,
-    find_full,
-    find_mean_rate,
-    find_weight,
-)
+from oku_coordinator.leasing.range_dealer import RangeDealer
+from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import LeaseOrder, RunRecord
-from oku_coordinator.workers.liveness import Roster, WorkerState
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.lease import read_lease_number
 
-_log = logging.getLogger(__name__)
-
 _STOP_EVERY_S = 1.0
-_VISIT_EVERY_S, _VISIT_SHARE = 1.0, 0.05
-"""All are visited so often, but that takes at most this share of the time."""
-_BATCH = 100
-"""Leases dealt in one transaction; then others have their turn."""
-_DUE_AT_ONCE = 2 * _BATCH
-"""Workers visited for their news in one step: no more leases are dealt in it than would fill them."""
-_VISITED_AT_ONCE = 500
-"""Workers visited before others have their turn; it takes a few milliseconds."""
 
 
 @dataclass(kw_only=True)
@@ -52,36 +25,27 @@ class Dispatcher:
 
     Args:
         ledger: the truth.
-        roster: who lives.
-        delivery: takes leases and wishes to workers.
-        pace: says how far workers may go ahead.
-        expiry: is told what is sent.
+        delivery: takes orders to workers.
+        ranges: deals out closed runs.
+        waves: deals out open runs.
         begin: begins a pending run at monotonic seconds and Unix time, if it can; else it gives None.
-        cpu_clock: seconds of processor time of this thread.
-
-    Attributes:
-        has_more: whether there was more to deal than one step does.
     """
 
     ledger: Ledger
-    roster: Roster
     delivery: Delivery
-    pace: Pace
-    expiry: ExpiryRule
+    ranges: RangeDealer
+    waves: WaveDealer
     begin: Callable[[RunRecord, float, float], RunRecord | None]
-    cpu_clock: Callable[[], float] = time.thread_time
-    has_more: bool = field(default=False, init=False)
     _stopped_at: float = field(default=-math.inf, init=False)
-    _next_visit: float = field(default=-math.inf, init=False)
-    """When all are visited."""
-    _due: dict[str, None] = field(default_factory=dict, init=False)
-    """Workers to visit before the next visit of all."""
-    _weight: float = field(default=0.0, init=False)
-    """Of all workers together, at the last visit of all."""
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there was more to deal than one step does."""
+        return self.ranges.has_more
 
     def note_news(self, worker: str) -> None:
         """Visit a worker with the next step: its checkpoints have come, or it has."""
-        self._due[worker] = None
+        self.ranges.note_news(worker)
 
     async def step(self, now: float, wall_now: float) -> RunRecord | None:
         """Do what there is to do; returns the run that has its turn.
@@ -90,7 +54,7 @@ class Dispatcher:
             now: monotonic seconds.
             wall_now: Unix time.
         """
-        self.has_more = False
+        self.ranges.has_more = False
         run = self.ledger.runs.fetch_current()
         if run is None:
             return None
@@ -98,106 +62,15 @@ class Dispatcher:
             begun = self.begin(run, now, wall_now)
             if begun is None:
                 return run
-            run, self._next_visit = begun, -math.inf
-        if run.state == RunState.RUNNING:
-            await self._visit(run, now, wall_now)
-        else:
+            run = begun
+            self.ranges.begin()
+        if run.state != RunState.RUNNING:
             self._call_back(run, now)
-        return run
-
-    async def _visit(self, run: RunRecord, now: float, wall_now: float) -> None:
-        if self.delivery.is_away:
-            return
-        visits_all, began_cpu_s = now >= self._next_visit, self.cpu_clock()
-        sees_all = visits_all or self._is_running_out(run)
-        hands = await self._look_at(run, self._find_due(run, sees_all=sees_all))
-        pending = self.ledger.leases.count_pending(run.run)
-        if visits_all:
-            mean_rps = find_mean_rate(hands)
-            self._weight = sum(find_weight(each, mean_rps) for each in hands)
-            self._move(run, hands, is_dealt_out=pending == 0)
-            took_s = self.cpu_clock() - began_cpu_s
-            self._next_visit = now + max(_VISIT_EVERY_S, took_s / _VISIT_SHARE)
-        if pending:
-            self._deal(run, hands, pending, now, wall_now)
-            self.has_more = bool(self._due)
-
-    def _is_running_out(self, run: RunRecord) -> bool:
-        """Whether less is left than the hands of all workers hold: then who asks first may be slow."""
-        room = estimate_room(
-            len(self.roster), self._weight, window=run.spec.concurrency, range_size=run.spec.range_size
-        )
-        return 0 < self.ledger.leases.count_pending(run.run) <= room
-
-    def _find_due(self, run: RunRecord, *, sees_all: bool) -> list[WorkerState]:
-        """The workers to visit now, out of those that can take leases."""
-        if sees_all:
-            self._due.clear()
-            workers = self.roster.workers(run.run)
+        elif run.spec.is_open:
+            await self.waves.visit(run, now, wall_now)
         else:
-            due = list(islice(self._due, _DUE_AT_ONCE))
-            for name in due:
-                del self._due[name]
-            workers = self.roster.find_takers(due, run.run)
-        return [worker for worker in workers if not worker.is_suspect]
-
-    async def _look_at(self, run: RunRecord, workers: Sequence[WorkerState]) -> list[Hands]:
-        held = self.ledger.leases.fetch_held(run.run, [worker.incarnation for worker in workers])
-        hands = []
-        for number, worker in enumerate(workers):
-            hands.append(build_hands(worker, held[worker.incarnation], run.run, run.spec))
-            if number % _VISITED_AT_ONCE == _VISITED_AT_ONCE - 1:
-                await asyncio.sleep(0)
-        return hands
-
-    def _move(self, run: RunRecord, hands: Sequence[Hands], *, is_dealt_out: bool) -> None:
-        """Ask for work back of which others have too little; the wish is repeated until it is answered.
-
-        Leases whose size the spec fixes are no wrong guess.
-        """
-        wishes = {} if run.spec.range_size else find_excess(hands)
-        if is_dealt_out:
-            wishes = find_uneven(hands) | wishes
-        self.delivery.wish(wishes)
-
-    def _deal(
-        self, run: RunRecord, hands: Sequence[Hands], pending: int, now: float, wall_now: float
-    ) -> None:
-        chosen = choose_sizes(
-            hands, pending, weight=self._weight, range_size=run.spec.range_size, most=_BATCH
-        )
-        if not chosen:
-            return
-        if len(chosen) == _BATCH:
-            given = Counter[str]()
-            for each, size in chosen:
-                given[each.worker] += size
-            for each in hands:
-                if each.untaken + given[each.worker] < find_full(each):
-                    self._due[each.worker] = None
-        leases = self.ledger.leases.deal(run.run, self._build_orders(chosen), wall_now)
-        for lease in leases:
-            self.expiry.note_sent(lease.id, now)
-        self.delivery.send(run, leases)
-
-    def _build_orders(self, chosen: Iterable[tuple[Hands, int]]) -> list[LeaseOrder]:
-        rooms: dict[str, _Room] = {}
-        orders = []
-        for hands, size in chosen:
-            if hands.incarnation not in rooms:
-                allowance = self.pace.choose_allowance(
-                    hands.window, rate_rps=hands.rate_rps or 0.0, taken=hands.taken
-                )
-                rooms[hands.incarnation] = _Room(allowance - hands.ahead)
-            orders.append(
-                LeaseOrder(
-                    worker=hands.worker,
-                    incarnation=hands.incarnation,
-                    size=partial(min, size),
-                    limit=rooms[hands.incarnation].take,
-                )
-            )
-        return orders
+            await self.ranges.visit(run, now, wall_now)
+        return run
 
     def _call_back(self, run: RunRecord, now: float) -> None:
         """Orders may be lost, so they are repeated until nothing is out."""
@@ -206,17 +79,5 @@ class Dispatcher:
         self._stopped_at = now
         out = self.ledger.leases.fetch_open(run.run)
         up_to = max((read_lease_number(lease.id) for lease in out), default=0)
-        self.delivery.stop(run, up_to)
-
-
-class _Room:
-    """How far one worker may still go ahead, as its new leases take it up one after the other."""
-
-    def __init__(self, left: int) -> None:
-        self._left = max(0, left)
-
-    def take(self, size: int) -> int:
-        """The first limit of a lease of this size."""
-        taken = min(size, self._left)
-        self._left -= taken
-        return taken
+        period = self.ledger.schedules.fetch_period(run.run)
+        self.delivery.stop(run, up_to, None if period is None else period.find_end())

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.workers.liveness import WorkerState
-from oku_core.spec.spec import Spec
 
 
 class HeldLease(NamedTuple):
@@ -53,8 +52,8 @@ class Hands(NamedTuple):
         return sum(lease.end - lease.taken for lease in self.leases)
 
 
-def build_hands(worker: WorkerState, leases: Iterable[LeaseRecord], run: str, spec: Spec) -> Hands:
-    """Put together what ledger and heartbeats know of a worker in a run."""
+def build_hands(worker: WorkerState, leases: Iterable[LeaseRecord], run: str, window: int) -> Hands:
+    """Put together what ledger and heartbeats know of a worker in a run, with its window there."""
     told = worker.leases
     held, ahead = [], 0
     for lease in leases:
@@ -66,10 +65,10 @@ def build_hands(worker: WorkerState, leases: Iterable[LeaseRecord], run: str, sp
     return Hands(
         worker=worker.name,
         incarnation=worker.incarnation,
-        window=spec.concurrency,
+        window=window,
         leases=tuple(held),
         rate_rps=rate.rate_rps,
-        most_rps=rate.bound(spec.concurrency),
+        most_rps=rate.bound(window),
         taken=rate.taken,
         ahead=ahead,
         silence_s=worker.heartbeat_interval_s,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.pace import Pace
+from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError, Receipt
 from oku_coordinator.telemetry.metrics import Metrics
@@ -32,6 +33,7 @@ class Intake:
         ledger: keeps what they say.
         pace: says how far workers may go ahead of them.
         broker: takes the answers.
+        shares: say which share of the run each worker has.
         metrics: count them.
         clock: Unix time.
         timer: seconds of any clock that nobody sets.
@@ -40,6 +42,7 @@ class Intake:
     ledger: Ledger
     pace: Pace
     broker: Broker
+    shares: Shares
     metrics: Metrics
     clock: Callable[[], float]
     timer: Callable[[], float] = time.monotonic
@@ -48,7 +51,7 @@ class Intake:
         """Apply checkpoints to the ledger, answer and count them; gives what was made of them."""
         begun = self.timer()
         receipts = self._apply(batches)
-        self.broker.send_controls(build_controls(receipts))
+        self.broker.send_controls(build_controls(receipts, self.shares))
         verdicts = [verdict for receipt in receipts for verdict in receipt.verdicts]
         self.metrics.count_messages(verdicts, self.timer() - begun)
         return receipts
@@ -62,8 +65,8 @@ class Intake:
                 _log.exception("a run has failed", extra={"run": error.run})
 
 
-def build_controls(receipts: Iterable[Receipt]) -> list[Control]:
-    """What workers are to hear of their checkpoints.
+def build_controls(receipts: Iterable[Receipt], shares: Shares) -> list[Control]:
+    """What workers are to hear of their checkpoints, beside their shares of the run.
 
     Those that mean nothing to the ledger are answered as well, or their workers would repeat them for ever: a
     final one is confirmed, and a lease that goes on is ended.
@@ -80,5 +83,13 @@ def build_controls(receipts: Iterable[Receipt]) -> list[Control]:
                 ends.setdefault(checkpoint.lease, 0)
         if confirmed or receipt.limits or ends:
             to = receipt.batch.incarnation
-            controls.append(Control(incarnation=to, confirmed=confirmed, limits=receipt.limits, ends=ends))
+            controls.append(
+                Control(
+                    incarnation=to,
+                    confirmed=confirmed,
+                    limits=receipt.limits,
+                    ends=ends,
+                    share=shares.find(to),
+                )
+            )
     return controls

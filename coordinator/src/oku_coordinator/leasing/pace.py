@@ -56,6 +56,7 @@ class Pace:
     def __init__(self) -> None:
         self.checkpoint_s = SHORTEST_CHECKPOINT_S
         """The time from one checkpoint of a worker to the next."""
+        self._workers = 1
         self._lost_at = -math.inf
         self._ahead_s = SHORTEST_CHECKPOINT_S + _AWAY_S
         self._growth = _GROWTH
@@ -66,6 +67,7 @@ class Pace:
 
     def adjust(self, workers: int, now: float) -> None:
         """Follow the number of workers and the losses, at `now` in monotonic seconds."""
+        self._workers = max(1, workers)
         self.checkpoint_s = choose_checkpoint_s(workers)
         is_careful = now - self._lost_at < _CAREFUL_S
         # Where checkpoints are rare each brings more, or slow start would take minutes.
@@ -77,7 +79,8 @@ class Pace:
 
     def allow(self, batch: CheckpointBatch, spec: Spec) -> int:
         """How far the worker that sent these checkpoints may go ahead of them."""
-        return self.choose_allowance(spec.concurrency, rate_rps=batch.rate_rps, taken=batch.taken)
+        window = spec.find_window(self._workers)
+        return self.choose_allowance(window, rate_rps=batch.rate_rps, taken=batch.taken)
 
     def choose_allowance(self, window: int, *, rate_rps: float, taken: int) -> int:
         """How far a worker may go ahead now; the arguments are those of the rule."""

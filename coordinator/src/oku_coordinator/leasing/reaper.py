@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule, Remedy
 from oku_coordinator.leasing.pace import Pace
+from oku_coordinator.leasing.waves.pieces import Piece
+from oku_coordinator.leasing.waves.plan import build_wave_plan
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 
@@ -23,6 +26,8 @@ _log = logging.getLogger(__name__)
 
 _BATCH = 50
 """Leases taken back in one transaction, which takes about 20 ms."""
+_LOSING = frozenset({ExpiryReason.WORKER_LOST, ExpiryReason.DROPPED})
+"""Those who had the leases may have sent what was due."""
 _JUDGED_AT_ONCE = 2_000
 """Leases looked at before others have their turn; it takes a few milliseconds."""
 
@@ -90,7 +95,7 @@ class Reaper:
                 self.delivery.revoke((lease.incarnation, lease.id) for lease in leases)
             elif isinstance(finding, ExpiryReason):
                 for offset in range(0, len(leases), _BATCH):
-                    self._take_back(leases[offset : offset + _BATCH], finding, now)
+                    self._take_back(run, leases[offset : offset + _BATCH], finding, now)
                     await asyncio.sleep(0)
 
     def _revoke_void(self, held: Mapping[str, Sequence[LeaseRecord]]) -> None:
@@ -109,8 +114,16 @@ class Reaper:
             self.ledger.leases.cut_at_limits(names[offset : offset + _BATCH], self.clock())
             await asyncio.sleep(0)
 
-    def _take_back(self, leases: Sequence[LeaseRecord], reason: ExpiryReason, now: float) -> None:
-        expired = set(self.ledger.leases.take_back([lease.id for lease in leases], reason, self.clock()))
+    def _take_back(
+        self, run: RunRecord, leases: Sequence[LeaseRecord], reason: ExpiryReason, now: float
+    ) -> None:
+        wall_now = self.clock()
+        names = [lease.id for lease in leases]
+        if run.spec.is_open and reason in _LOSING:
+            find_lost = self._build_find_lost(run, wall_now)
+            expired = set(self.ledger.leases.take_back(names, reason, wall_now, find_lost))
+        else:
+            expired = set(self.ledger.leases.take_back(names, reason, wall_now))
         for lease in leases:
             if lease.id in expired:  # the others were closed meanwhile
                 context = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}
@@ -119,3 +132,16 @@ class Reaper:
         if reason == ExpiryReason.WORKER_LOST:
             self.pace.note_loss(now)
             self.note_lost(leases[0].run, [lease.incarnation for lease in leases])
+
+    def _build_find_lost(self, run: RunRecord, wall_now: float) -> Callable[..., list[Range]]:
+        """What of a lease may have been sent and can't be sent again in time."""
+        plan, period = build_wave_plan(run.spec), self.ledger.schedules.fetch_period(run.run)
+        waves = {wave.begin: wave for wave in self.ledger.schedules.fetch_waves(run.run)}
+
+        def find_lost(lease: LeaseRecord, at_risk: Sequence[Range]) -> list[Range]:
+            if period is None or lease.wave is None or not at_risk:
+                return []
+            piece = Piece(waves[lease.wave], lease.lane, at_risk)
+            return plan.find_lost(piece, period.count_s(wall_now))
+
+        return find_lost

@@ -12,6 +12,7 @@ from oku_coordinator.ledger.ledger_history import LedgerHistory
 from oku_coordinator.ledger.ledger_leases import LedgerLeases
 from oku_coordinator.ledger.ledger_outbox import LedgerOutbox
 from oku_coordinator.ledger.ledger_runs import LedgerRuns
+from oku_coordinator.ledger.ledger_schedules import LedgerSchedules
 from oku_coordinator.ledger.rules import conservation
 from oku_coordinator.ledger.storage.transaction import LedgerFile
 from oku_core.accounting.interval import Lengths
@@ -32,6 +33,7 @@ class Ledger:
     Attributes:
         runs: their records and states.
         leases: what is dealt, accounted and taken back.
+        schedules: the clocks and waves of runs whose requests have due times.
         history: samples and events.
         outbox: lines that wait for Loki.
         deletions: runs that are being removed.
@@ -43,6 +45,7 @@ class Ledger:
         self.file = LedgerFile(path, conservation.finish, read_only=read_only)
         self.runs = LedgerRuns(self.file, publishes=publishes)
         self.leases = LedgerLeases(self.file)
+        self.schedules = LedgerSchedules(self.file)
         self.history = LedgerHistory(self.file)
         self.outbox = LedgerOutbox(self.file)
         self.deletions = LedgerDeletions(self.file)

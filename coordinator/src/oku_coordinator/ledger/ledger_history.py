@@ -5,9 +5,10 @@ import math
 from collections.abc import Iterable, Iterator
 
 from oku_coordinator.ledger.rules import tick_lines
+from oku_coordinator.ledger.rules.planned_seconds import fetch_planned_seconds
 from oku_coordinator.ledger.storage.records import History
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
-from oku_coordinator.ledger.tables import account_table, history_table, outbox_table, slice_table
+from oku_coordinator.ledger.tables import history_table, outbox_table, slice_table, work_table
 from oku_coordinator.ledger.tables.run_table import fetch_state
 from oku_core.accounting.interval import Slice
 from oku_core.accounting.run_state import ACTIVE_STATES
@@ -83,21 +84,28 @@ class LedgerHistory:
 
         def note(transaction: Transaction) -> None:
             leased = slice_table.sum_lengths(transaction, run).leased
-            account_table.note_clock_step(transaction, run, leased, step_s)
+            work_table.note_clock_step(transaction, run, leased, step_s)
             how = f"{'forward' if step_s > 0 else 'back'} by {format_duration(abs(step_s))}"
             text = f"the coordinator's clock was set {how}"
             history_table.note(transaction, run, Event(at=now, type=EventType.CLOCK_SET, text=text))
 
         self._file.change(note)
 
+    def note_clock_skew(self, run: str, bound_s: float) -> None:
+        """Note that a worker knew the clock of a run's schedule to so many seconds only."""
+        self._file.change(lambda transaction: work_table.note_clock_skew(transaction, run, bound_s))
+
     def fetch(self, run: str) -> History:
         """The samples and events of a run at one instant."""
-        return self._file.read(
-            lambda transaction: History(
-                samples=history_table.fetch_samples(transaction, run),
-                events=history_table.fetch_events(transaction, run),
-            )
-        )
+
+        def fetch(transaction: Transaction) -> History:
+            samples = history_table.fetch_samples(transaction, run)
+            if samples:
+                planned = fetch_planned_seconds(transaction, run)
+                samples = [planned.add_to(sample) for sample in samples]
+            return History(samples=samples, events=history_table.fetch_events(transaction, run))
+
+        return self._file.read(fetch)
 
     def read_leases(self, run: str) -> Iterator[list[LeaseSpan]]:
         """What became of the leases of a run, as they were cut; each page is read when it is taken."""

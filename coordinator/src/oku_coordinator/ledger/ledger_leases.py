@@ -4,12 +4,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from oku_coordinator.ledger.rules import conservation, intake, reclaim
+from oku_coordinator.ledger.rules import conservation, intake, reclaim, unsent
 from oku_coordinator.ledger.rules.closing import list_covered
 from oku_coordinator.ledger.rules.intake import Allow
+from oku_coordinator.ledger.rules.reclaim import FindLost
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
-from oku_coordinator.ledger.tables import lease_table, slice_table
+from oku_coordinator.ledger.tables import lease_table, run_table, slice_table
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason
@@ -51,16 +52,38 @@ class LedgerLeases:
             self._file, lambda transaction: intake.take_in(transaction, batches, allow, now), now
         )
 
-    def take_back(self, leases: Sequence[str], reason: ExpiryReason, now: float) -> list[str]:
+    def take_back(
+        self,
+        leases: Sequence[str],
+        reason: ExpiryReason,
+        now: float,
+        find_lost: FindLost = reclaim.find_nothing,
+    ) -> list[str]:
         """Take open leases back, some in each transaction; what they do not cover is pending again.
 
-        Returns the ids of those that were open.
+        Args:
+            leases: their ids.
+            reason: why.
+            now: Unix time.
+            find_lost: says what of the ranges of a lease that may have been sent is lost: it is accounted
+                for at once.
+
+        Returns:
+            The ids of those that were open.
         """
         taken: list[str] = []
         for some in _batch(leases):
-            work = partial(reclaim.take_back, names=some, reason=reason, now=now)
+            work = partial(reclaim.take_back, names=some, reason=reason, now=now, find_lost=find_lost)
             taken += conservation.change(self._file, work, now)
         return taken
+
+    def account_not_dealt(self, run: str, ranges: Sequence[Range], now: float) -> int:
+        """Account for what is pending of some ranges of an open run as not sent, because no worker had it.
+
+        Returns how many requests that are.
+        """
+        work = partial(unsent.account_not_dealt, run=run, ranges=ranges, now=now)
+        return conservation.change(self._file, work, now)
 
     def cut_at_limits(self, leases: Sequence[str], now: float) -> list[LeaseRecord]:
         """End open leases at their limits, some in each transaction; what lies beyond is pending again.
@@ -99,6 +122,18 @@ class LedgerLeases:
     def fetch_slices(self, run: str) -> list[Slice]:
         """The request space of a run as it is cut now."""
         return self._file.read(lambda transaction: slice_table.fetch_slices(transaction, run))
+
+    def measure_extent(self, run: str) -> int:
+        """How much of the request space of a run is worth showing.
+
+        It is all of it, but for runs that end after a time: they have far more than they ever use.
+        """
+
+        def measure(transaction: Transaction) -> int:
+            requests = run_table.fetch_run(transaction, run).requests
+            return slice_table.measure_extent(transaction, run, requests)
+
+        return self._file.read(measure)
 
     def fetch_coverage(self, run: str) -> list[Slice]:
         """The request space of a run as far as it is accounted, also within open leases; in no order."""

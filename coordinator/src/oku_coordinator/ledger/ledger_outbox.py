@@ -17,8 +17,10 @@ class LedgerOutbox:
     def __init__(self, file: LedgerFile) -> None:
         self._file = file
 
-    def put_summary(self, run: str, fields: Fields, events: Iterable[Event], now: float) -> bool:
-        """Put the summary of a run at rest, and its flags as events, into the outbox, once for each rest.
+    def put_summary(
+        self, run: str, fields: Fields, events: Iterable[Event], now: float, phases: Iterable[Fields] = ()
+    ) -> bool:
+        """Put the summary of a run at rest, its phases, and its flags as events, once for each rest.
 
         So are the ticks of its last seconds, if the coordinator that made these could not put them there.
 
@@ -30,6 +32,7 @@ class LedgerOutbox:
                 return False
             tick_lines.put_settled(transaction, run, math.inf)
             outbox_table.put(transaction, run, LineKind.SUMMARY, now, [fields])
+            outbox_table.put(transaction, run, LineKind.PHASE, now, phases)
             for event in events:
                 history_table.note(transaction, run, event)
             return True

@@ -2,13 +2,24 @@
 
 import functools
 import logging
+import math
 from collections.abc import Iterable
 
-from oku_coordinator.ledger.rules import conservation, lifecycle, reclaim
-from oku_coordinator.ledger.storage.records import BreachError, RunRecord, RunRow, Snapshot, Standing
-from oku_coordinator.ledger.storage.run_account import Account
+from oku_coordinator.ledger.rules import conservation, lifecycle, reclaim, run_end
+from oku_coordinator.ledger.storage.records import BreachError, Course, RunRecord, RunRow, Snapshot, Standing
+from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
-from oku_coordinator.ledger.tables import account_table, lease_table, run_table, server_table, slice_table
+from oku_coordinator.ledger.tables import (
+    account_table,
+    history_table,
+    lease_table,
+    period_table,
+    run_table,
+    series_table,
+    server_table,
+    slice_table,
+    work_table,
+)
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import ProcessSummary
 from oku_core.spec.spec import Spec
@@ -104,6 +115,13 @@ class LedgerRuns:
 
         return conservation.change(self._file, begin, now)
 
+    def end_time(self, run: str, now: float) -> bool:
+        """Complete an active run whose time has passed, once it has no open leases; gives whether it is over.
+
+        What is pending is left unused, and as many requests as are accounted were all of the run.
+        """
+        return conservation.change(self._file, functools.partial(run_end.end_time, run=run, now=now), now)
+
     def drop_in_flight(self, run: str) -> None:
         """Give the requests in flight of a run that is being cancelled no time to finish."""
         self._file.change(lambda transaction: run_table.drop_in_flight(transaction, run))
@@ -140,7 +158,7 @@ class LedgerRuns:
 
     def keep_processes(self, run: str, processes: Iterable[ProcessSummary]) -> None:
         """Keep the peak memory of the processes that are not workers."""
-        self._file.change(lambda transaction: account_table.keep_processes(transaction, run, processes))
+        self._file.change(lambda transaction: work_table.keep_processes(transaction, run, processes))
 
 
 def _build_standing(transaction: Transaction, run: str) -> Standing:
@@ -148,6 +166,8 @@ def _build_standing(transaction: Transaction, run: str) -> Standing:
         record=run_table.fetch_run(transaction, run),
         lengths=slice_table.sum_lengths(transaction, run),
         leases={lease.id: lease.outcomes for lease in lease_table.fetch_open_leases(transaction, run)},
+        period=period_table.fetch_period(transaction, run),
+        not_sent=account_table.sum_not_sent(transaction, run),
     )
 
 
@@ -160,15 +180,25 @@ def _build_snapshot(transaction: Transaction, run: str) -> Snapshot:
         breach = breach or error.detail
         lengths = slice_table.sum_lengths(transaction, run)
     try:
-        account = account_table.fetch_account(transaction, run).copy()
+        accounts = account_table.fetch_account(transaction, run).copy()
     except BreachError:  # the check has said so
-        account = Account()
+        accounts = RunAccount()
     return Snapshot(
         record=record,
         lengths=lengths,
-        account=account,
-        workers=account_table.fetch_workers(transaction, run),
-        processes=account_table.fetch_processes(transaction, run),
-        flags=account_table.fetch_flags(transaction, run),
+        accounts=accounts,
+        workers=work_table.fetch_workers(transaction, run),
+        processes=work_table.fetch_processes(transaction, run),
+        flags=work_table.fetch_flags(transaction, run),
         breach=breach,
+        course=_fetch_course(transaction, record) if record.spec.is_open and breach is None else None,
+    )
+
+
+def _fetch_course(transaction: Transaction, record: RunRecord) -> Course:
+    run, is_at_rest = record.run, record.is_at_rest
+    return Course(
+        series=series_table.fetch_series(transaction, run),
+        periods=period_table.fetch_periods(transaction, run),
+        settled_to=math.inf if is_at_rest else history_table.fetch_settled_to(transaction, run),
     )

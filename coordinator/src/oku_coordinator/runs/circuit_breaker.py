@@ -12,6 +12,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import Receipt, RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
 from oku_core.messaging.lease import read_lease_run
@@ -77,7 +78,7 @@ class CircuitBreaker:
             return
         self._most_workers = max(self._most_workers, len(self._roster.workers()))
         if reason := self._find_refusal(run, now):
-            self._give_up(run, RunState.PAUSED if run.accounted else RunState.FAILED, reason)
+            self._give_up(run, RunState.PAUSED if count_sent(run.outcomes) else RunState.FAILED, reason)
         elif reason := self._find_crash_loop():
             self._give_up(run, RunState.FAILED, reason)
 

@@ -3,6 +3,7 @@
 What is known of workers, pods, Kubernetes and Loki becomes notices: lines for those who watch a run.
 """
 
+import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from oku_coordinator.settings import MOST_QUEUED
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.files import NOWHERE, SpecFiles
+from oku_core.spec.load_description import describe_shortage
 from oku_core.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 NOBODY = "waiting for a worker to connect"
 LONGEST_NOTICE = 300
 """Characters; the messages of others may be long."""
+_NEARLY_FULL = 0.9
+"""With fewer of the requests in flight that there may be, a rate is held."""
+_ALMOST = 0.99
+_STEPS = (1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 
 
 class QueueFullError(Exception):
@@ -148,9 +154,31 @@ class Readiness:
         if run.state not in (RunState.PENDING, RunState.RUNNING):
             return
         yield from self._find_missing(run)
+        yield from self._find_lost_in_time(run)
+        yield from self._find_shortage(run)
         if barred := self.roster.find_barred(run.run):
             others = f" (and {len(barred) - 1:,} more)" if len(barred) > 1 else ""
             yield f"worker {barred[0].name} gets no leases of this run{others}: {barred[0].refusal}"
+
+    def _find_lost_in_time(self, run: RunRecord) -> Iterator[str]:
+        if run.spec.is_open and (lost := self.roster.find_without_clock(run.run)):
+            others = f" (and {len(lost) - 1:,} more)" if len(lost) > 1 else ""
+            yield f"worker {lost[0].name} does not know the coordinator's clock yet{others}"
+
+    def _find_shortage(self, run: RunRecord) -> Iterator[str]:
+        """Say what a rate needs that as many in flight as there may be don't hold."""
+        if (
+            not run.spec.is_open
+            or run.state != RunState.RUNNING
+            or not (workers := self.roster.workers(run.run))
+        ):
+            return
+        in_flight, rate_rps = self.roster.measure_flight(run.run)
+        most = run.spec.find_window(len(workers)) * len(workers)
+        if rate_rps and in_flight >= _NEARLY_FULL * most:
+            latency_s = round_up_latency(in_flight / rate_rps)
+            if shortage := describe_shortage(run.spec, len(workers), latency_s):
+                yield shortage
 
     def _find_missing(self, run: RunRecord) -> Iterator[str]:
         here, workers = len(self.roster.workers()), self.count_workers(run)
@@ -196,6 +224,12 @@ def describe_absent(names: Sequence[str]) -> str:
         return f"{names[0]} is missing"
     listed = list(names) if len(names) <= most else [*names[: most - 1], f"{len(names) - most + 1:,} more"]
     return f"{', '.join(listed[:-1])} and {listed[-1]} are missing"
+
+
+def round_up_latency(latency_s: float) -> float:
+    """About the next of ten steps in a decade: a notice stays the same while a latency hardly changes."""
+    decade = 10.0 ** math.floor(math.log10(latency_s))
+    return next(step * decade for step in _STEPS if step * decade >= _ALMOST * latency_s)
 
 
 def _shorten(notice: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from oku_coordinator.ledger import Ledger
+from oku_core.results.run_period import RunPeriod
 from oku_core.results.summary import Summary
 from oku_core.spec.parser import build_mapping
 
@@ -18,7 +19,7 @@ _SAMPLES_AT_ONCE = 100
 
 
 def write_run_history(ledger: Ledger, summary: Summary, now: float) -> Iterator[bytes]:
-    """Whole lines, some at a time: `at`, `summary`, `spec`, and the lists below.
+    """Whole lines, some at a time: `at`, `summary`, `spec`, `extent`, `periods`, and the lists below.
 
     Each piece shows the ledger as it is when the piece is taken, so leases of a run that goes on may be newer
     than the summary. To hold one state of the ledger for a slow reader would let its write-ahead log grow.
@@ -29,7 +30,13 @@ def write_run_history(ledger: Ledger, summary: Summary, now: float) -> Iterator[
         now: Unix time.
     """
     run = summary.run
-    head = {"at": now, "summary": summary, "spec": build_mapping(ledger.runs.fetch(run).spec)}
+    head = {
+        "at": now,
+        "summary": summary,
+        "spec": build_mapping(ledger.runs.fetch(run).spec),
+        "extent": ledger.leases.measure_extent(run),
+        "periods": [RunPeriod(*period) for period in ledger.schedules.fetch_periods(run)],
+    }
     yield msgspec.json.encode(head)[:-1] + b"\n"
     history = ledger.history.fetch(run)
     yield from _write_list("samples", _cut(history.samples, _SAMPLES_AT_ONCE))

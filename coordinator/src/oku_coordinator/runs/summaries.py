@@ -4,22 +4,35 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from oku_coordinator.ledger.storage.records import Snapshot
+from oku_coordinator.ledger.storage.run_account import PartName
+from oku_coordinator.runs.phase_summaries import build_phases, measure_planned_rps, measure_rate
+from oku_coordinator.runs.plan_summaries import build_plan
 from oku_core.accounting import hdr
-from oku_core.accounting.outcome import build_outcome_counts
+from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts
 from oku_core.results.summary import (
+    NotSentCounts,
     OutcomeCounts,
     ServersSummary,
     Summary,
     build_latency_summary,
     find_imbalance,
 )
-from oku_core.results.validity import WindowFill, build_validity, flag_unknown_served
+from oku_core.results.validity import WindowFill, build_validity, flag_off_plan, flag_unknown_served
+from oku_core.spec.load import WARM_UP
+from oku_core.spec.load_description import describe_load
+from oku_core.spec.load_plan import read_clock_s
 
 
 def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -> Summary:
     """The summary of a run at `now`, in Unix time, with notices on what it waits for."""
     record, account = snapshot.record, snapshot.account
     active_s = record.measure_active_s(now)
+    clock_s = active_s if snapshot.course is None else read_clock_s(snapshot.course.periods, now)
+    # The warm-up is not what is measured.
+    warm_up_s = record.spec.warm_up_s
+    measured = account if warm_up_s is None else snapshot.accounts.build_total(_is_measured)
+    measured_s = active_s - (warm_up_s or 0.0)
     imbalance = snapshot.breach or find_imbalance(
         state=record.state,
         requests=record.requests,
@@ -33,10 +46,13 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         snapshot.flags,
         outcomes=account.outcomes,
         resent_at_most=record.resent_at_most,
-        windows=record.windows,
+        periods=record.periods,
         imbalance=imbalance,
         fill=WindowFill(record.watched_s, record.underfilled_s, len(snapshot.workers)),
     )
+    plan = build_plan(snapshot)
+    if plan is not None and plan.off_seconds:
+        validity.append(flag_off_plan(plan, account.accounted))
     if record.is_at_rest and record.spec.brings_servers and account.accounted and record.served is None:
         validity.append(flag_unknown_served(account.accounted))
     return Summary(
@@ -46,10 +62,12 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         reason=record.reason,
         notices=list(notices),
         engine=record.spec.engine,
+        load=describe_load(record.spec),
         requests=record.requests,
         accounted=snapshot.lengths.accounted,
         resent_at_most=record.resent_at_most,
         outcomes=OutcomeCounts(**build_outcome_counts(account.outcomes)),
+        not_sent=NotSentCounts(**build_cause_counts(account.not_sent)),
         statuses=dict(sorted(account.statuses.items())),
         bytes_received=account.bytes_received,
         started_at=format_time(record.started_at),
@@ -57,14 +75,29 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         active_s=round(active_s, 3),
         watched_s=round(record.watched_s, 3),
         underfilled_s=round(record.underfilled_s, 3),
-        throughput_rps=round(account.accounted / active_s, 1) if active_s else 0.0,
-        latency_ms=build_latency_summary(account.histogram),
-        histogram=hdr.encode_base64(account.histogram),
+        throughput_rps=measure_rate(measured.outcomes, measured_s),
+        planned_rps=measure_planned_rps(record.spec, warm_up_s or 0.0, clock_s),
+        latency_ms=build_latency_summary(measured.latency),
+        response_time_ms=build_latency_summary(measured.response_time),
+        lateness_ms=build_latency_summary(measured.lateness),
+        histogram=hdr.encode_base64(measured.latency),
+        response_time_histogram=_encode(measured.response_time),
+        lateness_histogram=_encode(measured.lateness),
+        phases=build_phases(record.spec, snapshot.accounts, clock_s),
+        plan=plan,
         workers=snapshot.workers,
         processes=snapshot.processes,
         servers=ServersSummary(served=record.served) if record.served is not None else None,
         validity=validity,
     )
+
+
+def _is_measured(name: PartName) -> bool:
+    return name[0] != WARM_UP
+
+
+def _encode(histogram: Histogram) -> str:
+    return hdr.encode_base64(histogram) if histogram.total else ""
 
 
 def format_time(unix_s: float | None) -> str | None:

@@ -51,7 +51,7 @@ class CoverageRecorder:
             run = reader.runs.fetch_current()
             if run is None or not run.is_active or not run.is_published:
                 return
-            lines = build_coverage(reader, run.run, run.requests)
+            lines = build_coverage(reader, run.run)
         self._ledger.history.put_coverage(run.run, at, lines)
 
     async def _work(self, health: Health) -> None:
@@ -62,7 +62,7 @@ class CoverageRecorder:
             await asyncio.sleep(max(COVERAGE_S, (self._timer() - began) / _SHARE))
 
 
-def build_coverage(ledger: Ledger, run: str, requests: int) -> Sequence[Fields]:
-    """The lines of a run whose request space has this size."""
+def build_coverage(ledger: Ledger, run: str) -> Sequence[Fields]:
+    """The lines of a run."""
     slices, again = ledger.leases.fetch_coverage(run), ledger.leases.fetch_taken_back(run)
-    return list(build_coverage_lines(slices, again, requests))
+    return list(build_coverage_lines(slices, again, ledger.leases.measure_extent(run)))

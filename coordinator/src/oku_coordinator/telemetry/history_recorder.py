@@ -13,7 +13,7 @@ import msgspec
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.telemetry.coverage_recorder import build_coverage
 from oku_core.accounting.histogram import coarsen
-from oku_core.accounting.outcome import build_no_counts
+from oku_core.accounting.outcome import build_no_counts, count_sent
 from oku_core.messaging.progress import Progress
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import (
@@ -65,15 +65,15 @@ class HistoryRecorder:
             activity = self._workers[progress.worker] = _WorkerActivity(progress, 0.0, 0, 0.0, 0.0)
         activity.latest = progress
         activity.seconds += progress.seconds
-        activity.requests += sum(progress.outcomes)
+        activity.requests += count_sent(progress.outcomes)
         activity.cpu_s += progress.cpu_share * progress.seconds
         activity.lag_s = max(activity.lag_s, progress.lag_s)
 
     def keep_tick(self, tick: Tick, *, settled_to: float = -math.inf, is_last: bool = False) -> None:
         """Keep the sample of a tick, and write its lines.
 
-        The line of the tick itself waits until its second is settled. Outcomes are not kept: the series of
-        the run has them.
+        The line of the tick itself waits until its second is settled. What was sent and what ended is not
+        kept: the series of the run has it.
 
         Args:
             tick: of an active run, or of one that has just come to rest.
@@ -86,6 +86,9 @@ class HistoryRecorder:
         kept = msgspec.structs.replace(
             tick.sample,
             latency=coarsen(tick.sample.latency),
+            response_time=coarsen(tick.sample.response_time),
+            lateness=coarsen(tick.sample.lateness),
+            requests_sent=0,
             outcomes=nothing,
             **build_rates(tick.sample.seconds, nothing),
         )
@@ -112,7 +115,7 @@ class HistoryRecorder:
         yield LineKind.LATENCY, build_latency_lines(sample.latency)
         yield LineKind.WORKER, self._take_worker_lines(sample.seconds, is_last=is_last)
         if is_last:
-            yield LineKind.COVERAGE, build_coverage(self._ledger, tick.run, sample.requests_total)
+            yield LineKind.COVERAGE, build_coverage(self._ledger, tick.run)
 
     def _take_worker_lines(self, seconds: float, *, is_last: bool) -> Sequence[Fields]:
         most = len(self._workers) if is_last else max(1, round(WORKER_LINES_PER_S * seconds))

@@ -5,6 +5,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts
 from oku_core.messaging.rejection import Rejection
 from oku_core.results.tick import Tick
 
@@ -38,6 +39,11 @@ class Metrics:
         )
         self._progress = Counter("oku_progress", "Progress events of workers.", registry=self._registry)
         self._workers = Gauge("oku_workers", "Live workers.", registry=self._registry)
+        self._clock_bound = Gauge(
+            "oku_clock_bound_seconds",
+            "How well the worker that knows it worst knows the coordinator's clock.",
+            registry=self._registry,
+        )
         self._requests = Gauge(
             "oku_run_requests",
             "Requests of the active run, by part.",
@@ -46,6 +52,23 @@ class Metrics:
         )
         self._rate = Gauge(
             "oku_run_requests_per_second", "Requests that ended in the last second.", registry=self._registry
+        )
+        self._planned_rate = Gauge(
+            "oku_run_planned_requests_per_second",
+            "Requests that the rate of the active run made in the last second; 0 without a rate.",
+            registry=self._registry,
+        )
+        self._outcomes = Gauge(
+            "oku_run_outcomes",
+            "Requests of the active run so far, by outcome.",
+            ["outcome"],
+            registry=self._registry,
+        )
+        self._not_sent = Gauge(
+            "oku_run_not_sent",
+            "Accounted requests of the active run that were not sent, by cause.",
+            ["cause"],
+            registry=self._registry,
         )
         self._in_flight = Gauge("oku_run_in_flight", "Requests in flight.", registry=self._registry)
         self._lines = Counter(
@@ -84,15 +107,21 @@ class Metrics:
         """Count a progress event."""
         self._progress.inc()
 
-    def show_workers(self, count: int) -> None:
-        """Show how many workers live."""
+    def show_workers(self, count: int, clock_bound_s: float = 0.0) -> None:
+        """Show how many workers live, and how well each of them knows the clock at least."""
         self._workers.set(count)
+        self._clock_bound.set(clock_bound_s)
 
     def show_tick(self, tick: Tick) -> None:
         """Show a second of the active run."""
         for part in ("accounted", "leased", "pending", "resent_at_most"):
             self._requests.labels(part).set(getattr(tick.sample, part))
         self._rate.set(tick.sample.rate_rps)
+        self._planned_rate.set((tick.sample.requests_planned or 0) / max(1.0, tick.sample.seconds))
+        for outcome, requests in build_outcome_counts(tick.sample.outcomes_so_far).items():
+            self._outcomes.labels(outcome).set(requests)
+        for cause, requests in build_cause_counts(tick.not_sent).items():
+            self._not_sent.labels(cause).set(requests)
         self._in_flight.set(tick.sample.in_flight or 0)
 
     def count_lines(self, verdict: str, lines: int) -> None:
@@ -108,6 +137,9 @@ class Metrics:
         """Show that no run is active."""
         self._requests.clear()
         self._rate.set(0)
+        self._planned_rate.set(0)
+        self._outcomes.clear()
+        self._not_sent.clear()
         self._in_flight.set(0)
 
     def expose(self) -> bytes:

@@ -1,7 +1,7 @@
 """Makes the ticks of a run from the progress of its workers and from the ledger."""
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from oku_coordinator.ledger.storage.records import Standing
 from oku_core.accounting.histogram import Histogram
@@ -9,6 +9,7 @@ from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.results.sample import build_sample
 from oku_core.results.tick import Tick
+from oku_core.spec.load_plan import build_load_plan
 
 _SHORTEST_S = 0.001
 
@@ -21,17 +22,23 @@ class TickMaker:
         self._leases: dict[str, LeaseProgress] = {}
         self._under_way: dict[str, _UnderWay] = {}
         self._lag_s = 0.0
+        self._clock_bound_s: float | None = None
         self._at: float | None = None
         """The time of the last tick."""
         self._begin()
 
     def add(self, progress: Progress) -> None:
         """Take in the progress of a worker."""
-        self._histogram.add(progress.latency)
+        self._latency.add(progress.latency)
+        self._response_time.add(progress.response_time)
+        self._lateness.add(progress.lateness)
+        self._sent += progress.sent
         for index, count in enumerate(progress.outcomes):
             self._outcomes[index] += count
         self._bytes_received += progress.bytes_received
         self._lag_s = max(self._lag_s, progress.lag_s)
+        if progress.clock_bound_s is not None:
+            self._clock_bound_s = max(self._clock_bound_s or 0.0, progress.clock_bound_s)
         self._in_flight[progress.worker] = progress.in_flight
         self._leases |= progress.leases
         self._told_s[progress.worker] = self._told_s.get(progress.worker, 0.0) + progress.seconds
@@ -55,9 +62,11 @@ class TickMaker:
         self._leases = {lease: seen for lease, seen in self._leases.items() if lease in standing.leases}
         record, lengths = standing.record, standing.lengths
         under_way = self._find_under_way(standing)
+        seconds = self._measure_s(now)
+        planned, phase = _read_plan(standing, now - seconds, now)
         sample = build_sample(
             at=now,
-            seconds=self._measure_s(now),
+            seconds=seconds,
             requests_total=record.requests,
             accounted=lengths.accounted,
             leased=lengths.leased,
@@ -68,14 +77,30 @@ class TickMaker:
             outcomes_so_far=_sum_up((record.outcomes, under_way)),
             workers=workers,
             in_flight=sum(self._in_flight.values()),
+            requests_sent=self._sent,
+            requests_planned=planned,
+            phase=phase,
             outcomes=self._outcomes,
             bytes_received=self._bytes_received,
             lag_s=self._lag_s,
-            latency=self._histogram.build_latency(),
+            clock_bound_s=self._clock_bound_s if record.spec.is_open else None,
+            latency=self._latency.build_latency(),
+            response_time=self._response_time.build_latency(),
+            lateness=self._lateness.build_latency(),
         )
         self._at = now
         self._begin()
-        return Tick(run=record.run, state=record.state, notices=list(notices), sample=sample)
+        clock_s, length_s = _measure_clock(standing, now)
+        return Tick(
+            run=record.run,
+            state=record.state,
+            notices=list(notices),
+            sample=sample,
+            clock_s=clock_s,
+            length_s=length_s,
+            **_read_state(standing, now),
+            not_sent=list(standing.not_sent),
+        )
 
     def _find_under_way(self, standing: Standing) -> list[int]:
         """The outcomes that were seen live beyond the account; only leases with news are looked at again."""
@@ -99,10 +124,12 @@ class TickMaker:
         return max(_SHORTEST_S, min(now - self._at, max(1.0, told_s)))
 
     def _begin(self) -> None:
-        self._histogram = Histogram()
+        self._latency, self._response_time, self._lateness = Histogram(), Histogram(), Histogram()
+        self._sent = 0
         self._outcomes = build_no_counts()
         self._bytes_received = 0
         self._lag_s = 0.0
+        self._clock_bound_s = None
         self._told_s: dict[str, float] = {}
 
 
@@ -112,6 +139,34 @@ class _UnderWay(NamedTuple):
     seen: LeaseProgress
     committed: Sequence[int]
     outcomes: list[int]
+
+
+def _measure_clock(standing: Standing, now: float) -> tuple[float, float] | tuple[None, None]:
+    """What the clock of a run says and for how long it runs, if there is one."""
+    spec = standing.record.spec
+    if not (spec.is_open or spec.is_timed) or spec.length_s is None:
+        return None, None
+    length_s = float(spec.length_s)
+    return min(_read_clock_s(standing, now), length_s), length_s
+
+
+def _read_clock_s(standing: Standing, at: float) -> float:
+    """What the clock of a run says in its newest period; before that, what it says at its start."""
+    return 0.0 if standing.period is None else standing.period.measure_s(at)
+
+
+def _read_plan(standing: Standing, since: float, until: float) -> tuple[int | None, str]:
+    """How many requests the rate of a run makes between two Unix times, and the phase in which they begin."""
+    plan = build_load_plan(standing.record.spec)
+    since_s, until_s = _read_clock_s(standing, since), _read_clock_s(standing, until)
+    return plan.count(since_s, until_s), plan.find_phase(since_s)
+
+
+def _read_state(standing: Standing, now: float) -> dict[str, Any]:
+    """What the plan of a run says of this time, under the names of a tick."""
+    plan = build_load_plan(standing.record.spec)
+    clock_s = _read_clock_s(standing, now)
+    return {"phase_left_s": plan.measure_left_s(clock_s), "planned_in_flight": plan.find_in_flight(clock_s)}
 
 
 def _exceed(seen: Sequence[int], committed: Sequence[int]) -> list[int]:

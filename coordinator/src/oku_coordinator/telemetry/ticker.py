@@ -117,7 +117,7 @@ class Ticker:
 
     def tick(self) -> None:
         """Make a tick of the run that has its turn, and of each other run that is followed."""
-        self._metrics.show_workers(len(self._roster))
+        self._metrics.show_workers(len(self._roster), self._roster.clock_bound_s)
         run = self._ledger.runs.fetch_current()
         if run is None or not run.is_active:
             self._ticks = TickMaker()  # what workers report now belongs to no run

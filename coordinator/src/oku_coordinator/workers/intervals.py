@@ -1,14 +1,17 @@
-"""Tells the workers how often to send progress and checkpoints: less often where there are many.
+"""Tells the workers what time it is, and how often to speak: less often where there are many of them.
 
 One order tells all of them. It may be lost, so it is repeated. A worker that has heard
 none sends progress each second, and answers the first that it hears at once.
 """
 
 import math
+from collections.abc import Callable
 
 from oku_coordinator.broker.sender import Broker
+from oku_core.messaging.order import ClockNotice
 
 _REPEAT_S = 5.0
+_HURRIED_S = 1.0
 
 
 class IntervalAnnouncer:
@@ -16,21 +19,36 @@ class IntervalAnnouncer:
 
     Args:
         broker: the way to the workers.
+        describe_clock: the coordinator's clock; None if workers are not to count by it yet.
     """
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(
+        self, broker: Broker, describe_clock: Callable[[], ClockNotice | None] = lambda: None
+    ) -> None:
         self._broker = broker
-        self._announced: tuple[float, float] | None = None
+        self._describe_clock = describe_clock
+        self._announced: tuple[float, float, ClockNotice | None] | None = None
         self._due_at = -math.inf
+        self._is_hurried = False
 
     def repeat(self) -> None:
         """Announce the intervals with the next step, for those who have not heard of it."""
         self._due_at = -math.inf
 
+    def greet(self) -> None:
+        """Announce the intervals with the next step for one who has just come, and again a second later.
+
+        It says that it is here before it listens, so it may miss the first time.
+        """
+        self.repeat()
+        self._is_hurried = True
+
     def step(self, heartbeat_s: float, checkpoint_s: float, now: float) -> None:
-        """Announce the intervals if that is due, at `now` in monotonic seconds."""
-        intervals = (heartbeat_s, checkpoint_s)
+        """Announce the intervals and the clock if that is due, at `now` in monotonic seconds."""
+        clock = self._describe_clock()
+        intervals = (heartbeat_s, checkpoint_s, clock)
         if self._broker.is_away or (intervals == self._announced and now < self._due_at):
             return
-        self._announced, self._due_at = intervals, now + _REPEAT_S
-        self._broker.send_intervals(heartbeat_s, checkpoint_s)
+        pause_s = _HURRIED_S if self._is_hurried else _REPEAT_S
+        self._announced, self._due_at, self._is_hurried = intervals, now + pause_s, False
+        self._broker.send_intervals(heartbeat_s, checkpoint_s, clock=clock)

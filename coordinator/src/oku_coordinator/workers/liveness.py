@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from oku_coordinator.workers.run_rate import RunRate
+from oku_core.accounting.outcome import count_sent
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.progress import LeaseProgress, Progress
@@ -50,6 +51,8 @@ class WorkerState:
     """What of it has failed and is tried again."""
     clock_ahead_s: float = 0.0
     """How far its clock is ahead of ours."""
+    clock_bound_s: float | None = None
+    """By how much our clock may be wrong at most as it knows it; None if it does not know it."""
     refused_run: str | None = None
     """The run that it cannot begin with, as it said last."""
     refusal: str = ""
@@ -64,6 +67,11 @@ class WorkerState:
     """Whether it has been silent for longer than others."""
     rate: RunRate = field(default_factory=lambda: RunRate(""))
     """How fast it gets through the run that it worked on last."""
+
+    @property
+    def knows_clock(self) -> bool:
+        """Whether it knows our clock, and so when a request on schedule is due."""
+        return self.clock_bound_s is not None
 
     @property
     def has_nothing_left(self) -> bool:
@@ -84,7 +92,9 @@ class WorkerState:
         """Take the interval of a heartbeat into the rate of the run that it works on."""
         run = read_lease_run(next(reversed(progress.leases), ""))
         if run and self._has_turn(run):
-            self.find_rate(run).note_interval(sum(progress.outcomes), progress.seconds, progress.in_flight)
+            self.find_rate(run).note_interval(
+                count_sent(progress.outcomes), progress.seconds, progress.in_flight
+            )
 
     def note_taken(self, run: str, taken: int) -> None:
         """It says how much it has taken of a run so far."""
@@ -118,6 +128,11 @@ class Roster:
         return choose_heartbeat_interval_s(len(self._workers))
 
     @property
+    def clock_bound_s(self) -> float:
+        """How well each worker knows our clock at least, of those that know it."""
+        return max((worker.clock_bound_s or 0.0 for worker in self._workers.values()), default=0.0)
+
+    @property
     def worker_timeout_s(self) -> float:
         """How long a worker may be silent before it is dead."""
         return max(self._worker_timeout_s, _TIMEOUT_INTERVALS * self.heartbeat_interval_s)
@@ -140,6 +155,15 @@ class Roster:
     def find_barred(self, run: str) -> list[WorkerState]:
         """Those that live and cannot begin with a run."""
         return [worker for worker in self.workers() if worker.refused_run == run]
+
+    def find_without_clock(self, run: str) -> list[WorkerState]:
+        """Those that could take leases of a run with a schedule, if they knew what time it is."""
+        return [worker for worker in self.workers(run) if not worker.knows_clock]
+
+    def measure_flight(self, run: str) -> tuple[float, float]:
+        """The requests of a run that are in flight, and those that end in a second, over all workers."""
+        rates = [worker.rate for worker in self.workers(run) if worker.rate.run == run]
+        return sum(rate.mean_in_flight for rate in rates), sum(rate.rate_rps or 0.0 for rate in rates)
 
     def note_refusal(self, name: str, incarnation: str, refused: tuple[str, str], now: float) -> bool:
         """A worker cannot begin with a run, for a reason; False when that is known, or it is gone.
@@ -189,6 +213,7 @@ class Roster:
         known.stopping = progress.stopping
         known.troubles = progress.troubles
         known.clock_ahead_s = progress.at - wall_now
+        known.clock_bound_s = progress.clock_bound_s
         known.is_suspect = False
         known.leases = dict(progress.leases)
         known.specs = frozenset(progress.specs)

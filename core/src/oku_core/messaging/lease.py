@@ -9,6 +9,8 @@ import secrets
 import msgspec
 
 from oku_core.accounting.index_ranges import IndexRanges, Range
+from oku_core.schedule.active_period import ActivePeriod
+from oku_core.schedule.wave import Wave
 from oku_core.spec.spec import Spec
 
 MOST_RANGES = 10_000
@@ -25,12 +27,17 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True):
         run: the id of the run.
         ranges: the ranges `[start, stop)`, as `IndexRanges` takes them.
         limit: the first position that the worker must not take yet; the coordinator raises it (`Control`).
+        wave: of an open run, the wave that all the ranges lie in; they are coordinates of one of its lanes.
+            None in closed runs.
+        lane: that lane.
     """
 
     id: str
     run: str
     ranges: list[Range]
     limit: int
+    wave: Wave | None = None
+    lane: int = 0
 
     def build_ranges(self) -> IndexRanges:
         """The ranges; `ValueError` if they are not in rising order and disjoint."""
@@ -46,6 +53,8 @@ class LeaseBatch(msgspec.Struct, frozen=True, kw_only=True):
         leases: the leases, in the order in which to begin them.
         start_by: the Unix time, by the worker's clock, after which the message is stale: the worker gives the
             leases back unbegun.
+        period: when the run was started or resumed last; None for runs without a schedule and without a limit
+            of time.
         spec: the spec of the requests, including the URLs to send them to; None for a run whose spec the
             worker has said that it knows (`Progress.specs`).
     """
@@ -54,6 +63,7 @@ class LeaseBatch(msgspec.Struct, frozen=True, kw_only=True):
     incarnation: str
     leases: list[Lease]
     start_by: float
+    period: ActivePeriod | None = None
     spec: Spec | None = None
 
 

@@ -1,4 +1,5 @@
-"""Orders from the coordinator: to all workers to stop leases and how often to speak, to one about its leases.
+"""Orders from the coordinator: to all workers to stop leases, how often to speak and what time it is; to one
+about its leases.
 
 Orders may be lost, so the coordinator repeats them. Others may replay them later, so each order says what it
 applies to, and does nothing when it comes again.
@@ -15,11 +16,30 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
         up_to: the number of the last lease of the run to stop. Later leases go on, so an order from before a
             pause does not stop anything after it.
         grace_s: how many seconds their requests in flight may take to finish.
+        at: the Unix time, by the coordinator's clock, at which to take no further position; None for at once.
     """
 
     run: str
     up_to: int
     grace_s: float
+    at: float | None = None
+
+
+class ClockNotice(msgspec.Struct, frozen=True, kw_only=True):
+    """The clock of the coordinator: what its schedules count by.
+
+    Attributes:
+        kernel: whose monotonic clock it is carried by, as `fetch_kernel_id` names it. For whoever shares
+            that, the offset says it all.
+        offset_ns: Unix time minus that monotonic clock, in nanoseconds.
+        host: whom to ask for that monotonic clock, by UDP; empty if nobody answers.
+        port: the port to ask at.
+    """
+
+    kernel: str
+    offset_ns: int
+    host: str = ""
+    port: int = 0
 
 
 class Intervals(msgspec.Struct, frozen=True, kw_only=True, tag="intervals"):
@@ -29,11 +49,13 @@ class Intervals(msgspec.Struct, frozen=True, kw_only=True, tag="intervals"):
         number: rises with each of these orders; an order whose number does not rise is outdated.
         heartbeat_s: the time from one heartbeat to the next.
         checkpoint_s: the time from one checkpoint of a lease to the next.
+        clock: the coordinator's clock; None as long as it looks for the one of the coordinator before it.
     """
 
     number: int
     heartbeat_s: float
     checkpoint_s: float
+    clock: ClockNotice | None = None
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
@@ -46,12 +68,15 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
         limits: the first position that must not be taken yet. A limit never falls: a lower one is outdated.
         ends: where the lease should end. The worker ends it there, or at the first position that it has not
             taken, and answers with a checkpoint. An end never rises: a higher one is outdated.
+        share: the worker's place among the workers of a closed run and their number, if these share its
+            concurrency or its highest rate; the places count from 0.
     """
 
     incarnation: str
     confirmed: dict[str, int] = {}
     limits: dict[str, int] = {}
     ends: dict[str, int] = {}
+    share: tuple[int, int] | None = None
 
 
 Order = Stop | Intervals | Control

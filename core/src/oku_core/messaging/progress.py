@@ -45,6 +45,14 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         outcomes: the counts of outcomes in this interval, in the order of `OUTCOMES`.
         bytes_received: the number of bytes received in this interval.
         latency: the latencies of the requests answered in this interval.
+        response_time: the response times of the same requests, from due to the last byte; empty in closed
+            runs.
+        lateness: by how much the requests that ended in this interval were sent after they were due; empty in
+            closed runs.
+        sent: the number of requests sent in this interval.
+        coordinator_at: the Unix time by the coordinator's clock at `at`, as far as the worker knows it; None
+            if it does not.
+        clock_bound_s: by how much that may be wrong at most; 0 on the machine of the coordinator.
         lag_s: the largest lag of the event loop in this interval.
         cpu_share: processor time divided by wall time.
         rss_mb: the current resident memory.
@@ -63,6 +71,11 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
     bytes_received: int = 0
     latency: HistogramSnapshot = HistogramSnapshot()
+    response_time: HistogramSnapshot = HistogramSnapshot()
+    lateness: HistogramSnapshot = HistogramSnapshot()
+    sent: int = 0
+    coordinator_at: float | None = None
+    clock_bound_s: float | None = None
     lag_s: float = 0.0
     cpu_share: float = 0.0
     rss_mb: float = 0.0
@@ -73,17 +86,20 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         """Say what is wrong with received progress; None if nothing is."""
         accounts = (self.outcomes, *(lease.outcomes for lease in self.leases.values()))
         if not all(is_account(counts) for counts in accounts):
-            return "the outcomes are not six counts"
+            return "the outcomes are not the counts of each"
         if not all(0 <= lease.taken <= lease.end for lease in self.leases.values()):
             return "a lease has taken more than there is"
-        figures = (self.at, self.in_flight, self.bytes_received, self.lag_s, self.cpu_share, self.rss_mb)
+        clock = (self.at, self.coordinator_at or 0.0, self.clock_bound_s or 0.0)
+        counts = (self.in_flight, self.bytes_received, self.sent)
+        figures = (*clock, *counts, self.lag_s, self.cpu_share, self.rss_mb)
         if not all(0 <= figure < math.inf for figure in figures):
             return "a figure is negative or not a number"
         if not 0 < self.seconds < math.inf:
             return f"it tells of {self.seconds} s"
         if len(self.troubles) > MOST_TROUBLES or not all(map(_is_line, self.troubles)):
             return f"its troubles are more than {MOST_TROUBLES}, or not single lines"
-        return self.latency.find_fault()
+        histograms = (self.latency, self.response_time, self.lateness)
+        return next((fault for histogram in histograms if (fault := histogram.find_fault())), None)
 
 
 def _is_line(text: str) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 
 from oku_core.messaging.rejection import ForgedMessageError
 
-PROTOCOL = 3
+PROTOCOL = 4
 """The version of the messages. It rises when an older coordinator or worker would misread them; how messages
 are signed is the same in every version."""
 SHORTEST_KEY = 16
@@ -20,12 +20,14 @@ SHORTEST_KEY = 16
 
 
 class MessageKind(StrEnum):
-    """What a message is for; each kind has its own queue or exchange."""
+    """What a message is for; each kind has its own queue or exchange, but those about the clock go by UDP."""
 
     LEASE = "lease"
     CHECKPOINT = "checkpoint"
     PROGRESS = "progress"
     ORDER = "order"
+    CLOCK_QUESTION = "clock_question"
+    CLOCK_ANSWER = "clock_answer"
 
 
 class SealedMessage(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,7 @@ readings of a `SteadyClock` is still correct, and the timestamps of one process 
 import time
 from collections.abc import Callable
 
+_NS_PER_S = 1_000_000_000
 SMALLEST_STEP_S = 1.0
 """A smaller difference is not a step: NTP slews, and the two clocks are not read at the same instant."""
 
@@ -26,13 +27,24 @@ class SteadyClock:
     ) -> None:
         self._wall = wall
         self._monotonic = monotonic
-        self._offset_s = wall() - monotonic()
+        self._set_offset(wall() - monotonic())
         self.wall_ahead_s = 0.0
         """How far the wall clock was ahead at the last `find_step`; negative if it was behind."""
 
     def now(self) -> float:
         """Unix time in seconds, as the wall clock would show it if nobody had set it."""
         return self._monotonic() + self._offset_s
+
+    @property
+    def offset_ns(self) -> int:
+        """Unix time minus the monotonic clock, in nanoseconds."""
+        return self._offset_ns
+
+    def adopt(self, offset_ns: int) -> None:
+        """Go on with the clock of another process; by how much the wall clock differs counts as a step."""
+        self._offset_ns = offset_ns
+        self._offset_s = offset_ns / _NS_PER_S
+        self.wall_ahead_s = 0.0
 
     def find_step(self) -> float | None:
         """By how many seconds the wall clock was set since the last call, negative if back; else None."""
@@ -45,5 +57,9 @@ class SteadyClock:
 
     def anchor(self) -> None:
         """Adopt the current wall clock. Call this only while nothing is being measured."""
-        self._offset_s = self._wall() - self._monotonic()
+        self._set_offset(self._wall() - self._monotonic())
         self.wall_ahead_s = 0.0
+
+    def _set_offset(self, offset_s: float) -> None:
+        self._offset_s = offset_s
+        self._offset_ns = round(offset_s * _NS_PER_S)

@@ -52,6 +52,24 @@ def open_sockets(host: str, port: int, count: int) -> list[socket.socket]:
     return sockets
 
 
+def open_datagram_socket(host: str, port: int) -> socket.socket:
+    """Open a UDP socket on a port.
+
+    Raises:
+        UserError: the port is in use or not permitted, or the host is not an address of this machine.
+    """
+    family, address = _resolve(host, port)
+    opened = socket.socket(family, socket.SOCK_DGRAM)
+    try:
+        if host == ANY_HOST and family == socket.AF_INET6:
+            opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        opened.bind(address)
+    except OSError as error:
+        opened.close()
+        raise UserError(explain_failure(error, host, port)) from error
+    return opened
+
+
 def adopt_sockets(numbers: Sequence[int]) -> list[socket.socket]:
     """Take over listening sockets that the parent process has opened.
 

@@ -11,20 +11,27 @@ AGAIN = "again"
 
 
 class Coverage:
-    """A request space in equal parts, with how much of each is in which state or was taken back."""
+    """A request space in equal parts, with how much of each is in which state or was taken back.
 
-    def __init__(self, requests: int) -> None:
-        self._requests = requests
-        self._parts = cut_parts(requests, COVERAGE_PARTS)
+    Args:
+        extent: the index behind the last one of interest; what lies beyond is left out.
+    """
+
+    def __init__(self, extent: int) -> None:
+        self._extent = extent
+        self._parts = cut_parts(extent, COVERAGE_PARTS)
         self._covers: dict[str, list[int]] = {name: [0] * len(self._parts) for name in (*SliceState, AGAIN)}
 
     def add(self, name: str, start: int, stop: int) -> None:
         """Add a range `[start, stop)` that is in a state or was taken back; overlapping ranges all count."""
-        cover, requests, parts = self._covers[name], self._requests, len(self._parts)
-        at, part = start, start * parts // requests
+        cover, extent, parts = self._covers[name], self._extent, len(self._parts)
+        stop = min(stop, extent)
+        if start >= stop:
+            return
+        at, part = start, start * parts // extent
         while at < stop:
             # The part ends at the first index of the next one, as in `cut_parts`.
-            end = max(at, min(stop, requests * (part + 1) // parts))
+            end = max(at, min(stop, extent * (part + 1) // parts))
             cover[part] += end - at
             at, part = end, part + 1
 

@@ -3,21 +3,50 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us
 from oku_core.accounting.interval import Slice
-from oku_core.accounting.outcome import build_outcome_counts
+from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts, count_sent
 from oku_core.messaging.checkpoint import Part
 from oku_core.messaging.progress import Progress
 from oku_core.results.coverage import AGAIN, Coverage
 from oku_core.results.lease_figures import ClosedLease
-from oku_core.results.sample import QUANTILES, Sample, build_latencies_ms
-from oku_core.results.summary import Summary
+from oku_core.results.sample import (
+    DUE_QUANTILES,
+    QUANTILES,
+    Sample,
+    build_due_quantiles_ms,
+    build_latencies_ms,
+)
+from oku_core.results.summary import LatencySummary, PhaseSummary, Summary
+from oku_core.spec.spec import OPEN_END
 
 Fields = Mapping[str, Any]
+
+
+class TimeProgress(NamedTuple):
+    """How far a run is that has a rate or ends after a time.
+
+    Attributes:
+        clock_s: how many seconds of its time have passed; None for other runs, as the next one is.
+        length_s: how many seconds it lasts.
+        unused: how many of its requests are left unused, of a run that also ends after a number.
+    """
+
+    clock_s: float | None = None
+    length_s: float | None = None
+    unused: int | None = None
+
+    def build_fields(self) -> Fields:
+        """The fields of a line."""
+        return {"clock_s": _round(self.clock_s, 3), "length_s": self.length_s, "unused": self.unused}
+
+
+NO_TIME = TimeProgress()
+"""That of a run that only its last request ends."""
 
 
 class LineKind(StrEnum):
@@ -31,6 +60,7 @@ class LineKind(StrEnum):
     COVERAGE = "coverage"
     EVENT = "event"
     SUMMARY = "summary"
+    PHASE = "phase"
 
 
 MOST_SUMMARY_WORKERS = 1000
@@ -53,8 +83,10 @@ def build_range_lines(lease: ClosedLease, parts: Iterable[Part]) -> Iterator[Fie
             "stop": lease.stop,
             "requests": sum(part.outcomes),
             **build_outcome_counts(part.outcomes),
+            **_build_cause_counts(part),
             "bytes_received": part.bytes_received,
             **build_latencies_ms(part.latency),
+            **build_due_quantiles_ms(part.response_time, part.lateness),
             "started_at": round(figures.started_at, 3),
             "seconds": round(max(0.0, figures.ended_at - figures.started_at), 3),
             "cpu_s": round(cpu_s, 3),
@@ -63,6 +95,16 @@ def build_range_lines(lease: ClosedLease, parts: Iterable[Part]) -> Iterator[Fie
             "busy_share": round(figures.busy_share, 3),
         }
         cpu_s = 0.0  # so that the lines of a lease sum to its processor time
+
+
+def build_unsent_line(part: Part) -> Fields:
+    """The line of requests that the coordinator has accounted for by itself; no worker had a part in them."""
+    return {
+        **_build_part_names(part),
+        "requests": sum(part.outcomes),
+        **build_outcome_counts(part.outcomes),
+        **_build_cause_counts(part),
+    }
 
 
 def build_status_lines(worker: str, parts: Iterable[Part]) -> Iterator[Fields]:
@@ -77,6 +119,15 @@ def _build_part_names(part: Part) -> Fields:
     return {field: text for field, text in (("phase", part.phase), ("name", part.name)) if text}
 
 
+def _build_cause_counts(part: Part) -> Fields:
+    """Why requests of a part were not sent; the names do not clash with the label `late`."""
+    return _prefix("not_sent_", build_cause_counts(part.not_sent))
+
+
+def _prefix(prefix: str, fields: Fields) -> Fields:
+    return {f"{prefix}{name}": value for name, value in fields.items()}
+
+
 def build_sample_fields(sample: Sample) -> Fields:
     """The fields of a sample under their own names, flat, without its time and its histogram."""
     return {
@@ -89,14 +140,18 @@ def build_sample_fields(sample: Sample) -> Fields:
         "resent_at_most": sample.resent_at_most,
         "active_s": round(sample.active_s, 3),
         "requests_ended": sample.requests_ended,
+        "requests_sent": sample.requests_sent,
+        "requests_planned": sample.requests_planned,
+        "phase": sample.phase or None,
         **build_outcome_counts(sample.outcomes),
         "bytes_received": sample.bytes_received,
         "rate_rps": round(sample.rate_rps, 1),
         "in_flight": _round(sample.in_flight, 1),
         "mean_ms": sample.mean_ms,
-        **{name: getattr(sample, name) for name in QUANTILES},
+        **{name: getattr(sample, name) for name in (*QUANTILES, *DUE_QUANTILES)},
         "workers": sample.workers,
         "lag_s": _round(sample.lag_s, 4),
+        "clock_bound_s": _round(sample.clock_bound_s, 6),
     }
 
 
@@ -104,23 +159,43 @@ def _round(figure: float | None, digits: int) -> float | None:
     return None if figure is None else round(figure, digits)
 
 
-def build_tick_line(state: str, sample: Sample) -> Fields:
-    """The line of one second of a run that is in this state."""
-    return {"state": state or None, **build_sample_fields(sample)}
+def build_tick_line(state: str, sample: Sample, progress: TimeProgress = NO_TIME) -> Fields:
+    """The line of one second of a run that is in this state.
+
+    What a run without an end in number has in all is in no line, and so is what of that is pending.
+    """
+    fields = {"state": state or None, **build_sample_fields(sample), **progress.build_fields()}
+    if sample.requests_total >= OPEN_END:
+        fields["requests_total"] = fields["pending"] = None
+    return fields
 
 
-def build_late_tick_line(outcomes: Sequence[int], seconds: int, active_s: float | None) -> Fields:
+def build_late_tick_line(
+    outcomes: Sequence[int],
+    sent: int,
+    seconds: int,
+    active_s: float | None,
+    *,
+    requests_planned: int | None = None,
+    phase: str = "",
+) -> Fields:
     """The line of counts that came after the line of their second, or of a second without a sample.
 
     Args:
         outcomes: of the requests that ended in the second, in the order of `OUTCOMES`.
+        sent: how many requests were sent in the second.
         seconds: 0 if another line has the length of the second, or else this length.
         active_s: how long the run had been active at the end of this length.
+        requests_planned: as many requests as the rate of the run makes in this length; None without a rate.
+        phase: the phase in which the second begins; empty if the run has only one.
     """
     return {
         "seconds": seconds,
         "active_s": None if active_s is None else round(active_s, 3),
-        "requests_ended": sum(outcomes),
+        "requests_ended": count_sent(outcomes),
+        "requests_sent": sent,
+        "requests_planned": requests_planned,
+        "phase": phase or None,
         **build_outcome_counts(outcomes),
     }
 
@@ -148,6 +223,30 @@ def build_summary_line(summary: Summary) -> Fields:
     return fields
 
 
+def build_phase_lines(phases: Iterable[PhaseSummary]) -> Iterator[Fields]:
+    """A line for each phase of a run at rest, with its account and its distributions."""
+    for phase in phases:
+        yield {
+            "phase": phase.name,
+            "begin_s": phase.begin_s,
+            "end_s": phase.end_s,
+            "requests": phase.requests,
+            "rate_rps": phase.rate_rps,
+            "planned_rps": phase.planned_rps,
+            **msgspec.to_builtins(phase.outcomes),
+            **_prefix("not_sent_", msgspec.to_builtins(phase.not_sent)),
+            "bytes_received": phase.bytes_received,
+            **_build_summary_quantiles("", phase.latency_ms),
+            **_build_summary_quantiles("response_time_", phase.response_time_ms),
+            **_build_summary_quantiles("lateness_", phase.lateness_ms),
+        }
+
+
+def _build_summary_quantiles(prefix: str, latency: LatencySummary) -> Fields:
+    """The figures that other lines have, under the same names."""
+    return {f"{prefix}{name}": getattr(latency, name.removesuffix("_ms")) for name in ("mean_ms", *QUANTILES)}
+
+
 def format_bound(bound_ms: float) -> str:
     """A bound as text, as short as possible."""
     return f"{bound_ms:.0f}" if math.floor(bound_ms) == bound_ms else f"{bound_ms:g}"
@@ -166,6 +265,7 @@ def build_worker_line(
         lag_s: the largest lateness of its event loop in that time.
     """
     quantiles = build_latencies_ms(latest.latency)
+    due = build_due_quantiles_ms(latest.response_time, latest.lateness)
     return {
         "worker": latest.worker,
         "seconds": round(seconds, 3),
@@ -175,23 +275,26 @@ def build_worker_line(
         "leases": len(latest.leases),
         "p50_ms": quantiles["p50_ms"],
         "p99_ms": quantiles["p99_ms"],
+        "response_time_p99_ms": due["response_time_p99_ms"],
+        "lateness_p99_ms": due["lateness_p99_ms"],
         "cpu_share": round(cpu_share, 3),
         "rss_mb": round(latest.rss_mb, 1),
         "lag_s": round(lag_s, 4),
+        "clock_bound_s": _round(latest.clock_bound_s, 6),
     }
 
 
 def build_coverage_lines(
-    slices: Iterable[Slice], again: Iterable[tuple[int, int]], requests: int
+    slices: Iterable[Slice], again: Iterable[tuple[int, int]], extent: int
 ) -> Iterator[Fields]:
     """A line for each part of the request space.
 
     Args:
         slices: the slices of the space now.
         again: the ranges `[start, stop)` that were taken back; each counts, even where they overlap.
-        requests: the size of the space.
+        extent: the index behind the last one of interest.
     """
-    coverage = Coverage(requests)
+    coverage = Coverage(extent)
     for piece in slices:
         coverage.add(piece.state, piece.start, piece.stop)
     for start, stop in again:

@@ -15,13 +15,19 @@ import msgspec
 
 from oku_core.accounting import histogram
 from oku_core.accounting.histogram import HistogramSnapshot
-from oku_core.accounting.outcome import build_no_counts
+from oku_core.accounting.outcome import build_no_counts, count_sent
+
+_NONE = HistogramSnapshot()
 
 MOST_SAMPLES = 3600
 """How many samples of a run are kept: one for each second of an hour."""
 
 QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99, "p99_9_ms": 0.999, "max_ms": 1.0}
-"""The quantiles of latencies that are shown over time, by name."""
+"""The quantiles that are shown over time, by name."""
+DUE_QUANTILES = tuple(f"{prefix}_{name}" for prefix in ("response_time", "lateness") for name in QUANTILES)
+"""The quantiles of what counts from when requests were due, by name."""
+_LARGEST = ("max_ms", "response_time_max_ms", "lateness_max_ms")
+"""These are exact in merged samples, too, whose buckets are coarse."""
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,14 +49,22 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         workers: how many workers were alive at its end. This, `in_flight` and `lag_s` are None if no
             coordinator was there to see it.
         in_flight: the requests sent and not yet answered, over all workers; the mean if it merges several.
-        requests_ended: the requests that ended in it.
+        requests_ended: the requests that ended in it; those that were not sent, or are lost, never do.
         rate_rps: the requests that ended, per second of it. A shorter sample counts as a whole second,
             because workers report whole seconds.
+        requests_sent: the requests that were sent in it.
+        requests_planned: as many requests as the rate of the run makes in it; None in runs without a rate.
+        phase: the phase of the run in which it begins; empty if the run has only one.
         outcomes: the outcomes of the requests that ended in it, in the order of `OUTCOMES`.
         bytes_received: the bytes received in it.
         lag_s: the largest lateness of any worker's event loop in it.
+        clock_bound_s: by how much the coordinator's clock may be wrong at most as any worker knows it; None
+            in runs without a rate, or if no worker said so.
         latency: the latencies of the requests answered in it; a kept sample knows them to 1 part in 32
             (`coarsen`).
+        response_time: the response times of the same requests, in the same form; empty in closed runs, as the
+            next one is.
+        lateness: the latenesses of the requests that were sent and ended in it.
         mean_ms: the mean latency of the requests answered in it. This and the figures below are None if no
             request was answered.
         p50_ms: the median of these latencies.
@@ -58,6 +72,17 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         p99_ms: the 99th percentile.
         p99_9_ms: the 99.9th percentile.
         max_ms: the largest.
+        response_time_p50_ms: the median of the response times. This and the figures below are None if there
+            are none.
+        response_time_p90_ms: the 90th percentile.
+        response_time_p99_ms: the 99th percentile.
+        response_time_p99_9_ms: the 99.9th percentile.
+        response_time_max_ms: the largest.
+        lateness_p50_ms: the median of the latenesses.
+        lateness_p90_ms: the 90th percentile.
+        lateness_p99_ms: the 99th percentile.
+        lateness_p99_9_ms: the 99.9th percentile.
+        lateness_max_ms: the largest.
     """
 
     at: float
@@ -73,31 +98,54 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     workers: int | None
     in_flight: float | None
     requests_ended: int = 0
+    requests_sent: int = 0
+    requests_planned: int | None = None
+    phase: str = ""
     rate_rps: float = 0.0
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
     bytes_received: int = 0
     lag_s: float | None = 0.0
+    clock_bound_s: float | None = None
     latency: HistogramSnapshot = HistogramSnapshot()
+    response_time: HistogramSnapshot = HistogramSnapshot()
+    lateness: HistogramSnapshot = HistogramSnapshot()
     mean_ms: float | None = None
     p50_ms: float | None = None
     p90_ms: float | None = None
     p99_ms: float | None = None
     p99_9_ms: float | None = None
     max_ms: float | None = None
+    response_time_p50_ms: float | None = None
+    response_time_p90_ms: float | None = None
+    response_time_p99_ms: float | None = None
+    response_time_p99_9_ms: float | None = None
+    response_time_max_ms: float | None = None
+    lateness_p50_ms: float | None = None
+    lateness_p90_ms: float | None = None
+    lateness_p99_ms: float | None = None
+    lateness_p99_9_ms: float | None = None
+    lateness_max_ms: float | None = None
 
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Sample)
 
 
-def build_sample(*, seconds: float, outcomes: list[int], latency: HistogramSnapshot, **rest: Any) -> Sample:
-    """Build a sample with the fields that follow from its length, its outcomes and its latencies."""
+def build_sample(
+    *,
+    seconds: float,
+    outcomes: list[int],
+    latency: HistogramSnapshot,
+    response_time: HistogramSnapshot = _NONE,
+    lateness: HistogramSnapshot = _NONE,
+    **rest: Any,
+) -> Sample:
+    """Build a sample with the fields that follow from its length, its outcomes and its distributions."""
     return Sample(
         seconds=seconds,
         outcomes=outcomes,
-        latency=latency,
         **build_rates(seconds, outcomes),
-        **build_latencies_ms(latency),
+        **_build_distributions(latency, response_time, lateness),
         **rest,
     )
 
@@ -108,20 +156,35 @@ def encode_kept(sample: Sample) -> bytes:
 
 
 def decode_kept(body: bytes) -> Sample:
-    """Decode what `encode_kept` wrote, here or in a ledger of version 8.
+    """Decode what `encode_kept` wrote, here or in a ledger of an older version.
 
-    Version 8 kept neither the size of the request space nor the fields that follow from others, which are
-    filled in here. It did not keep the active time and the outcomes so far either; these stay at 0.
+    Before version 11, there were fewer outcomes. Version 8 kept neither the size of the request space nor the
+    fields that follow from others, which are filled in here. It did not keep the active time and the outcomes
+    so far either; these stay at 0.
     """
     packed = zlib.decompress(body)
     try:
-        return _decoder.decode(packed)
+        return _add_new_outcomes(_decoder.decode(packed))
     except msgspec.ValidationError:
         fields = msgspec.msgpack.decode(packed)
+    fields["outcomes"] += _list_new(fields["outcomes"])
     fields["requests_total"] = fields["accounted"] + fields["leased"] + fields["pending"]
     fields |= build_rates(fields["seconds"], fields["outcomes"])
     fields["mean_ms"] = measure_mean_ms(msgspec.convert(fields["latency"], HistogramSnapshot))
     return msgspec.convert(fields, Sample)
+
+
+def _add_new_outcomes(sample: Sample) -> Sample:
+    if not (new := _list_new(sample.outcomes)):
+        return sample
+    return msgspec.structs.replace(
+        sample, outcomes=sample.outcomes + new, outcomes_so_far=sample.outcomes_so_far + new
+    )
+
+
+def _list_new(outcomes: Sequence[int]) -> list[int]:
+    """The counts that an older version did not have."""
+    return build_no_counts()[len(outcomes) :]
 
 
 def choose_step_s(ends: Sequence[float], most: int) -> int:
@@ -153,42 +216,83 @@ def merge(samples: Sequence[Sample]) -> Sample:
     """Several samples, in order of time, as one; its quantiles are those of the merged latencies."""
     if len(samples) == 1:
         return samples[0]
-    latency = histogram.merge(sample.latency for sample in samples)
     seconds = sum(sample.seconds for sample in samples)
     outcomes = _sum_up(sample.outcomes for sample in samples)
-    largest_ms = max((sample.max_ms for sample in samples if sample.max_ms is not None), default=None)
+    distributions = _build_distributions(
+        histogram.merge(sample.latency for sample in samples),
+        histogram.merge(sample.response_time for sample in samples),
+        histogram.merge(sample.lateness for sample in samples),
+    )
     return msgspec.structs.replace(
         samples[-1],
         seconds=seconds,
         workers=next((sample.workers for sample in reversed(samples) if sample.workers is not None), None),
         in_flight=_average_in_flight(samples),
+        requests_sent=sum(sample.requests_sent for sample in samples),
+        requests_planned=_sum_known(sample.requests_planned for sample in samples),
+        phase=samples[0].phase,
         outcomes=outcomes,
         bytes_received=sum(sample.bytes_received for sample in samples),
-        lag_s=max((sample.lag_s for sample in samples if sample.lag_s is not None), default=None),
-        latency=latency,
+        lag_s=_find_largest(sample.lag_s for sample in samples),
+        clock_bound_s=_find_largest(sample.clock_bound_s for sample in samples),
         **build_rates(seconds, outcomes),
-        **build_latencies_ms(latency) | {"max_ms": largest_ms},
+        **distributions | {name: _find_largest(getattr(each, name) for each in samples) for name in _LARGEST},
     )
+
+
+def _find_largest(figures: Iterable[float | None]) -> float | None:
+    return max((figure for figure in figures if figure is not None), default=None)
+
+
+def _sum_known(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
 
 
 def build_rates(seconds: float, outcomes: Sequence[int]) -> dict[str, Any]:
     """The number of requests that ended, in all and per second, under the names of a sample."""
-    ended = sum(outcomes)
+    ended = count_sent(outcomes)
     return {"requests_ended": ended, "rate_rps": ended / max(1.0, seconds)}
 
 
 def build_latencies_ms(latency: HistogramSnapshot) -> dict[str, Any]:
     """Mean and quantiles under the names of a sample; all are None if nothing was answered."""
-    if not latency.buckets:
-        return dict.fromkeys(("mean_ms", *QUANTILES))
-    values = latency.quantiles_us(QUANTILES.values())
-    quantiles = {name: value / 1000 for name, value in zip(QUANTILES, values, strict=True)}
-    return {"mean_ms": measure_mean_ms(latency), **quantiles}
+    return {"mean_ms": measure_mean_ms(latency), **build_quantiles_ms(latency)}
 
 
 def measure_mean_ms(latency: HistogramSnapshot) -> float | None:
     """The mean of latencies in ms; None if there are none."""
     return round(latency.sum_us / latency.total / 1000, 6) if latency.buckets else None
+
+
+def _build_distributions(
+    latency: HistogramSnapshot, response_time: HistogramSnapshot, lateness: HistogramSnapshot
+) -> dict[str, Any]:
+    """Distributions with their figures, under the names of a sample."""
+    return {
+        "latency": latency,
+        "response_time": response_time,
+        "lateness": lateness,
+        **build_latencies_ms(latency),
+        **build_due_quantiles_ms(response_time, lateness),
+    }
+
+
+def build_due_quantiles_ms(response_time: HistogramSnapshot, lateness: HistogramSnapshot) -> dict[str, Any]:
+    """Quantiles of what counts from when requests were due, under the names of a sample."""
+    return {
+        f"{prefix}_{name}": value
+        for prefix, histogram in (("response_time", response_time), ("lateness", lateness))
+        for name, value in build_quantiles_ms(histogram).items()
+    }
+
+
+def build_quantiles_ms(histogram: HistogramSnapshot) -> dict[str, float | None]:
+    """The quantiles of a distribution by name; all are None if it is empty."""
+    if not histogram.buckets:
+        return dict.fromkeys(QUANTILES)
+    values = histogram.quantiles_us(QUANTILES.values())
+    return {name: value / 1000 for name, value in zip(QUANTILES, values, strict=True)}
 
 
 def _average_in_flight(samples: Iterable[Sample]) -> float | None:

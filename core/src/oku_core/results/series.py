@@ -1,4 +1,4 @@
-"""The series of a run: how many requests ended in each second, by outcome, from accepted checkpoints alone.
+"""The series of a run: how many requests were sent and ended in each second, from accepted checkpoints alone.
 
 It is folded in the transaction that accounts for the requests, so it sums to the account at every moment.
 Samples are made from progress, which may be lost; their outcomes are taken from the series (`join`).
@@ -22,12 +22,14 @@ class SeriesRow:
         second: the Unix time at which they begin, by the coordinator's clock.
         seconds: how many they are: one, or those of a step along which old seconds were merged.
         outcomes: the requests that ended in them, in the order of `OUTCOMES`.
+        sent: how many requests were sent in them; 0 if an older Oku did not count it.
         is_new: of an increment, whether it is the first one.
     """
 
     second: int
     seconds: int = 1
     outcomes: Sequence[int]
+    sent: int = 0
     is_new: bool = False
 
 
@@ -38,7 +40,7 @@ _LATE_S = 3.0
 
 
 def add_counts(first: Sequence[int], second: Sequence[int]) -> list[int]:
-    """The sum of two accounts of outcomes."""
+    """The sum of two lists of counts."""
     return [a + b for a, b in zip(first, second, strict=True)]
 
 
@@ -51,8 +53,9 @@ def place(
     this is wrong, and its seconds are shifted as far as they must be. Clocks that agree are left alone.
 
     Args:
-        per_second: counts of outcomes by Unix seconds of the worker's clock.
-        started_at: when the lease began, by the worker's clock; 0 if nothing of it was sent.
+        per_second: lists of counts by Unix seconds of the worker's clock.
+        started_at: when the lease began, by the worker's clock; 0 if nothing of it was sent, or if the
+            seconds are not of that clock.
         cut_at: when it was cut, by the coordinator's clock.
         now: by the coordinator's clock.
     """
@@ -138,10 +141,11 @@ def _count(sample: Sample, rows: Sequence[SeriesRow], span: tuple[int, int], bef
     outcomes = sample.outcomes
     for row in rows:
         outcomes = add_counts(outcomes, row.outcomes)
+    sent = sample.requests_sent + sum(row.sent for row in rows)
     since_s = math.inf if before is None else sample.at - before.at
     seconds = sample.seconds if since_s > _LATE_S else max(sample.seconds, min(since_s, span[1] - span[0]))
     return msgspec.structs.replace(
-        sample, seconds=seconds, outcomes=outcomes, **build_rates(seconds, outcomes)
+        sample, seconds=seconds, requests_sent=sent, outcomes=outcomes, **build_rates(seconds, outcomes)
     )
 
 
@@ -168,6 +172,7 @@ def _build_unseen(before: Sample | None, row: SeriesRow, requests: int) -> Sampl
         outcomes_so_far=add_counts(before.outcomes_so_far, counted) if before else counted,
         workers=None,
         in_flight=None,
+        requests_sent=row.sent,
         outcomes=counted,
         lag_s=None,
         **build_rates(seconds, counted),

@@ -9,6 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Engine
 
@@ -28,16 +29,33 @@ class Flag(StrEnum):
     """A worker died; its leases were given to other workers."""
     CLOCK_SET = "clock_set"
     """The clock of a machine was set: durations are right, times of day before and after do not agree."""
+    CLOCK_SKEW = "clock_skew"
+    """A worker did not know the coordinator's clock well: its arrivals may be early or late by the bound."""
+    OFF_PLAN = "off_plan"
+    """Seconds of a run with a rate had more or fewer arrivals than its schedule has."""
     RESENT = "resent"
     """Requests may have been sent more than once."""
     INTERRUPTED = "interrupted"
-    """The run was paused or interrupted: it was measured in several windows."""
+    """The run was paused or interrupted: it was measured in several periods."""
     UNANSWERED = "unanswered"
     """Requests without a complete response are in no latency figure."""
     SERVED_UNKNOWN = "served_unknown"
     """What the delay servers counted is unknown, so the account is not compared with it."""
     UNBALANCED = "unbalanced"
     """The account does not agree with what the delay servers counted."""
+
+
+class OffPlanCause(StrEnum):
+    """Why arrivals missed the plan of a run with a rate."""
+
+    TARGET = "target"
+    """The target was slower than what may be in flight holds."""
+    CAP = "cap"
+    """The concurrency that the user has set is too small for the rate, as the target usually answers."""
+    WORKER = "worker"
+    """Workers sent late, or died."""
+    BROKER = "broker"
+    """No worker had the requests in time: the broker, the coordinator or all workers were away."""
 
 
 class Validity(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +71,7 @@ class Validity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """All six outcomes; they sum to `accounted`."""
+    """All outcomes; they sum to `accounted`."""
 
     ok: int
     unexpected_status: int
@@ -61,6 +79,16 @@ class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
     connect_error: int
     disconnected: int
     protocol_error: int
+    not_sent: int = 0
+    lost: int = 0
+
+
+class NotSentCounts(msgspec.Struct, frozen=True, kw_only=True):
+    """Why requests were not sent; they sum to the outcome `not_sent`."""
+
+    in_flight_cap: int = 0
+    late: int = 0
+    not_dealt: int = 0
 
 
 class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +102,46 @@ class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
     p99: float | None = None
     p99_9: float | None = None
     max: float | None = None
+
+
+class PhaseSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a run that is one stage, the warm-up, or what follows it.
+
+    `begin_s` and `end_s` are seconds of the run's activity; `end_s` is None if only the last request ends it.
+    A request belongs to the phase in which it was due, or in a closed run taken; `requests` is how many that
+    will be with a rate, and how many there are so far without one. `rate_rps` is over its time so far, and
+    `planned_rps` the mean rate that is planned for that time; None without a rate.
+    """
+
+    name: str
+    begin_s: float
+    end_s: float | None
+    requests: int
+    outcomes: OutcomeCounts
+    not_sent: NotSentCounts
+    statuses: dict[str, int]
+    bytes_received: int
+    rate_rps: float
+    planned_rps: float | None = None
+    latency_ms: LatencySummary
+    response_time_ms: LatencySummary
+    lateness_ms: LatencySummary
+
+
+class PlanSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """How the arrivals of a run with a rate kept to its schedule, second by second.
+
+    `seconds` is how many were compared: those that lie in a period of activity as a whole, as far as all
+    workers have told of them. In `off_seconds` of them, what was sent is more than 1 %, and more than one
+    request, away from what was due. `missed` is how many requests that were due in such seconds were not sent
+    in them, and `causes` says why, the weightiest first.
+    """
+
+    seconds: int
+    off_seconds: int
+    off_share: float
+    missed: int
+    causes: list[OffPlanCause]
 
 
 class WorkerSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,6 +173,13 @@ class ServersSummary(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """A run as it stands.
 
+    `load` says in words at which rate, or with how many in flight, and for how long requests are sent.
+    `outcomes`, `not_sent`, `statuses` and `bytes_received` are of the whole run, `throughput_rps`, the
+    distributions and their histograms are of all phases but the warm-up, and so is `planned_rps`, the mean
+    rate that is planned for the time so far; None without a rate. `latency_ms` is from sending to the end; in
+    a run with a rate, `response_time_ms` is from when a request was due to its end, and `lateness_ms` from
+    when it was due to sending. `phases` is empty if the run has only one, without a name.
+    `plan` says how the arrivals of a run with a rate kept to its schedule, and is None without a rate.
     `watched_s` is how many seconds of all workers were watched for how full their windows were, and
     `underfilled_s` in how many of them less than 97 % of a window was in flight.
     `servers` is None if the target is not Oku's own; `reason` says why the run failed; `notices` say what it
@@ -117,10 +192,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     notices: list[str] = []
     engine: Engine
+    load: str = ""
     requests: int
     accounted: int
     resent_at_most: int
     outcomes: OutcomeCounts
+    not_sent: NotSentCounts = NotSentCounts()
     statuses: dict[str, int]
     bytes_received: int
     started_at: str | None
@@ -129,8 +206,15 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     watched_s: float = 0.0
     underfilled_s: float = 0.0
     throughput_rps: float
+    planned_rps: float | None = None
     latency_ms: LatencySummary
+    response_time_ms: LatencySummary = LatencySummary()
+    lateness_ms: LatencySummary = LatencySummary()
     histogram: str
+    response_time_histogram: str = ""
+    lateness_histogram: str = ""
+    phases: list[PhaseSummary] = []
+    plan: PlanSummary | None = None
     workers: list[WorkerSummary]
     processes: list[ProcessSummary] = []
     servers: ServersSummary | None
@@ -169,7 +253,7 @@ def find_imbalance(
     """Why the account of a run does not balance, or None.
 
     The outcomes sum to what is accounted; a completed run is accounted in full; what is `ok` was served, and
-    the servers saw no more than what is accounted or may have been sent again.
+    the servers saw no more than what is accounted and was sent, or may have been sent again.
     """
     if sum(outcomes) != accounted:
         return f"the outcomes sum to {sum(outcomes)}, accounted are {accounted}"
@@ -179,8 +263,8 @@ def find_imbalance(
         return None
     if served < outcomes[0]:
         return f"{outcomes[0]} are ok, the servers counted {served}"
-    if served > accounted + resent_at_most:
-        return f"the servers counted {served}, accounted are {accounted} and resent at most {resent_at_most}"
+    if served > (sent := count_sent(outcomes)) + resent_at_most:
+        return f"the servers counted {served}, sent are {sent} and resent at most {resent_at_most}"
     return None
 
 

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from oku_core.accounting.outcome import build_no_causes
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
 
@@ -14,9 +15,22 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
         state: the state of the run.
         notices: what the run is waiting for and what is going wrong, one line each.
         sample: the load of this second, merged over all workers.
+        clock_s: how many seconds of its time have passed, of a run that has a rate or ends after a time; None
+            for other runs.
+        length_s: how many seconds it lasts.
+        phase_left_s: how many seconds are left in the phase that its clock is in; None if only the last
+            request ends it.
+        planned_in_flight: how many requests are planned to be in flight over all workers; None unless stages
+            say so.
+        not_sent: why requests were not sent, of those that are accounted, in the order of `NOT_SENT_CAUSES`.
     """
 
     run: str
     state: RunState
     notices: list[str] = []
     sample: Sample
+    clock_s: float | None = None
+    length_s: float | None = None
+    phase_left_s: float | None = None
+    planned_in_flight: int | None = None
+    not_sent: list[int] = msgspec.field(default_factory=build_no_causes)

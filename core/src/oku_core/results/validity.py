@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from oku_core.accounting.outcome import count_answered
+from oku_core.accounting.outcome import OUTCOMES, Outcome, count_answered, count_sent
 from oku_core.results.lease_figures import LeaseFigures
-from oku_core.results.summary import Flag, Validity
+from oku_core.results.summary import Flag, OffPlanCause, PlanSummary, Validity
 from oku_core.spec.values.quantity import format_duration
 
+MOST_SKEW_S = 0.005
+"""How well workers must know the clock of a schedule: gaps of some milliseconds are not as planned else."""
 FEWEST_STRAINED = 0.01
 """The share of requests that must be affected; a smaller one cannot have moved any quantile up to p99."""
 MOST_UNDERFILLED = 0.03
@@ -16,6 +18,8 @@ FEWEST_UNDERFILLED_S = 1.5
 """Fewer such seconds for each worker are its first one, in which it opens its connections."""
 _BESIDE_ACCOUNTED = frozenset({Flag.WORKER_LOST, Flag.CLOCK_SET, Flag.RESENT})
 """These flags concern leases and requests that were sent again, which are not among the accounted ones."""
+_OF_ALL = frozenset({Flag.WORKERS_MISSING, Flag.CLOCK_SKEW})
+"""These flags concern the whole run."""
 _STRAINS = frozenset({Flag.WORKER_SATURATED, Flag.LOOP_LAG})
 
 
@@ -48,6 +52,13 @@ class WindowFill(NamedTuple):
 
 
 _UNWATCHED = WindowFill()
+_LOST = OUTCOMES.index(Outcome.LOST)
+_CAUSES = {
+    OffPlanCause.TARGET: "the target was too slow for the number of requests that may be in flight",
+    OffPlanCause.CAP: "the concurrency is too small for the rate at the target's usual latency",
+    OffPlanCause.WORKER: "workers sent late, or died",
+    OffPlanCause.BROKER: "no worker had the requests in time",
+}
 
 
 def flag_growth(
@@ -76,7 +87,7 @@ def build_validity(
     *,
     outcomes: Sequence[int],
     resent_at_most: int,
-    windows: int,
+    periods: int,
     imbalance: str | None,
     fill: WindowFill = _UNWATCHED,
 ) -> list[Validity]:
@@ -86,7 +97,7 @@ def build_validity(
         kept: flags from the ledger, with the number of requests they concern and the worst figure.
         outcomes: the outcomes of the run.
         resent_at_most: how many requests of the run may have been sent more than once.
-        windows: how many times the run was started or resumed.
+        periods: how many times the run was started or resumed.
         imbalance: the result of `find_imbalance`.
         fill: how well the windows of its workers were filled.
     """
@@ -99,7 +110,7 @@ def build_validity(
         flags.append(Validity(flag=flag, detail=detail, requests=requests, share=share))
 
     for flag, requests, worst in kept:
-        if flag == Flag.WORKERS_MISSING:
+        if flag in _OF_ALL:
             add(flag, accounted, _describe(flag, worst))
         elif flag not in _STRAINS or requests >= FEWEST_STRAINED * accounted:
             add(flag, requests, _describe(flag, worst))
@@ -110,18 +121,28 @@ def build_validity(
             "left and the target answered"
         )
         add(Flag.UNDERFILLED, accounted, detail)
-    if accounted > answered:
+    if (sent := count_sent(outcomes)) > answered:
         detail = "requests without a complete response are in no latency figure"
-        add(Flag.UNANSWERED, accounted - answered, detail)
+        add(Flag.UNANSWERED, sent - answered, detail)
     if resent_at_most:
-        detail = "at most this many were sent more than once; each is counted once"
+        lost = ", or are lost and may have been sent" if outcomes[_LOST] else ""
+        detail = f"at most this many were sent more than once{lost}; each is counted once"
         add(Flag.RESENT, resent_at_most, detail)
-    if windows > 1:
-        detail = f"measured in {windows} windows, with pauses between"
+    if periods > 1:
+        detail = f"measured in {periods} periods, with pauses between"
         add(Flag.INTERRUPTED, accounted, detail)
     if imbalance:
         add(Flag.UNBALANCED, accounted, imbalance)
     return flags
+
+
+def flag_off_plan(plan: PlanSummary, accounted: int) -> Validity:
+    """The flag of a run whose arrivals missed its schedule in some seconds."""
+    where = f"in {plan.off_share:.1%} of the seconds ({plan.off_seconds:,} of {plan.seconds:,})"
+    causes = "; ".join(f"{_CAUSES[cause]} ({cause})" for cause in plan.causes)
+    detail = f"{where} the requests sent were off the plan by more than 1%: {causes}"
+    share = min(1.0, round(plan.missed / accounted, 6)) if accounted else None
+    return Validity(flag=Flag.OFF_PLAN, detail=detail, requests=plan.missed, share=share)
 
 
 def flag_unknown_served(accounted: int) -> Validity:
@@ -138,6 +159,9 @@ def _describe(flag: Flag, worst: float) -> str:
     if flag == Flag.WORKERS_MISSING:
         who = "1 worker was" if worst == 1 else f"up to {worst:,.0f} workers were"
         return f"{who} missing when the run began: until they come, the load is less than was asked for"
+    if flag == Flag.CLOCK_SKEW:
+        bound_ms = f"{1000 * worst:,.1f} ms"
+        return f"a worker knew the clock only to within {bound_ms}: its requests may be off by as much"
     if flag == Flag.CLOCK_SET:
         by = format_duration(worst)
         return f"a clock was set by up to {by}: durations are right, times of day may not be"

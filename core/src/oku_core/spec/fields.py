@@ -11,13 +11,17 @@ from enum import StrEnum
 from typing import Any
 
 from oku_core.errors import format_value
-from oku_core.spec.spec import URL_REQUESTS, Engine, Spec
+from oku_core.schedule.arrivals import Arrivals
+from oku_core.spec.spec import LONGEST_RUN, OPEN_END, URL_REQUESTS, Engine, Spec
 from oku_core.spec.values.body import parse_body
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.expected_status import parse_expect_status
 from oku_core.spec.values.header import parse_headers
+from oku_core.spec.values.late import parse_late
 from oku_core.spec.values.quantity import parse_count, parse_duration_s
+from oku_core.spec.values.rate import parse_rate
 from oku_core.spec.values.scalar import parse_text
+from oku_core.spec.values.stage import parse_stages
 from oku_core.spec.values.url import parse_proxy, parse_urls
 
 
@@ -42,12 +46,13 @@ class Field:
         parse: turns what the user wrote into the value of the attribute, or raises `ValueError`.
         metavar: the placeholder for a value in the help of the command line.
         help: what the key means, in one sentence.
-        short: its flags of one letter, which are those of curl, hey and oha; -q (rate) and -z (duration) are
-            left for what they mean there.
+        flag: its long flag without dashes, where that is not the key.
+        short: its flags of one letter, which are those of curl, hey and oha.
         default: what the key means when it is left out, where that depends on other keys.
         repeatable: whether the key takes several values.
         own_servers_only: whether the key applies only to Oku's own delay servers.
-        is_switch: whether the key is a flag without a value.
+        rate_only: whether the key applies only to runs with a rate.
+        is_switch: whether the key is a flag without a value; the flag means the opposite of the default.
         aiohttp_only: whether only the aiohttp engine supports the key.
     """
 
@@ -57,12 +62,19 @@ class Field:
     parse: Callable[[Any], Any]
     metavar: str
     help: str
+    flag: str = ""
     short: tuple[str, ...] = ()
     default: str = ""
     repeatable: bool = False
     own_servers_only: bool = False
+    rate_only: bool = False
     is_switch: bool = False
     aiohttp_only: bool = False
+
+    @property
+    def long_flag(self) -> str:
+        """Its long flag, without dashes."""
+        return self.flag or self.key
 
 
 def _count(low: int, high: int) -> Callable[[object], int]:
@@ -77,16 +89,23 @@ def _count(low: int, high: int) -> Callable[[object], int]:
     return parse
 
 
-def _duration(low_s: float, low_text: str) -> Callable[[object], float]:
+def _duration(low: str, high: str = "1h") -> Callable[[object], float]:
     def parse(value: object) -> float:
         seconds = parse_duration_s(value)
-        if seconds < low_s:
-            raise ValueError(f"{format_value(value)} is not at least {low_text}")
-        if seconds > 3600:
-            raise ValueError(f"{format_value(value)} is not at most 1h")
+        if seconds < parse_duration_s(low):
+            raise ValueError(f"{format_value(value)} is not at least {low}")
+        if seconds > parse_duration_s(high):
+            raise ValueError(f"{format_value(value)} is not at most {high}")
         return seconds
 
     return parse
+
+
+def _arrivals(value: object) -> Arrivals:
+    try:
+        return Arrivals(parse_text(value))
+    except ValueError:
+        raise ValueError(f"{format_value(value)} is not one of {', '.join(Arrivals)}") from None
 
 
 def _engine(value: object) -> Engine:
@@ -151,17 +170,55 @@ FIELDS: tuple[Field, ...] = (
         repeatable=True,
     ),
     Field(
-        "requests", "requests", FieldGroup.LOAD, _count(1, 10**15), "N",
+        "requests", "requests", FieldGroup.LOAD, _count(1, OPEN_END), "N",
         "Number of requests: 50000, 1_000_000, 1e6, 1M.",
-        short=("-n",), default=f"{URL_REQUESTS} with a URL, {Spec().requests} without",
+        short=("-n",),
+        default=f"{URL_REQUESTS} with a URL, {Spec().requests} without; none with --duration or --stage",
+    ),
+    Field(
+        "duration", "duration_s", FieldGroup.LOAD, _duration("1ms", LONGEST_RUN), "DURATION",
+        "Time after which no more requests are sent: 30s, 10m, 2h. "
+        "With --requests as well, whichever comes first ends the run.",
+        short=("-z",),
+    ),
+    Field(
+        "rate", "rate", FieldGroup.LOAD, parse_rate, "RATE",
+        "Rate of requests over all workers, however slow the answers: 5000/s, 300/m, 1.5k/s. "
+        "Needs --duration or --requests.",
+        short=("-q",),
+    ),
+    Field(
+        "stages", "stages", FieldGroup.LOAD, parse_stages, "STAGE",
+        "Stage of the run, in the order given: 1m:0..5000/s is a ramp, 10m:5000/s goes from the last rate to "
+        "this one, 1m:0..200 is a ramp of requests in flight, over all workers. soak=10m:5000/s has a name.",
+        flag="stage", repeatable=True,
+    ),
+    Field(
+        "arrivals", "arrivals", FieldGroup.LOAD, _arrivals, "ARRIVALS",
+        "With a rate, how requests are spaced: even, or poisson, at random, as independent users would come.",
+        rate_only=True,
+    ),
+    Field(
+        "late", "late", FieldGroup.LOAD, parse_late, "DURATION|send",
+        "With a rate, how late a request may be sent; after that it counts as not sent. "
+        "With send, every request is sent, however late.",
+        rate_only=True,
+    ),
+    Field(
+        "max-rate", "max_rate", FieldGroup.LOAD, parse_rate, "RATE",
+        "Without --rate, the highest rate of requests over all workers; it is never exceeded.",
+    ),
+    Field(
+        "warm-up", "warm_up_s", FieldGroup.LOAD, _duration("1ms", LONGEST_RUN), "DURATION",
+        "First part of the run: a phase of its own, which latencies and rates leave out.",
     ),
     Field(
         "concurrency", "concurrency", FieldGroup.LOAD, _count(1, 1_000_000), "N",
-        "Requests in flight per worker.",
-        short=("-c",),
+        "Requests in flight per worker; with a rate, the most there may be.",
+        short=("-c",), default=f"{Spec().concurrency}; with a rate, what it sends in 2s",
     ),
     Field(
-        "timeout", "timeout_s", FieldGroup.LOAD, _duration(0.001, "1ms"), "DURATION",
+        "timeout", "timeout_s", FieldGroup.LOAD, _duration("1ms"), "DURATION",
         "Longest time for one request, including connecting.",
         short=("-t",),
     ),
@@ -170,7 +227,7 @@ FIELDS: tuple[Field, ...] = (
         short=("-w",), default="half the processors",
     ),
     Field(
-        "start-within", "start_within_s", FieldGroup.LOAD, _duration(0, "0s"), "DURATION",
+        "start-within", "start_within_s", FieldGroup.LOAD, _duration("0s"), "DURATION",
         "How long to wait for all workers; then the run begins with those that are there.",
         default="10s, in a cluster 1m",
     ),
@@ -179,13 +236,18 @@ FIELDS: tuple[Field, ...] = (
         "HTTP engine: aiohttp, or httptools for throughput.",
     ),
     Field(
-        "grace", "grace_s", FieldGroup.LOAD, _duration(0, "0s"), "DURATION",
+        "grace", "grace_s", FieldGroup.LOAD, _duration("0s"), "DURATION",
         "Time that requests in flight have to finish when a run is stopped.",
         default="the timeout plus 1s",
     ),
     Field(
         "range-size", "range_size", FieldGroup.LOAD, _count(1, 10**9), "N", "Requests per lease.",
         default="what takes about 10s",
+    ),
+    Field(
+        "seed", "seed", FieldGroup.LOAD, _count(0, 2**63 - 1), "N",
+        "Seed of all that is random: the same seed gives the same arrivals and the same delays.",
+        default="0, for delays the --seed of the delay servers",
     ),
     Field(
         "insecure", "insecure", FieldGroup.CONNECTION, _switch, "", "Accept any certificate from the target.",
@@ -205,6 +267,11 @@ FIELDS: tuple[Field, ...] = (
         "cookies", "cookies", FieldGroup.CONNECTION, _switch, "",
         "Send back the cookies that responses set; each worker has one cookie jar (aiohttp only).",
         is_switch=True, aiohttp_only=True,
+    ),
+    Field(
+        "keepalive", "keepalive", FieldGroup.CONNECTION, _switch, "",
+        "Open a new connection for each request.",
+        flag="no-keepalive", is_switch=True,
     ),
     Field(
         "cacert", "cacert", FieldGroup.CONNECTION, _path, "FILE",
@@ -229,11 +296,6 @@ FIELDS: tuple[Field, ...] = (
         "Delay of each response: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5.",
         default="the --delay of the delay servers, or none", own_servers_only=True,
     ),
-    Field(
-        "seed", "seed", FieldGroup.DELAY_SERVERS, _count(0, 2**63 - 1), "N",
-        "Seed of the delays: the same seed gives the same delays.",
-        default="the --seed of the delay servers, or 0", own_servers_only=True,
-    ),
     Field("name", "name", FieldGroup.OUTPUT, _name, "TEXT", "Name of the run."),
 )  # fmt: skip
 """Every key of a spec, in the order in which the help lists them."""
@@ -244,7 +306,7 @@ FIELD_BY_KEY: Mapping[str, Field] = {field.key: field for field in FIELDS}
 def describe_default(field: Field) -> str:
     """What a key means when it is left out, as one would write it; empty if that is nothing."""
     value = getattr(Spec(), field.attribute)
-    if field.default or value is None or value is False or value in ("", ()):
+    if field.default or field.is_switch or value is None or value in ("", ()):
         return field.default
     if isinstance(value, float):
         return f"{value:g}s"

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from oku_core.errors import UserError, format_value
-from oku_core.spec.fields import FIELD_BY_KEY, FIELDS
-from oku_core.spec.spec import URL_REQUESTS, Engine, Spec
+from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field
+from oku_core.spec.load_rules import complete_load, find_load_fault
+from oku_core.spec.spec import OPEN_END, URL_REQUESTS, Engine, Spec
 from oku_core.spec.values.body import find_body_type
-from oku_core.spec.values.header import Header, find_framing_fault
+from oku_core.spec.values.header import CLOSE, Header, asks_to_close, find_framing_fault
 
 _DEFAULTS = Spec()
 
@@ -35,7 +36,10 @@ class Source:
 
     def place(self, key: str) -> str:
         """How an error message names `key` of this source."""
-        return f"--{key}" if self.label is None else f"{self.label}: {key}"
+        if self.label is not None:
+            return f"{self.label}: {key}"
+        field = FIELD_BY_KEY.get(key)
+        return f"--{field.long_flag if field else key}"
 
 
 def parse_spec(*sources: Source) -> Spec:
@@ -56,11 +60,12 @@ def parse_spec(*sources: Source) -> Spec:
         except ValueError as error:
             raise SpecError(f"{source.place(key)}: {error}") from error
     spec = Spec(**_add_defaults(values))
+    _check_load(spec, given)
     _check_own_servers(given)
     _check_engine(spec, given)
     _check_key(given)
     _check_framing(spec, given)
-    return spec
+    return complete_load(spec, given.keys())
 
 
 def build_mapping(spec: Spec) -> dict[str, Any]:
@@ -68,10 +73,19 @@ def build_mapping(spec: Spec) -> dict[str, Any]:
     mapping: dict[str, Any] = {}
     for field in FIELDS:
         value = getattr(spec, field.attribute)
-        if value is None or value == () or (field.own_servers_only and not spec.brings_servers):
+        if value is None or value == () or not _applies(field, spec):
             continue
         mapping[field.key] = list(map(str, value)) if isinstance(value, tuple) else _as_plain(value)
     return mapping
+
+
+def _applies(field: Field, spec: Spec) -> bool:
+    """Whether a key says anything about a spec that does not follow from its other keys."""
+    if field.key == "requests":
+        return not (spec.is_timed and spec.requests == OPEN_END)
+    if field.key == "concurrency":
+        return not spec.shares_concurrency
+    return (spec.brings_servers or not field.own_servers_only) and (spec.is_open or not field.rate_only)
 
 
 def _as_plain(value: object) -> object:
@@ -108,7 +122,21 @@ def _add_defaults(values: dict[str, Any]) -> dict[str, Any]:
         headers = values.get("headers", ())
         if (kind := find_body_type(body)) and not any(header.is_named("content-type") for header in headers):
             values = values | {"headers": (*headers, Header(f"Content-Type: {kind}"))}
+    if not values.get("keepalive", True):
+        headers = values.get("headers", ())
+        if not any(header.is_named("connection") for header in headers):
+            values = values | {"headers": (*headers, CLOSE)}
     return added | values
+
+
+def _check_load(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
+    if not spec.is_open:
+        for field in FIELDS:
+            if field.rate_only and field.key in given:
+                raise SpecError(f"{given[field.key][0].place(field.key)}: applies only to runs with a rate")
+    if fault := find_load_fault(spec, given.keys()):
+        key, reason = fault
+        raise SpecError(f"{given[key][0].place(key)}: {reason}")
 
 
 def _check_own_servers(given: Mapping[str, tuple[Source, object]]) -> None:
@@ -137,5 +165,7 @@ def _check_key(given: Mapping[str, tuple[Source, object]]) -> None:
 
 
 def _check_framing(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
+    if not spec.keepalive and not asks_to_close(spec.headers):
+        raise SpecError(f"{given['header'][0].place('header')}: the header Connection contradicts keepalive")
     if fault := find_framing_fault(spec.headers, spec.body):
         raise SpecError(f"{given['header'][0].place('header')}: {fault}")

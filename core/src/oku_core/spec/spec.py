@@ -2,13 +2,19 @@
 
 from collections.abc import Callable
 from enum import StrEnum
+from fractions import Fraction
 
 import msgspec
 
 from oku_core.errors import format_value
+from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.values.delay import Delay, parse_delay
 from oku_core.spec.values.expected_status import ExpectedStatus
 from oku_core.spec.values.header import Header
+from oku_core.spec.values.late import Late
+from oku_core.spec.values.quantity import find_exact_seconds
+from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.stage import StageText
 from oku_core.spec.values.url import Url
 
 
@@ -27,6 +33,10 @@ _UNTIL_SWEPT_S = 1.0
 
 URL_REQUESTS = 1_000
 """How many requests go to a target that is not Oku's own when nobody says how many."""
+LONGEST_RUN = "30d"
+"""The longest time that a run may take by its spec."""
+OPEN_END = 10**15
+"""How many requests there are to take from in a run that ends after a time; no run can take so many."""
 
 
 class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,14 +44,28 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     The defaults are those of a run against Oku's own delay servers. `parse_spec` knows those that depend on
     what else is given.
+
+    Attributes:
+        requests: how many there are; in a run with a rate as many as its rate makes, in one that ends after a
+            time `OPEN_END`, unless it also ends after a number.
+        shares_concurrency: whether `concurrency` is that of all workers together rather than that of each; it
+            is so where it follows from a rate, or from stages.
     """
 
     requests: int = 100_000
+    rate: Rate | None = None
+    duration_s: float | None = None
+    stages: tuple[StageText, ...] = ()
+    arrivals: Arrivals = Arrivals.EVEN
+    late: Late = Late("1s")
+    warm_up_s: float | None = None
+    max_rate: Rate | None = None
     urls: tuple[Url, ...] = ()
     method: str = "GET"
     headers: tuple[Header, ...] = ()
     body: str | None = None
     concurrency: int = 100
+    shares_concurrency: bool = False
     workers: int | None = None
     start_within_s: float | None = None
     engine: Engine = Engine.AIOHTTP
@@ -60,6 +84,35 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     proxy: Url | None = None
     max_redirects: int = 0
     cookies: bool = False
+    keepalive: bool = True
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests are sent at a rate, however fast they are answered."""
+        return self.rate is not None or any(stage.is_rate for stage in self.stages)
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether requests are sent as they are answered, until a time has passed."""
+        return not self.is_open and (self.duration_s is not None or bool(self.stages))
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether it matters for how long the run has been active: for due times, its end or its warm-up."""
+        return self.is_open or self.is_timed or self.warm_up_s is not None
+
+    @property
+    def length_s(self) -> Fraction | None:
+        """How many seconds the run lasts without pauses; None if only its number of requests ends it."""
+        if self.stages:
+            return sum((stage.duration_s for stage in self.stages), Fraction(0))
+        if self.duration_s is not None:
+            return find_exact_seconds(self.duration_s)
+        return None if self.rate is None else self.requests / self.rate.per_second
+
+    def find_window(self, workers: int) -> int:
+        """The most requests that each of `workers` workers may have in flight."""
+        return -(-self.concurrency // workers) if self.shares_concurrency else self.concurrency
 
     @property
     def drain_s(self) -> float:
@@ -76,7 +129,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 _PARSER_BY_TYPE: dict[type, Callable[[str], object]] = {
-    Delay: parse_delay, ExpectedStatus: ExpectedStatus, Header: Header, Url: Url,
+    Delay: parse_delay, ExpectedStatus: ExpectedStatus, Header: Header, Late: Late, Rate: Rate,
+    StageText: StageText, Url: Url,
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 
-from oku_core.spec.values.delay import uniform
+from oku_core.uniform import uniform
 
 _FAULT_STREAM = 0x6F6B752D6661756C
 """Changes the seed (the letters `oku-faul`), so that faults are drawn from another stream than delays."""

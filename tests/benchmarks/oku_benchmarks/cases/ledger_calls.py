@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 from tests.kit.coordinators.long_ledger import LEASE_LENGTH, LONG_RUN
+from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord
@@ -114,7 +115,7 @@ def _build_order(number: int) -> LeaseOrder:
 def _build_batch(lease: LeaseRecord) -> CheckpointBatch:
     """The first half of a lease has been answered, with one second and one bucket."""
     count = lease.length // 2
-    outcomes = [count, 0, 0, 0, 0, 0]
+    outcomes = make_counts(count)
     part = Part(
         outcomes=outcomes,
         statuses={"200": count},

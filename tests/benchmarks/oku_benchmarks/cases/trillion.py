@@ -11,6 +11,7 @@ from pathlib import Path
 import aiohttp
 import msgspec
 from tests.kit.coordinators.leases import apply_batches, build_batch, deal_lease
+from tests.kit.outcomes import make_counts
 
 from oku_benchmarks.cases.ledger import count_leases
 from oku_benchmarks.error import BenchmarkError
@@ -134,7 +135,7 @@ def _measure_holes(path: Path) -> Holes:
         raise BenchmarkError("the ledger gave no lease")
     covered = requests - _HOLES
     latency = HistogramSnapshot(buckets=[1000, covered], sum_us=1000 * covered, min_us=1000, max_us=1000)
-    outcomes = [covered, 0, 0, 0, 0, 0]
+    outcomes = make_counts(covered)
     checkpoint = Checkpoint(
         lease=lease.id, sequence=1, done=requests, end=requests, in_flight=list(range(0, 10 * _HOLES, 10)),
         is_final=True, started_at=2.0, ended_at=3.0,

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -25,6 +26,7 @@ _PROGRAMS = {
     "h2load": (("--version",), r"nghttp2/(\S+)"),
     "oha": (("--version",), r"oha (\S+)"),
     "k6": (("version",), r"k6 v(\S+)"),
+    "fortio": (("version",), r"(\S+)"),
     "perf": (("--version",), r"version (\S+)"),
     "valgrind": (("--version",), r"valgrind-(\S+)"),
 }
@@ -40,6 +42,37 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     system: str
     load_before: float
     """Mean number of running processes in the minute before."""
+
+
+class Occasion(msgspec.Struct, frozen=True, kw_only=True):
+    """When a part of a benchmark was measured that is measured by itself, and beside what.
+
+    Attributes:
+        measured_at: when it began.
+        commit: of Oku.
+        load_before: mean number of running processes in the minute before.
+        nice: of all that took part: below 0, it went before other work of the machine.
+    """
+
+    measured_at: str
+    commit: str
+    load_before: float
+    nice: int
+
+    def describe(self) -> str:
+        """It in a sentence."""
+        beside = f"load before {self.load_before:g}" + (f", nice {self.nice}" if self.nice else "")
+        return f"Measured on {self.measured_at}, Oku at {self.commit}, {beside}."
+
+
+def fetch_occasion() -> Occasion:
+    """Now."""
+    return Occasion(
+        measured_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        commit=fetch_commit(),
+        load_before=round(os.getloadavg()[0], 2),
+        nice=os.nice(0),
+    )
 
 
 def fetch_machine() -> Machine:
@@ -64,7 +97,8 @@ def fetch_versions() -> dict[str, str]:
             versions[package] = "missing"
     programs = {name: _fetch_program_version(name, *how) for name, how in _PROGRAMS.items()}
     # These do not tell the version that they were installed as.
-    pinned = {name: BUILT[name].version if find_program(name) else "missing" for name in ("hey", "vegeta")}
+    names = ("hey", "vegeta", "wrk2")
+    pinned = {name: BUILT[name].version if find_program(name) else "missing" for name in names}
     return versions | programs | pinned | {"valkey": _fetch_valkey_version()}
 
 

@@ -9,6 +9,8 @@ import math
 from collections import deque
 from collections.abc import Iterator
 
+from tests.kit.outcomes import make_counts
+
 from oku_benchmarks.simulation.simulated_latency import build_coarse_latency, build_latency
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.messaging.lease import LeaseBatch, read_lease_number
@@ -95,11 +97,11 @@ class SimulatedLease:
         self._spread(covered, now)
         changed = {second for sequence, second, _ in self._untold_by_second if sequence > self.confirmed}
         part = Part(
-            outcomes=[covered, 0, 0, 0, 0, 0],
+            outcomes=make_counts(covered),
             statuses={"200": covered} if covered else {},
             bytes_received=covered * _BYTES_OF_ANSWER,
             latency=build_latency(covered),
-            per_second={second: [self._told[second], 0, 0, 0, 0, 0] for second in sorted(changed)},
+            per_second={second: make_counts(self._told[second]) for second in sorted(changed)},
         )
         return Checkpoint(
             lease=self.id,
@@ -273,14 +275,12 @@ class SimulatedWorker:
             sequence=sequence,
             seconds=heartbeat_s,
             leases={
-                lease.id: LeaseProgress(
-                    lease.done, max(lease.end, lease.done), [lease.covered, 0, 0, 0, 0, 0]
-                )
+                lease.id: LeaseProgress(lease.done, max(lease.end, lease.done), make_counts(lease.covered))
                 for lease in self._leases.values()
             },
             specs=self._runs,
             in_flight=self._window if self._leases else 0,
-            outcomes=[ended, 0, 0, 0, 0, 0],
+            outcomes=make_counts(ended),
             bytes_received=ended * _BYTES_OF_ANSWER,
             latency=build(ended),
             lag_s=0.0021,

@@ -17,7 +17,8 @@ from typing import cast
 import msgspec
 import uvloop
 
-from oku_core.spec.values.delay import parse_delay, uniform
+from oku_core.spec.values.delay import parse_delay
+from oku_core.uniform import uniform
 
 SAMPLE_S = 0.1
 IDLE_S = 0.1

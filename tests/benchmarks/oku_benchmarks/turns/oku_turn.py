@@ -30,28 +30,37 @@ class Load:
     """What `oku run` is asked for.
 
     Args:
-        requests: how many.
-        concurrency: in flight, for each worker.
+        requests: how many; 0 for what a rate and a duration make.
+        concurrency: in flight, for each worker; 0 for Oku's default.
         workers: how many; 0 for the default of this machine.
         engine: that sends them.
         delay: of Oku's own delay servers; empty for a target that is there already.
+        rate: of the open model, over all workers; empty for the closed one.
+        duration: how long it is kept.
+        late: what becomes of a request that could not be sent in time; empty for Oku's default.
     """
 
-    requests: int
+    requests: int = 0
     concurrency: int
     workers: int = 1
     engine: str = AIOHTTP
     delay: str = ""
+    rate: str = ""
+    duration: str = ""
+    late: str = ""
 
     def build_flags(self, url: str) -> list[str]:
         """Flags of `oku run`; `url` may be empty."""
         flags = {
             "url": url,
-            "requests": str(self.requests),
-            "concurrency": str(self.concurrency),
+            "requests": str(self.requests) if self.requests else "",
+            "concurrency": str(self.concurrency) if self.concurrency else "",
             "workers": str(self.workers) if self.workers else "",
             "engine": self.engine,
             "delay": self.delay,
+            "rate": self.rate,
+            "duration": self.duration,
+            "late": self.late,
         }
         return [word for key, value in flags.items() if value for word in (f"--{key}", value)]
 

@@ -74,8 +74,15 @@ def _hey(program: str, effort: Effort) -> list[str]:
 
 
 def _vegeta(program: str, effort: Effort) -> list[str]:
-    script = 'echo "GET $1" | exec "$0" attack -rate 0 -max-workers "$2" -duration "$3" -output /dev/null'
-    return ["sh", "-c", script, program, _fix(effort), str(effort.connections), f"{effort.seconds}s"]
+    # Not by a pipe: processor time is that of the one process, and a shell would wait for the pipe.
+    script = (
+        'echo "GET $1" >"$4.targets"; exec "$0" attack -targets "$4.targets" -rate 0 -max-workers "$2"'
+        ' -duration "$3" -output /dev/null'
+    )
+    return [
+        "sh", "-c", script, program, _fix(effort), str(effort.connections), f"{effort.seconds}s",
+        effort.account,
+    ]  # fmt: skip
 
 
 def _k6(program: str, effort: Effort) -> list[str]:

@@ -6,6 +6,8 @@ from oku_cli.local import local_run
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.delay import parse_delay
+from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.stage import StageText
 from oku_core.spec.values.url import Url
 
 
@@ -61,6 +63,33 @@ def test_a_concurrency_that_needs_more_files_than_allowed_is_refused() -> None:
     local_run.build_plan(Spec(concurrency=19_900))
     with pytest.raises(UserError, match="--concurrency: 19901 is more than the 19900 connections"):
         local_run.build_plan(Spec(concurrency=19_901))
+
+
+@pytest.mark.usefixtures("processors")
+def test_what_a_rate_may_have_in_flight_is_shared_and_never_refused() -> None:
+    """Nobody has asked for it; where files are few, the worker lowers it."""
+    open_run: dict[str, Any] = {"requests": 10**6, "rate": Rate("50k/s"), "shares_concurrency": True}
+    plan = local_run.build_plan(Spec(**open_run, workers=1, concurrency=100_000))
+    assert plan.spreads_addresses
+    plan = local_run.build_plan(Spec(**open_run, workers=8, concurrency=12_000))
+    assert not plan.spreads_addresses
+    with pytest.raises(UserError, match="--concurrency: 30000 is more than the 19900 connections"):
+        local_run.build_plan(Spec(**open_run | {"shares_concurrency": False}, concurrency=30_000))
+
+
+@pytest.mark.usefixtures("processors")
+def test_stages_of_concurrency_are_over_all_workers() -> None:
+    """Each needs the files of its own share."""
+    stages: dict[str, Any] = {
+        "stages": (StageText("1m:0..30k"),),
+        "shares_concurrency": True,
+        "concurrency": 30_000,
+    }
+    assert local_run.build_plan(Spec(**stages, workers=2)).workers == 2
+    with pytest.raises(
+        UserError, match="--stage: 30000 in flight for each worker are more than the 19900 con"
+    ):
+        local_run.build_plan(Spec(**stages, workers=1))
 
 
 def test_a_run_needs_files_for_its_requests_only() -> None:

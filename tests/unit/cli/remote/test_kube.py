@@ -23,6 +23,14 @@ async def test_the_coordinator_is_found_and_reached(kubectl: KubectlOnPath) -> N
     assert forward == "port-forward --address 127.0.0.1 service/demo-oku :8700"
 
 
+async def test_the_service_of_the_clock_is_not_taken_for_a_release(kubectl: KubectlOnPath) -> None:
+    """It has the same labels, and UDP alone."""
+    clock = build_service("demo", {"name": "clock", "port": 8700, "protocol": "UDP"})
+    kubectl.set(services=[clock, build_service("demo")])
+    async with Client(KubeEndpoint()) as client:
+        assert await client.fetch_runs() == [{"run": "r1"}]
+
+
 async def test_context_namespace_and_release_are_handed_on(kubectl: KubectlOnPath) -> None:
     """Every call of kubectl has them, and so has the command that resumes a run."""
     endpoint = KubeEndpoint(context="c", namespace="n", release="demo")

@@ -7,17 +7,29 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kit.outcomes import make_counts
 
 from oku_cli.report.charts.lease_bands import LeaseBands
 from oku_cli.report.run_history import RunHistory, RunHistoryReader
+from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, coarsen
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.lease_state import LeaseState
+from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results.event import Event, EventType
 from oku_core.results.lease_span import LeaseSpan
+from oku_core.results.run_period import RunPeriod
 from oku_core.results.sample import Sample, build_sample
-from oku_core.results.summary import Summary, WorkerSummary
-from oku_core.spec.parser import build_mapping
+from oku_core.results.summary import (
+    NotSentCounts,
+    OutcomeCounts,
+    PhaseSummary,
+    PlanSummary,
+    Summary,
+    WorkerSummary,
+    build_latency_summary,
+)
+from oku_core.spec.parser import Source, build_mapping, parse_spec
 from oku_core.spec.spec import Spec
 
 START = 1_769_965_512.0
@@ -93,7 +105,7 @@ def make_sample(second: float, values_us: Sequence[int] = (40_000,), **changes: 
         "resent_at_most": 0,
         "in_flight": 20.0,
         "workers": 2,
-        "outcomes": [len(values_us), 0, 0, 0, 0, 0],
+        "outcomes": make_counts(len(values_us)),
         "latency": latency,
     }
     sample = build_sample(**fields | changes)
@@ -144,7 +156,7 @@ def make_summary(make_summary: Callable[..., Summary]) -> Callable[..., Summary]
 
 def write_lines(**fields: Any) -> Iterator[bytes]:
     """Yield the lines of a history with these fields, without newlines."""
-    head = {name: fields[name] for name in ("at", "summary", "spec")}
+    head = {name: fields[name] for name in ("at", "summary", "spec", "periods") if name in fields}
     yield msgspec.json.encode(head)[:-1]
     for name in ("samples", "events", "leases", "slices", "again"):
         yield f',"{name}":['.encode()
@@ -185,5 +197,45 @@ def make_history(make_summary: Callable[..., Summary]) -> Callable[..., RunHisto
         for line in write_lines(**fields | changes):
             reader.take(line)
         return reader.finish()
+
+    return make
+
+
+@pytest.fixture
+def make_open_history(
+    make_history: Callable[..., RunHistory], make_summary: Callable[..., Summary]
+) -> Callable[..., RunHistory]:
+    """Makes the history of a run of 100 requests per second for 10 s, of which 2 s are to warm up."""
+    histogram = Histogram()
+    for value_us in range(1000, 9000):
+        histogram.record(value_us)
+    encoded, figures = hdr.encode_base64(histogram), build_latency_summary(histogram)
+    dues: dict[str, Any] = {"response_time": build_latency([2000]), "lateness": build_latency([1000])}
+
+    def make_phase(name: str, begin_s: float, end_s: float, requests: int) -> PhaseSummary:
+        return PhaseSummary(
+            name=name, begin_s=begin_s, end_s=end_s, requests=requests, not_sent=NotSentCounts(),
+            outcomes=OutcomeCounts(**dict.fromkeys(OUTCOMES, 0) | {"ok": requests}), statuses={},
+            bytes_received=0, rate_rps=100.0, planned_rps=100.0, latency_ms=figures, response_time_ms=figures,
+            lateness_ms=figures,
+        )  # fmt: skip
+
+    def make(**changes: Any) -> RunHistory:
+        summary = make_summary(
+            histogram,
+            response_time_ms=figures,
+            response_time_histogram=encoded,
+            lateness_ms=figures,
+            lateness_histogram=encoded,
+            planned_rps=100.0,
+            plan=PlanSummary(seconds=9, off_seconds=1, off_share=0.11, missed=3, causes=[]),
+            phases=[make_phase("warm-up", 0.0, 2.0, 200), make_phase("main", 2.0, 10.0, 800)],
+        )
+        fields: dict[str, Any] = {
+            "spec": build_mapping(parse_spec(Source(None, {"rate": "100/s", "duration": 10, "warm-up": 2}))),
+            "periods": [RunPeriod(START, 0.0, 10.0)],
+            "samples": [make_sample(second, requests_sent=100, **dues) for second in range(1, 11)],
+        }
+        return make_history(summary, **fields | changes)
 
     return make

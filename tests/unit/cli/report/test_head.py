@@ -1,11 +1,23 @@
 from collections.abc import Callable
 
+import pytest
 from tests.unit.cli.report.conftest import Page
 
-from oku_cli.report.head import build_account, build_flags, build_head, build_outcomes
+from oku_cli.report.head import build_account, build_flags, build_head
+from oku_cli.report.load import read_load
+from oku_cli.report.run_history import RunHistory
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import Flag, OutcomeCounts, ServersSummary, Summary, Validity
+from oku_core.results.summary import (
+    Flag,
+    LatencySummary,
+    OutcomeCounts,
+    ServersSummary,
+    Summary,
+    Validity,
+)
+from oku_core.spec.spec import OPEN_END
 
 MakeSummary = Callable[..., Summary]
 
@@ -18,6 +30,12 @@ def test_the_head_says_which_run(make_summary: MakeSummary) -> None:
         " · ended 2026-02-01 17:05:22 UTC · active for 10.0 s"
     )
     assert Page(build_head(make_summary(name=""))).text.startswith("run 6f2c1a completed")
+
+
+def test_the_head_says_the_load(make_summary: MakeSummary) -> None:
+    """A run of a coordinator of another version has none."""
+    text = Page(build_head(make_summary(load="5/s for 10 s, 50 requests"))).text
+    assert "· engine aiohttp · 5/s for 10 s, 50 requests · started" in text
 
 
 def test_a_run_that_failed_says_why(make_summary: MakeSummary) -> None:
@@ -59,25 +77,6 @@ def test_every_flag_is_shown() -> None:
     assert "No flags" in Page(build_flags([])).text
 
 
-def test_a_run_without_answers_has_no_latencies(make_summary: MakeSummary) -> None:
-    """It has no statuses either."""
-    from oku_core.accounting.histogram import Histogram
-
-    outcomes = OutcomeCounts(**dict.fromkeys(OUTCOMES, 0) | {"connect_error": 1000})
-    summary = make_summary(Histogram(), statuses={}, outcomes=outcomes)
-    assert "p50" not in Page(build_account(summary)).text
-    text = Page(build_outcomes(summary)).text
-    assert "connect error1,000100 %" in text
-    assert "ok00 %" in text
-    assert "Did not occur: unexpected status, timeout, disconnected, protocol error." in text
-
-
-def test_statuses_have_their_shares(make_summary: MakeSummary) -> None:
-    """They are sorted."""
-    text = Page(build_outcomes(make_summary(statuses={"503": 1, "200": 999}))).text
-    assert "20099999.90 %50310.10 %" in text
-
-
 def test_a_run_that_has_not_begun_has_an_account(make_summary: MakeSummary) -> None:
     """Nothing is divided by zero."""
     summary = make_summary(
@@ -85,4 +84,52 @@ def test_a_run_that_has_not_begun_has_an_account(make_summary: MakeSummary) -> N
         outcomes=OutcomeCounts(**dict.fromkeys(OUTCOMES, 0)), statuses={}, servers=None,
     )  # fmt: skip
     assert "0 of 1,000" in Page(build_account(summary)).text
-    assert Page(build_outcomes(summary)).faults == []
+
+
+def test_a_run_without_answers_has_no_latencies(make_summary: MakeSummary) -> None:
+    """Its throughput is there all the same."""
+    text = Page(build_account(make_summary(Histogram()))).text
+    assert "p50" not in text
+    assert "throughput100/s" in text
+
+
+def test_a_run_with_a_rate_names_its_distributions(make_summary: MakeSummary) -> None:
+    """Figures of three distributions stand in one line, so each says which it is of."""
+    text = Page(
+        build_account(make_summary(lateness_ms=LatencySummary(min=0.1, p50=0.2, p99=1.5, max=2.0)))
+    ).text
+    assert "latency p505.99 ms" in text
+    assert "lateness p991.50 ms" in text
+    assert "p90" not in text
+
+
+@pytest.mark.parametrize(("load", "width"), [({"duration": "20s"}, "50.0"), (None, "0.0")])
+def test_the_time_of_a_run_without_an_end_is_its_progress(
+    make_summary: MakeSummary, load: dict[str, str] | None, width: str
+) -> None:
+    """Half of its 20 s is over; how many requests that will be is not known."""
+    summary = make_summary(state=RunState.RUNNING, requests=OPEN_END)
+    account = build_account(summary, None if load is None else read_load(load))
+    assert "1,000 requests accounted; its time is not up" in Page(account).text
+    assert f"width:{width}%" in account
+
+
+@pytest.mark.parametrize(
+    ("bound_s", "text"), [(0.0, "exactly, on one machine"), (0.000084, "within 84.0 µs")]
+)
+def test_a_run_with_a_rate_says_how_well_the_clock_was_known(
+    make_summary: MakeSummary, bound_s: float, text: str
+) -> None:
+    """By as much, requests of different workers may be early or late; a closed run does not care."""
+    account = Page(build_account(make_summary(), clock_bound_s=bound_s)).text
+    assert f"workers knew the clock{text}" in account
+    assert "clock" not in Page(build_account(make_summary())).text
+
+
+def test_a_run_with_a_rate_says_how_well_it_kept_to_its_plan(
+    make_open_history: Callable[..., RunHistory],
+) -> None:
+    """The rate that was planned stands beside the one that came of it."""
+    text = Page(build_account(make_open_history().summary)).text
+    assert "kept to the planin 8 of 9 seconds, to 1 %" in text
+    assert "planned100/sthroughput100/s" in text

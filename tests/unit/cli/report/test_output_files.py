@@ -75,7 +75,18 @@ def test_lines_are_written_as_they_come(lines: list[bytes], tmp_path: Path) -> N
             writer.take(line)
         writer.finish()
     document = json.loads(path.read_bytes())
-    assert list(document) == ["at", "summary", "spec", "samples", "events", "leases", "slices", "again"]
+    assert list(document) == [
+        "at",
+        "summary",
+        "spec",
+        "extent",
+        "periods",
+        "samples",
+        "events",
+        "leases",
+        "slices",
+        "again",
+    ]
     assert document["slices"] == [[0, 5, "pending"]]
     assert page.read_text() == "r1 five"
     with ReportWriter(outputs[1:]) as writer:

@@ -43,6 +43,29 @@ def test_a_page_has_every_section(make_history: MakeHistory) -> None:
     ]  # fmt: skip
 
 
+def test_a_run_with_a_rate_has_more_to_show(make_open_history: MakeHistory) -> None:
+    """Its phases, and three distributions; all charts over time tell the phases."""
+    markup = build_page(make_open_history())
+    page = Page(markup)
+    assert page.faults == []
+    assert [section["id"] for section in page.find("section")] == [
+        "account", "over-time", "phases", "latencies", "outcomes", "workers", "coverage", "events", "spec",
+    ]  # fmt: skip
+    assert [figure["id"] for figure in page.find("figure")] == [
+        "rate", "quantiles", "due", "heatmap", "load", "percentiles", "histogram", "leases",
+    ]  # fmt: skip
+    assert markup.count('class="phases"') == 6
+    assert "Without the warm-up." in page.text
+
+
+def test_the_time_axis_begins_with_the_clock(make_open_history: MakeHistory) -> None:
+    """A run with a rate waits for its workers first, which is not shown."""
+    heads = read_numbers(build_page(make_open_history()))["tracks"]["time"]["heads"]
+    assert len(heads) == 10
+    waited = make_open_history(samples=[make_sample(0, []), *make_open_history().samples])
+    assert read_numbers(build_page(waited))["tracks"]["time"]["heads"] == heads
+
+
 def test_a_page_loads_nothing(make_history: MakeHistory) -> None:
     """It contains no address that a browser would fetch, and its policy forbids any."""
     markup = build_page(make_history())
@@ -118,6 +141,24 @@ def test_a_run_has_a_page_in_every_state(
     assert f"soak {state}" in page.text
 
 
+def test_a_run_whose_time_was_over_at_once_has_a_page(
+    make_history: MakeHistory, make_summary: MakeSummary
+) -> None:
+    """It has dealt requests out and has none, because nothing of them was accounted."""
+    summary = make_summary(
+        Histogram(),
+        requests=0,
+        accounted=0,
+        outcomes=OutcomeCounts(**dict.fromkeys(OUTCOMES, 0)),
+        statuses={},
+    )
+    unused = [Slice(0, 10**15, SliceState.UNUSED)]
+    history = make_history(summary, samples=[make_sample(1, [])], slices=unused)
+    page = Page(build_page(history))
+    assert page.faults == []
+    assert "0 of 0 requests accounted" in page.text
+
+
 def test_a_run_of_one_request_has_a_page(make_history: MakeHistory, make_summary: MakeSummary) -> None:
     """Such a run has one second and one latency."""
     histogram = Histogram()
@@ -148,7 +189,7 @@ def test_the_spec_can_be_run_again(make_history: MakeHistory) -> None:
 def test_an_hour_makes_a_page_of_modest_size(make_history: MakeHistory) -> None:
     """Its size is bounded, whatever happened during the run."""
     kinds = [
-        make_sample(1, [1000 * (1 + n * place % 97) for n in range(50)], outcomes=[45 + place, 1, 1, 1, 1, 1])
+        make_sample(1, [1000 * (1 + n * place % 97) for n in range(50)], outcomes=[45 + place, *[1] * 7])
         for place in range(20)
     ]
     samples = [

@@ -69,12 +69,13 @@ def test_the_live_area_shows_what_others_wrote(make_tick: MakeTick) -> None:
 def test_the_list_of_runs_shows_what_others_wrote() -> None:
     """This holds for the id and the name."""
     row = RunRow(
-        run=f"1{EVIL}", name=f"2{EVIL}", state=RunState.PAUSED, requests=1, accounted=0, created_at=0
-    )
+        run=f"1{EVIL}", name=f"2{EVIL}", state=RunState.PAUSED, requests=1, accounted=0, created_at=0,
+        load=f"3{EVIL}",
+    )  # fmt: skip
 
     shown = show(build_runs_table([row], fits=False))
 
-    assert all(f"{number}{SHOWN}" in shown for number in (1, 2))
+    assert all(f"{number}{SHOWN}" in shown for number in (1, 2, 3))
     assert not any(character in shown for character in STEERS)
 
 

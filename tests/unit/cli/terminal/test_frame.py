@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.kit.outcomes import make_counts
 
 from oku_cli.terminal.frame import SeenTick, build_frame, build_sparkline
 from oku_cli.terminal.trend import SHOWN_TICKS, TrendTracker
@@ -79,7 +80,9 @@ def test_problems_and_resends_are_shown_once_there_are_any(draw: Draw) -> None:
     calm = "\n".join(draw())
     assert "timeout" not in calm
     assert "resent" not in calm
-    troubled = "\n".join(draw(outcomes_so_far=[412_000, 0, 340, 0, 0, 5], resent_at_most=1234))
+    troubled = "\n".join(
+        draw(outcomes_so_far=make_counts(412_000, timeout=340, protocol_error=5), resent_at_most=1234)
+    )
     assert "timeout 340" in troubled
     assert "protocol error 5" in troubled
     assert "connect error" not in troubled
@@ -129,7 +132,7 @@ def test_the_frame_fits_the_terminal(draw: Draw, width: int) -> None:
         done=100_000_000,
         rate_rps=1_234_567.8,
         in_flight=1_280_000,
-        outcomes_so_far=[91_234_567, 1_234_567, 1_234_567, 1_234_567, 1_234_567, 1_234_567],
+        outcomes_so_far=[91_234_567, *[1_234_567] * 7],
         resent_at_most=1_234_567,
         active_s=360_000.0,
         latency=build_latency(123_456_000, 3_600_000_000),
@@ -145,7 +148,7 @@ def test_at_80_columns_no_number_is_cut(draw: Draw) -> None:
             requests_total=100_000_000,
             accounted=98_765_432,
             done=98_765_432,
-            outcomes_so_far=[91_234_567, 1_234_567, 1_234_568, 1_234_569, 1_234_570, 1_234_571],
+            outcomes_so_far=[91_234_567, *range(1_234_567, 1_234_574)],
         )
     )
     assert "…" not in frame

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 from hypothesis import HealthCheck, given, settings
@@ -12,17 +13,22 @@ from oku_cli.formatting import format_count
 from oku_cli.report.exports import decode_latency
 from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.layout import FEWEST_COLUMNS
+from oku_cli.terminal.live_figures import measure_rates
+from oku_cli.terminal.progress import has_rate
 from oku_cli.terminal.trend import TrendTracker
 from oku_cli.views.histogram_view import build_bars
 from oku_cli.views.runs_view import RunRow, build_runs_table
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HIGHEST_US, Histogram
+from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
 from oku_core.results.summary import (
     Flag,
+    NotSentCounts,
     OutcomeCounts,
+    PhaseSummary,
     ServersSummary,
     Summary,
     Validity,
@@ -30,13 +36,14 @@ from oku_core.results.summary import (
     build_latency_summary,
 )
 from oku_core.results.tick import Tick
-from oku_core.spec.spec import Engine
+from oku_core.spec.spec import OPEN_END, Engine
 from oku_core.spec.values.quantity import format_bytes, format_duration
+from oku_core.spec.values.stage import LONGEST_STAGE_NAME
 
 Render = Callable[..., list[str]]
 WIDTHS = st.integers(FEWEST_COLUMNS, 200)
 WHEN = st.integers(0, 10**9)
-COUNTS = st.integers(0, 20) | st.integers(0, 10**6) | st.integers(10**14, 10**15)
+COUNTS = st.integers(0, 20) | st.integers(0, 10**6) | st.integers(10**14, OPEN_END - 1)
 TIMES = st.just(0.0) | st.floats(0.001, 10) | st.floats(10, 1e7)
 ANY_CASE = settings(
     max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
@@ -54,15 +61,32 @@ def summaries(draw: st.DrawFn) -> Summary:
     workers = st.builds(
         WorkerSummary, name=names, requests=COUNTS, cpu_s=TIMES, peak_rss_mb=TIMES, lost=st.booleans()
     )
+    is_open = draw(st.booleans())
+    times_ms, encoded = build_latency_summary(histogram), hdr.encode_base64(histogram)
+    counts = st.builds(OutcomeCounts, **dict.fromkeys(OutcomeCounts.__struct_fields__, COUNTS))
+    phases = st.builds(
+        PhaseSummary, name=st.sampled_from(["main", "x" * LONGEST_STAGE_NAME]), begin_s=TIMES, end_s=TIMES,
+        requests=COUNTS, outcomes=counts,
+        not_sent=st.builds(NotSentCounts), statuses=st.just({}), bytes_received=COUNTS, rate_rps=TIMES,
+        planned_rps=TIMES if is_open else st.none(), latency_ms=st.just(times_ms),
+        response_time_ms=st.just(times_ms), lateness_ms=st.just(times_ms),
+    )  # fmt: skip
+    due: dict[str, Any] = {
+        "planned_rps": draw(TIMES), "not_sent": NotSentCounts(late=draw(COUNTS), not_dealt=draw(COUNTS)),
+        "response_time_ms": times_ms, "response_time_histogram": encoded if histogram.total else "",
+        "lateness_ms": times_ms,
+    }  # fmt: skip
     return Summary(
         run="261122-140408-3psn", name=draw(st.sampled_from(["", "soak", "x" * 100])),
         state=draw(st.sampled_from(RunState)), engine=draw(st.sampled_from(Engine)),
+        load=draw(st.sampled_from(["", "0 to 5,000/s over 1 min, 5,000/s for 9 min, 500 to 0/s over 9 s"])),
         requests=requests, accounted=draw(st.integers(0, requests)), resent_at_most=draw(COUNTS),
-        outcomes=draw(st.builds(OutcomeCounts, **dict.fromkeys(OutcomeCounts.__struct_fields__, COUNTS))),
+        outcomes=draw(counts),
         statuses=draw(st.dictionaries(st.sampled_from(["200", "404", "503"]), COUNTS)),
         bytes_received=draw(COUNTS), started_at="2026-02-01T17:05:12Z", ended_at="2026-02-01T17:06:13Z",
-        active_s=draw(TIMES), throughput_rps=draw(TIMES), latency_ms=build_latency_summary(histogram),
-        histogram=hdr.encode_base64(histogram), workers=draw(st.lists(workers, max_size=10)),
+        active_s=draw(TIMES), throughput_rps=draw(TIMES), latency_ms=times_ms, histogram=encoded,
+        phases=draw(st.lists(phases, max_size=3)), **(due if is_open else {}),
+        workers=draw(st.lists(workers, max_size=10)),
         servers=draw(st.none() | st.builds(ServersSummary, served=COUNTS)),
         validity=draw(st.lists(st.builds(
             Validity, flag=st.sampled_from(Flag), detail=st.just("a loop was up to 817 late"),
@@ -83,10 +107,27 @@ def ticks(draw: st.DrawFn) -> Tick:
         at=draw(TIMES), seconds=1.0, requests_total=requests, accounted=accounted, leased=0,
         pending=requests - accounted, done=draw(st.integers(accounted, requests)),
         resent_at_most=draw(COUNTS), active_s=draw(TIMES), rate_rps=draw(TIMES), in_flight=draw(COUNTS),
-        outcomes_so_far=draw(st.lists(COUNTS, min_size=6, max_size=6)), latency=latencies.build_latency(),
+        outcomes_so_far=draw(st.lists(COUNTS, min_size=len(OUTCOMES), max_size=len(OUTCOMES))),
+        latency=latencies.build_latency(),
         workers=draw(COUNTS),
     )  # fmt: skip
-    return Tick(run="261122-140408-3psn", state=draw(st.sampled_from(RunState)), sample=sample)
+    tick = Tick(run="261122-140408-3psn", state=draw(st.sampled_from(RunState)), sample=sample)
+    return draw(st.sampled_from([tick, _follow_plan(tick, draw)]))
+
+
+def _follow_plan(tick: Tick, draw: st.DrawFn) -> Tick:
+    """The same second of a run with a rate."""
+    times = tick.sample.latency
+    sample = msgspec.structs.replace(
+        tick.sample,
+        response_time=times,
+        lateness=times,
+        phase=draw(st.sampled_from(["", "soak", "x" * LONGEST_STAGE_NAME])),
+        requests_planned=draw(COUNTS),
+        clock_bound_s=draw(TIMES),
+    )
+    not_sent = draw(st.lists(COUNTS, min_size=3, max_size=3))
+    return msgspec.structs.replace(tick, sample=sample, phase_left_s=draw(TIMES), not_sent=not_sent)
 
 
 def check(lines: list[str], width: int, numbers: list[str]) -> None:
@@ -113,6 +154,12 @@ def test_a_summary_is_whole_at_any_width(render: Render, summary: Summary, width
     numbers += ["817" for _ in summary.validity]
     if summary.active_s:
         numbers += [f.format_rate(summary.throughput_rps), f"over {format_duration(summary.active_s)}"]
+    if summary.planned_rps is not None:
+        numbers.append(f.format_rate(summary.planned_rps))
+        causes = msgspec.structs.astuple(summary.not_sent)
+        numbers += [format_count(count) for count in causes if count]
+    for phase in summary.phases:
+        numbers += [format_count(phase.requests), f.format_rate(phase.rate_rps)]
     if summary.servers is not None:
         numbers.append(format_count(summary.servers.served))
     if len(summary.workers) <= 8:
@@ -147,8 +194,11 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
         f.format_rate(sample.rate_rps),
         f.format_rate(trend.average_rps),
     ]
-    quantiles = (trend.p50_5s_ms, trend.p99_5s_ms)
+    quantiles = trend.latency
     numbers += [f.format_latency(latency_ms) for latency_ms in quantiles if latency_ms is not None]
+    if has_rate(tick):
+        rates = measure_rates(tick)
+        numbers += [*map(f.format_rate, rates), *map(format_count, filter(None, tick.not_sent))]
 
     frame = build_frame("x" * 50, SeenTick(tick=tick, trend=trend, seen_at_s=0.0), 0.0)
 
@@ -160,7 +210,8 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
     st.lists(
         st.builds(
             RunRow, run=st.just("261122-140408-3psn"), name=st.sampled_from(["", "soak", "x" * 100]),
-            state=st.sampled_from(RunState), requests=COUNTS, accounted=COUNTS, created_at=WHEN,
+            state=st.sampled_from(RunState), requests=COUNTS | st.just(OPEN_END), accounted=COUNTS,
+            created_at=WHEN,
         ),
         min_size=1, max_size=5,
     ),
@@ -168,7 +219,8 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
 )  # fmt: skip
 def test_the_list_of_runs_is_whole_at_any_width(render: Render, rows: list[RunRow], width: int) -> None:
     """Ids, counts and dates are complete; only names are cut."""
-    numbers = [format_count(count) for row in rows for count in (row.requests, row.accounted)]
+    numbers = [f.format_requests(row.requests) for row in rows]
+    numbers += [format_count(row.accounted) for row in rows]
     numbers += [text for row in rows for text in (row.run, row.state, f.format_date_minute(row.created_at))]
 
     check(render(build_runs_table(rows), width), width, numbers)

@@ -1,6 +1,8 @@
 import io
 from collections.abc import Callable
 
+from tests.kit.outcomes import make_counts
+
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.plain import PlainView
 from oku_core.accounting.histogram import HistogramSnapshot
@@ -41,7 +43,11 @@ def test_problems_resends_and_the_time_left_are_named(make_tick: MakeTick) -> No
     written = Written()
     for second in range(6):
         written.view.show_tick(
-            make_tick(at=AT + second, outcomes_so_far=[412_000, 0, 340, 5, 0, 0], resent_at_most=1234)
+            make_tick(
+                at=AT + second,
+                outcomes_so_far=make_counts(412_000, timeout=340, connect_error=5),
+                resent_at_most=1234,
+            )
         )
     assert "ok 412,000 timeout 340 connect_error 5 p50" in written.lines[-1]
     assert written.lines[-1].endswith("workers 2 resent at most 1,234 left 36 s")

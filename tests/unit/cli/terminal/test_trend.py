@@ -1,11 +1,13 @@
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from oku_cli.terminal.trend import FEWEST_TICKS, RECENT_TICKS, SHOWN_TICKS, TrendTracker
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.run_state import RunState
 from oku_core.results.tick import Tick
+from oku_core.spec.spec import OPEN_END
 
 MakeTick = Callable[..., Tick]
 
@@ -109,11 +111,44 @@ def test_quantiles_are_of_the_last_five_seconds(make_tick: MakeTick) -> None:
         histogram = Histogram()
         histogram.record(latency_us)
         trend = tracker.add(make_tick(latency=histogram.build_latency()))
-        quantiles.append((trend.p50_5s_ms, trend.p99_5s_ms))
+        quantiles.append(trend.latency)
     assert quantiles == [(9.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 1.0)]
 
 
 def test_without_answers_there_are_no_quantiles(make_tick: MakeTick) -> None:
     """The latency is unknown, not zero."""
     trend = TrendTracker().add(make_tick(latency=HistogramSnapshot()))
-    assert (trend.p50_5s_ms, trend.p99_5s_ms) == (None, None)
+    assert trend.latency == (None, None)
+
+
+def test_response_time_and_lateness_have_quantiles_of_their_own(make_tick: MakeTick) -> None:
+    """A run without a rate has neither."""
+    tracker = TrendTracker()
+    for value_us in (1000, 3000):
+        histogram = Histogram()
+        histogram.record(value_us)
+        times = histogram.build_latency()
+        trend = tracker.add(make_tick(response_time=times, lateness=times))
+    assert trend.response_time == trend.lateness == (1.0, 3.0)
+    assert TrendTracker().add(make_tick()).lateness == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("clock_s", "changes", "left_s"),
+    [
+        (15.0, {"requests_total": OPEN_END}, 45.0),
+        (60.0, {"requests_total": OPEN_END}, 0.0),
+        (15.0, {"requests_planned": 100}, 45.0),
+        (60.0, {"requests_planned": 100}, 2.0),
+        (15.0, {}, 2.0),
+        (59.0, {}, 1.0),
+    ],
+)
+def test_the_time_left_is_that_to_the_end_that_comes_first(
+    make_tick: MakeTick, clock_s: float, changes: dict[str, int], left_s: float
+) -> None:
+    """A rate may still send late what it could not; of a number and a time, either ends the run."""
+    tick = make_tick(**{"requests_total": 3_000, "done": 1_000, "rate_rps": 1_000.0} | changes)
+    tick = msgspec.structs.replace(tick, clock_s=clock_s, length_s=60.0)
+    tracker = TrendTracker()
+    assert [tracker.add(tick).left_s for _ in range(FEWEST_TICKS)][-1] == pytest.approx(left_s)

@@ -1,11 +1,20 @@
 from collections.abc import Callable
 
 import pytest
+from tests.unit.cli.conftest import make_outcomes
 
 from oku_cli.terminal.palette import BAD
-from oku_cli.views.account_view import build_headline, build_outcomes, build_served, build_statuses
+from oku_cli.views.account_view import (
+    build_causes,
+    build_headline,
+    build_outcomes,
+    build_planned,
+    build_served,
+    build_statuses,
+)
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import OutcomeCounts, ServersSummary, Summary
+from oku_core.results.summary import NotSentCounts, OutcomeCounts, PlanSummary, ServersSummary, Summary
+from oku_core.spec.spec import OPEN_END
 
 MakeSummary = Callable[..., Summary]
 Render = Callable[..., list[str]]
@@ -84,3 +93,66 @@ def test_what_the_servers_counted_is_compared_with_the_account(
     text = build_served(summary, ServersSummary(served=served))
     assert text.plain == words
     assert (BAD in {span.style for span in text.spans}) is is_bad
+
+
+@pytest.mark.parametrize(
+    ("served", "words"),
+    [
+        (900, "900 = sent"),
+        (910, "910 = sent + 10 of those resent"),
+        (890, "890 = sent - 10 of those without a response"),
+        (921, "921, 21 more than sent"),
+    ],
+)
+def test_the_servers_see_no_request_that_was_not_sent(
+    make_summary: MakeSummary, served: int, words: str
+) -> None:
+    """A lost one may have been sent: it counts among those that may have been resent."""
+    summary = make_summary(
+        outcomes=make_outcomes(ok=880, timeout=20, not_sent=80, lost=20), resent_at_most=20
+    )
+    assert build_served(summary, ServersSummary(served=served)).plain == words
+
+
+def test_why_requests_were_not_sent_is_listed(make_summary: MakeSummary, render: Render) -> None:
+    """Causes that did not occur are left out, and all of them if everything was sent."""
+    causes = build_causes(make_summary(not_sent=NotSentCounts(in_flight_cap=1200, not_dealt=3)))
+    assert causes is not None
+    assert render(causes)[0].rstrip() == "in flight cap 1,200   not dealt 3"
+    assert build_causes(make_summary()) is None
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "words"),
+    [
+        (make_outcomes(ok=900, timeout=100), "500/s; 100 % of what was due was sent"),
+        (make_outcomes(ok=900, not_sent=80, lost=20), "500/s; 90.00 % of what was due was sent"),
+    ],
+)
+def test_the_plan_says_how_much_of_it_was_sent(
+    make_summary: MakeSummary, render: Render, outcomes: OutcomeCounts, words: str
+) -> None:
+    """What was sent and not answered was sent all the same."""
+    assert render(build_planned(make_summary(outcomes=outcomes), 500.0))[0].rstrip() == words
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [(RunState.PAUSED, "its time is not up"), (RunState.CANCELLED, "its time was not up")],
+)
+def test_a_run_that_a_time_ends_has_no_total_before(
+    make_summary: MakeSummary, render: Render, state: RunState, words: str
+) -> None:
+    """Nobody knows how many requests it would have made."""
+    lines = render(build_headline(make_summary(requests=OPEN_END, accounted=412, state=state), None))
+    assert lines[1].rstrip() == f"412 accounted, {words}"
+
+
+def test_the_plan_says_how_many_seconds_went_as_planned(make_summary: MakeSummary, render: Render) -> None:
+    """As far as seconds could be compared."""
+    plan = PlanSummary(seconds=1200, off_seconds=3, off_share=0.0025, missed=9, causes=[])
+    [line] = render(build_planned(make_summary(plan=plan), 500.0))
+    assert line.rstrip() == "500/s; 100 % of what was due was sent, 1,197 of 1,200 seconds as planned"
+    none = PlanSummary(seconds=0, off_seconds=0, off_share=0.0, missed=0, causes=[])
+    [line] = render(build_planned(make_summary(plan=none), 500.0))
+    assert line.rstrip() == "500/s; 100 % of what was due was sent"

@@ -2,10 +2,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
 
+import pytest
+
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.terminal.console import Terminal
 from oku_cli.views.runs_view import RunRow, build_hints, build_runs_table
 from oku_core.accounting.run_state import RunState
+from oku_core.spec.spec import OPEN_END
 
 Render = Callable[..., list[str]]
 
@@ -28,7 +31,7 @@ def test_the_newest_run_comes_first(render: Render) -> None:
         build_runs_table([make_row("aaaaaa", 1_769_965_512.0), make_row("bbbbbb", 1_769_965_513.0)])
     )
     assert [line.split() for line in lines] == [
-        ["run", "state", "requests", "accounted", "created", "name"],
+        ["run", "state", "requests", "accounted", "created", "load", "name"],
         ["bbbbbb", "cancelling", "100,000,000", "41,234,567", "2026-02-01", "17:05", "soak"],
         ["aaaaaa", "cancelling", "100,000,000", "41,234,567", "2026-02-01", "17:05", "soak"],
     ]
@@ -49,6 +52,44 @@ def test_the_id_and_a_short_name_can_be_typed_as_they_are_shown(render: Render) 
     [_, line] = render(build_runs_table([row]))
     assert "261122-201929-84jt" in line
     assert line.rstrip().endswith("nightly")
+
+
+def make_rate(run: str) -> RunRow:
+    """A run with a rate, under an id as they are made."""
+    load = "5,000/s for 10 min, 3,000,000 requests"
+    row = make_row(run, 1_769_965_512.0, name="nightly")
+    return replace(row, state=RunState.COMPLETED, requests=3_000_000, accounted=3_000_000, load=load)
+
+
+def test_each_run_has_its_load(render: Render) -> None:
+    """It has a line of its own where it does not fit."""
+    row = make_rate("261122-201929-84jt")
+    head, line = render(build_runs_table([replace(row, load="200/s for 9 s")]), 110)
+    assert head.split() == ["run", "state", "requests", "accounted", "created", "load", "name"]
+    assert line.rstrip().endswith("17:05  200/s for 9 s  nightly")
+    head, line, load = render(build_runs_table([row]), 80)
+    assert head.split() == ["run", "state", "requests", "accounted", "created", "name"]
+    assert line.split()[-2:] == ["17:05", "nightly"]
+    assert load.rstrip() == "  5,000/s for 10 min, 3,000,000 requests"
+    text = "\n".join(line.strip() for line in render(build_runs_table([row]), 50))
+    assert text.splitlines()[1:] == [
+        "3,000,000 of 3,000,000 accounted",
+        "2026-02-01 17:05",
+        "5,000/s for 10 min, 3,000,000 requests",
+        "nightly",
+    ]
+
+
+@pytest.mark.parametrize("width", [50, 100])
+def test_a_run_that_a_time_ends_shows_what_is_accounted_and_in_which_time(render: Render, width: int) -> None:
+    """It is not known how many requests it will have, and the number that its space allows says nothing."""
+    load = "20 in flight per worker for 10 min"
+    row = replace(make_row("aaaaaa", 0.0), requests=OPEN_END, accounted=1_234, active_s=250.0, load=load)
+    text = "\n".join(render(build_runs_table([row]), width))
+    assert "1,234 in 4 min 10 s" in text
+    assert "open-ended" in text
+    assert "20 in flight per" in text
+    assert "1,000,000,000,000,000" not in text
 
 
 def test_nothing_is_cut_for_a_program() -> None:

@@ -2,12 +2,22 @@ import io
 from collections.abc import Callable
 
 import pytest
+from tests.unit.cli.conftest import make_outcomes
 
 from oku_cli.terminal.console import Terminal
 from oku_cli.views.summary_view import build_summary, print_summary
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import Flag, OutcomeCounts, Summary, Validity, WorkerSummary
+from oku_core.results.summary import (
+    Flag,
+    LatencySummary,
+    NotSentCounts,
+    OutcomeCounts,
+    PhaseSummary,
+    Summary,
+    Validity,
+    WorkerSummary,
+)
 
 MakeSummary = Callable[..., Summary]
 Render = Callable[..., list[str]]
@@ -18,7 +28,9 @@ def test_the_end_screen_tells_the_account_and_the_statistics(
     make_summary: MakeSummary, render: Render
 ) -> None:
     """All of them are there, in this order, beside the histogram."""
-    lines = [" ".join(line.split()) for line in render(build_summary(make_summary()))]
+    lines = [
+        " ".join(line.split()) for line in render(build_summary(make_summary(load="16/s for 1 min 2 s")))
+    ]
     assert [line for line in lines if line and " to " not in line] == [
         "run 6f2c1a · soak · aiohttp completed",
         "1,000 of 1,000 accounted",
@@ -28,6 +40,7 @@ def test_the_end_screen_tells_the_account_and_the_statistics(
         "served 1,000 = accounted",
         "latency min 1.00 ms p50 5.99 ms p95 10.5 ms p99.9 11.0 ms",
         "mean 6.00 ms p90 9.99 ms p99 10.9 ms max 11.0 ms",
+        "load 16/s for 1 min 2 s",
         "throughput 16/s over 61.2 s",
         "received 13.0 kB",
         "started 2026-02-01 17:05:12, ended 2026-02-01 17:06:13",
@@ -153,3 +166,28 @@ def test_a_killed_run_says_what_happened(make_summary: MakeSummary, render: Rend
     text = "\n".join(render(build_summary(summary)))
     assert "it was interrupted: its processes were killed; what is accounted is kept" in text
     assert "stack_lost" not in text
+
+
+def test_a_run_with_a_rate_shows_its_plan_its_phases_and_what_the_warm_up_is_not_in(
+    make_summary: MakeSummary, render: Render
+) -> None:
+    """The rate is over the time after the warm-up."""
+    phases = [
+        PhaseSummary(
+            name=name, begin_s=begin_s, end_s=end_s, requests=500, outcomes=make_outcomes(ok=500),
+            not_sent=NotSentCounts(), statuses={"200": 500}, bytes_received=0, rate_rps=16.0,
+            planned_rps=16.5, latency_ms=LatencySummary(), response_time_ms=LatencySummary(),
+            lateness_ms=LatencySummary(),
+        )
+        for name, begin_s, end_s in (("warm-up", 0.0, 20.0), ("main", 20.0, 60.0))
+    ]  # fmt: skip
+    lines = [
+        " ".join(line.split())
+        for line in render(build_summary(make_summary(planned_rps=16.5, phases=phases)))
+    ]
+    at = next(number for number, line in enumerate(lines) if line.startswith("throughput"))
+    assert " ".join(lines[at : at + 2]) == (
+        "throughput 16/s over 41.2 s after the warm-up, which all rates and times above leave out"
+    )
+    assert "planned 16/s; 100 % of what was due was sent" in lines
+    assert [line.split()[0] for line in lines if "500 100 %" in line] == ["warm-up", "main"]

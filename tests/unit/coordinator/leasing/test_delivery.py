@@ -1,10 +1,12 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 
 from oku_coordinator.leasing.delivery import Delivery, build_sent_spec
+from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.progress import Progress
@@ -29,9 +31,9 @@ def roster() -> Roster:
 
 
 @pytest.fixture
-def delivery(broker: BrokerTwin, roster: Roster) -> Delivery:
+def delivery(ledger: Ledger, broker: BrokerTwin, roster: Roster) -> Delivery:
     """Leases of runs against two delay servers."""
-    return Delivery(broker, roster, SERVERS)
+    return Delivery(broker, roster, ledger.schedules, SERVERS)
 
 
 def record(roster: Roster, worker: str = "w1", ahead_s: float = 0.0, specs: tuple[str, ...] = ()) -> None:
@@ -118,6 +120,19 @@ def test_a_worker_that_has_not_spoken_is_sent_nothing(
     run = begin_run()
     delivery.send(run, [deal()])
     assert broker.batches == []
+
+
+def test_a_lease_whose_wave_is_over_is_not_sent(
+    delivery: Delivery, broker: BrokerTwin, roster: Roster, begin_run: BeginRun, deal: Deal
+) -> None:
+    """Its last checkpoint came in another thread after it was found to be missing."""
+    run = begin_run()
+    record(roster)
+    closed, other = msgspec.structs.replace(deal(10), wave=7), deal(20)
+    delivery.send(run, [closed])
+    assert broker.batches == []
+    delivery.send(run, [closed, other])
+    assert [lease.id for lease in broker.leases] == [other.id]
 
 
 def test_leases_are_revoked_by_an_end_at_their_beginning(delivery: Delivery, broker: BrokerTwin) -> None:

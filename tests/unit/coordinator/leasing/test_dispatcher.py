@@ -2,16 +2,15 @@ from typing import Any
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
+from tests.kit.coordinators.dispatching import build_dispatcher
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint
+from tests.kit.outcomes import make_counts
 
-from oku_coordinator.leasing.delivery import Delivery
-from oku_coordinator.leasing.dispatcher import Dispatcher
-from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.hands import build_hands
-from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.spec.spec import Spec
@@ -24,14 +23,7 @@ class World:
         self.ledger = ledger
         self.broker = BrokerTwin()
         self.roster = Roster(10.0)
-        self.dispatcher = Dispatcher(
-            ledger=ledger,
-            roster=self.roster,
-            delivery=Delivery(self.broker, self.roster, ["http://127.0.0.1:1"]),
-            pace=Pace(),
-            expiry=ExpiryRule(self.roster),
-            begin=self._begin,
-        )
+        self.dispatcher = build_dispatcher(ledger, self.broker, self.roster, self._begin)
 
     def _begin(self, run: RunRecord, _: float, wall_now: float) -> RunRecord | None:
         return self.ledger.runs.begin(run.run, wall_now) if self.roster.workers() else None
@@ -45,9 +37,9 @@ class World:
         for worker in workers:
             progress = Progress(
                 worker=worker, incarnation=f"b{worker[1:]}", at=now, in_flight=100,
-                outcomes=[ended, 0, 0, 0, 0, 0],
+                outcomes=make_counts(ended),
                 leases={
-                    lease.id: LeaseProgress(taken.get(f"taken_{number}", 0), lease.end, [0] * 6)
+                    lease.id: LeaseProgress(taken.get(f"taken_{number}", 0), lease.end, build_no_counts())
                     for number, lease in enumerate(self.held(worker))
                 },
             )  # fmt: skip
@@ -129,6 +121,32 @@ async def test_hands_are_filled_for_ten_seconds_once_the_rate_is_known(world: Wo
     assert world.find_sizes("w1")[4:] == [1000]
     await world.dispatcher.step(3.0, 3.0)
     assert len(world.find_sizes("w1")) == 5
+
+
+async def test_the_first_rate_is_not_weighed_against_guesses(world: World) -> None:
+    """The one worker that has a rate would get all that is left as one lease."""
+    world.create(requests=1000, concurrency=10)
+    world.record("w1", "w2")
+    await world.dispatcher.step(0.0, 0.0)
+    world.record("w1", "w2", now=1.0, ended=100)
+    await world.dispatcher.step(1.9, 1.9)
+    world.record("w1", now=2.0, ended=100, taken_0=10, taken_1=10, taken_2=10, taken_3=10)
+    world.dispatcher.note_news("w1")
+    await world.dispatcher.step(2.1, 2.1)
+    sizes = world.find_sizes("w1")[4:]
+    assert sizes[0] == 920 // 4
+    assert sum(sizes) == 920
+
+
+async def test_a_run_that_stops_in_the_middle_leaves_nothing_to_deal(world: World) -> None:
+    """The main loop would go round without a pause."""
+    world.create(concurrency=10, range_size=1)
+    world.record("w1", "w2", "w3")
+    await world.dispatcher.step(0.0, 0.0)
+    assert world.dispatcher.has_more
+    world.ledger.runs.change_state("r1", RunState.PAUSING, 1.0)
+    await world.dispatcher.step(1.0, 1.0)
+    assert not world.dispatcher.has_more
 
 
 async def test_a_worker_whose_checkpoints_have_come_is_visited_at_once(world: World) -> None:
@@ -270,7 +288,7 @@ async def test_hundreds_of_workers_are_not_all_looked_at_for_each_hundred_leases
         looked[-1] += 1
         return build_hands(*arguments)
 
-    monkeypatch.setattr("oku_coordinator.leasing.dispatcher.build_hands", count)
+    monkeypatch.setattr("oku_coordinator.leasing.range_dealer.build_hands", count)
     world.create(concurrency=10)
     world.record(*(f"w{number}" for number in range(500)))
     while not looked or world.dispatcher.has_more:

@@ -6,6 +6,7 @@ from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.progress import LeaseProgress, Progress
 
 TIMEOUT_S = 10.0
@@ -26,7 +27,7 @@ class World:
         """Worker w1 names its leases."""
         progress = Progress(
             worker="w1", incarnation=incarnation, at=0.0,
-            leases={lease.id: LeaseProgress(0, 10, [0] * 6) for lease in leases},
+            leases={lease.id: LeaseProgress(0, 10, build_no_counts()) for lease in leases},
         )  # fmt: skip
         self.roster.record(progress, now, 0.0)
 

@@ -9,6 +9,7 @@ from tests.kit.coordinators.leases import build_batch, build_checkpoint
 
 from oku_coordinator.leasing.intake import Intake, build_controls
 from oku_coordinator.leasing.pace import Pace
+from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord, Receipt
 from oku_coordinator.telemetry.metrics import Metrics
@@ -30,7 +31,14 @@ def broker() -> BrokerTwin:
 @pytest.fixture
 def intake(ledger: Ledger, broker: BrokerTwin) -> Intake:
     """An intake whose clock stands at 5 s."""
-    return Intake(ledger=ledger, pace=Pace(), broker=broker, metrics=Metrics(), clock=lambda: 5.0)
+    return Intake(
+        ledger=ledger,
+        pace=Pace(),
+        broker=broker,
+        shares=Shares(),
+        metrics=Metrics(),
+        clock=lambda: 5.0,
+    )
 
 
 def test_what_is_accounted_is_confirmed_with_new_limits(
@@ -74,13 +82,18 @@ def test_checkpoints_that_cannot_be_true_are_answered_as_well() -> None:
     ]
     batch = CheckpointBatch(worker="w1", incarnation="b1", checkpoints=checkpoints)
     receipt = Receipt(batch=batch, verdicts=[MessageVerdict.UNTRUE] * 2)
-    assert build_controls([receipt]) == [Control(incarnation="b1", confirmed={"a": 3}, ends={"b": 0})]
+    assert build_controls([receipt], Shares()) == [
+        Control(incarnation="b1", confirmed={"a": 3}, ends={"b": 0})
+    ]
 
 
 def test_where_there_is_nothing_to_say_nothing_is_sent() -> None:
     """A batch may be empty."""
     assert (
-        build_controls([Receipt(batch=CheckpointBatch(worker="w1", incarnation="b1", checkpoints=[]))]) == []
+        build_controls(
+            [Receipt(batch=CheckpointBatch(worker="w1", incarnation="b1", checkpoints=[]))], Shares()
+        )
+        == []
     )
 
 

@@ -14,6 +14,7 @@ from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import LeaseProgress, Progress
 
@@ -34,7 +35,7 @@ class World:
             ledger=ledger,
             roster=self.roster,
             expiry=ExpiryRule(self.roster),
-            delivery=Delivery(self.broker, self.roster, []),
+            delivery=Delivery(self.broker, self.roster, ledger.schedules, []),
             pace=self.pace,
             metrics=self.metrics,
             clock=lambda: 2.0,
@@ -45,7 +46,7 @@ class World:
         """A worker speaks and names the leases that it has."""
         progress = Progress(
             worker=worker, incarnation=incarnation or f"b{worker[1:]}", at=0.0,
-            leases={lease: LeaseProgress(0, 10, [0] * 6) for lease in leases},
+            leases={lease: LeaseProgress(0, 10, build_no_counts()) for lease in leases},
         )  # fmt: skip
         self.roster.record(progress, now, 0.0)
 

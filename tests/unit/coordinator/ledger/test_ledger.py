@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.leases import deal_lease
+from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.storage.records import LeaseRecord
@@ -63,10 +64,10 @@ def test_a_run_goes_from_pending_to_completed(
     assert snapshot.record.ended_at == 13.0
     assert snapshot.record.resent_at_most == 0
     assert snapshot.lengths == Lengths(pending=0, leased=0, accounted=100)
-    assert snapshot.account.outcomes == [100, 0, 0, 0, 0, 0]
+    assert snapshot.account.outcomes == make_counts(100)
     assert snapshot.account.statuses == {"200": 100}
     assert snapshot.account.bytes_received == 1300
-    assert (snapshot.account.histogram.total, snapshot.account.histogram.sum_us) == (100, 100_000)
+    assert (snapshot.account.latency.total, snapshot.account.latency.sum_us) == (100, 100_000)
     assert [(worker.name, worker.requests, worker.cpu_s) for worker in snapshot.workers] == [("w1", 100, 2.0)]
     assert ledger.leases.fetch_slices("r1") == [Slice(0, 100, SliceState.ACCOUNTED)]
 
@@ -84,8 +85,8 @@ def test_a_ledger_that_is_opened_again_has_everything(
     assert after.record == before.record
     assert (after.lengths, after.workers) == (before.lengths, before.workers)
     assert after.account.outcomes == before.account.outcomes
-    assert after.account.histogram.counts == before.account.histogram.counts
-    assert after.account.histogram.sum_us == before.account.histogram.sum_us
+    assert after.account.latency.counts == before.account.latency.counts
+    assert after.account.latency.sum_us == before.account.latency.sum_us
     assert again.leases.fetch_slices("r1") == ledger.leases.fetch_slices("r1")
     assert again.leases.fetch_open("r1") == ledger.leases.fetch_open("r1")
     again.close()
@@ -99,8 +100,8 @@ def test_a_snapshot_does_not_change_any_more(
     apply([make_batch(first)], 10.0)
     snapshot = ledger.runs.fetch_snapshot("r1")
     apply([make_batch(second)], 11.0)
-    assert snapshot.account.outcomes == [10, 0, 0, 0, 0, 0]
-    assert sum(snapshot.account.histogram.counts) == snapshot.account.histogram.total == 10
+    assert snapshot.account.outcomes == make_counts(10)
+    assert sum(snapshot.account.latency.counts) == snapshot.account.latency.total == 10
     assert snapshot.account.statuses == {"200": 10}
 
 

@@ -3,6 +3,7 @@
 import itertools
 import tempfile
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -13,32 +14,98 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.kit.coordinators.leases import build_batch, build_incarnation
+from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, Receipt, RunRecord, Snapshot
+from oku_coordinator.ledger.tables.series_table import fetch_series
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import SliceState, check_partition
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.accounting.outcome import OUTCOMES, Outcome, build_no_counts, count_answered
+from oku_core.accounting.outcome import (
+    NOT_DEALT,
+    OUTCOMES,
+    Outcome,
+    build_no_causes,
+    build_no_counts,
+    count_answered,
+    count_sent,
+)
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
 from oku_core.messaging.checkpoint import Checkpoint, Part
+from oku_core.spec.load import build_schedule
+from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 
 RUNS = ("r1", "r2")
 WORKERS = ("w1", "w2", "w3")
 NAMES = ("", "even")
 """Of the requests, by whether their position is even."""
+SENT = [outcome for outcome in OUTCOMES if outcome not in {Outcome.NOT_SENT, Outcome.LOST}]
+"""What may come of a request that is sent."""
 ANSWERED = {Outcome.OK, Outcome.UNEXPECTED_STATUS}
 ACCEPTED = {MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED}
 
 
 class Answer(NamedTuple):
-    """How a request ended."""
+    """What became of a request.
+
+    Attributes:
+        cause: why it was not sent, as an index of `NOT_SENT_CAUSES`; -1 if it was.
+        phase: that it belongs to.
+    """
 
     outcome: Outcome
-    second: int
-    latency_us: int
+    second: int = 0
+    latency_us: int = 0
+    lateness_us: int = 0
+    cause: int = -1
+    phase: str = ""
+
+    @property
+    def is_told(self) -> bool:
+        """Whether a worker has told of it."""
+        return self.outcome != Outcome.LOST and self.cause != NOT_DEALT
+
+    @property
+    def was_sent(self) -> bool:
+        """Whether it was sent and has ended."""
+        return self.outcome not in {Outcome.NOT_SENT, Outcome.LOST}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What a run is: its spec, and whether its requests have due times."""
+
+    spec: Spec
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has a rate."""
+        return self.spec.is_open
+
+    def find_phase(self, index: int) -> str:
+        """The phase that a request belongs to."""
+        return build_schedule(self.spec).find_phase(index).name if self.is_open else ""
+
+
+def build_closed(requests: int) -> Spec:
+    """A run of so many requests."""
+    return Spec(requests=requests)
+
+
+def build_timed(requests: int) -> Spec:
+    """A run that ends after a time, or after twice as many requests."""
+    return Spec(requests=2 * requests, duration_s=10.0)
+
+
+def build_open(requests: int) -> Spec:
+    """A run with a rate and two phases."""
+    first = requests // 3
+    stages = [f"{first}s:1..1/s"] * bool(first)
+    return parse_spec(Source(None, {"stages": [*stages, f"{requests - first}s:1..1/s"]}))
 
 
 @dataclass
@@ -48,6 +115,8 @@ class WorkedLease:
     record: LeaseRecord
     limit: int
     end: int
+    phase: str = ""
+    is_open: bool = False
     taken: int = 0
     answers: dict[int, Answer] = field(default_factory=dict)
     is_over: bool = False
@@ -58,6 +127,8 @@ class WorkedLease:
     committed: int = 0
     """The sequence number that the ledger has accepted."""
     accounted: set[int] = field(default_factory=set)
+    told_sent: int = 0
+    """How many requests the ledger knows that the worker has sent."""
     expired: ExpiryReason | None = None
 
     @property
@@ -65,25 +136,39 @@ class WorkedLease:
         """The positions that were taken and have not ended."""
         return [position for position in range(self.taken) if position not in self.answers]
 
+    def list_sent(self, done: int) -> list[int]:
+        """The positions below one that were sent, ended or not."""
+        return [place for place in range(done) if place not in self.answers or self.answers[place].was_sent]
+
     def build_parts(self) -> dict[str, Part]:
         """What came of each name so far."""
-        parts: dict[str, Part] = {}
-        for name in NAMES:
-            mine = [answer for place, answer in self.answers.items() if NAMES[place % 2 == 0] == name]
-            outcomes, statuses, latency = dict.fromkeys(OUTCOMES, 0), Counter[str](), Histogram()
-            seconds: dict[int, list[int]] = {}
-            for answer in mine:
-                outcomes[answer.outcome] += 1
-                seconds.setdefault(answer.second, build_no_counts())[OUTCOMES.index(answer.outcome)] += 1
+        parts = {name: self._build_part(name) for name in NAMES}
+        return {name: part for name, part in parts.items() if sum(part.outcomes) or part.sent_per_second}
+
+    def _build_part(self, name: str) -> Part:
+        mine = [answer for place, answer in self.answers.items() if NAMES[place % 2 == 0] == name]
+        outcomes, causes, statuses = dict.fromkeys(OUTCOMES, 0), build_no_causes(), Counter[str]()
+        latency, response_time, lateness = Histogram(), Histogram(), Histogram()
+        seconds: dict[int, list[int]] = {}
+        for answer in mine:
+            outcomes[answer.outcome] += 1
+            seconds.setdefault(answer.second, build_no_counts())[OUTCOMES.index(answer.outcome)] += 1
+            if answer.outcome in ANSWERED:
+                statuses["200" if answer.outcome == Outcome.OK else "500"] += 1
+                latency.record(answer.latency_us)
+            if answer.outcome == Outcome.NOT_SENT:
+                causes[answer.cause] += 1
+            elif self.is_open:
+                lateness.record(answer.lateness_us)
                 if answer.outcome in ANSWERED:
-                    statuses["200" if answer.outcome == Outcome.OK else "500"] += 1
-                    latency.record(answer.latency_us)
-            if mine:
-                parts[name] = Part(
-                    name=name, outcomes=list(outcomes.values()), statuses=dict(statuses),
-                    bytes_received=7 * len(mine), latency=latency.build_latency(), per_second=seconds,
-                )  # fmt: skip
-        return parts
+                    response_time.record(answer.lateness_us + answer.latency_us)
+        sent = Counter(place % 6 for place in self.list_sent(self.taken) if NAMES[place % 2 == 0] == name)
+        return Part(
+            phase=self.phase, name=name, outcomes=list(outcomes.values()), not_sent=causes,
+            statuses=dict(statuses), bytes_received=7 * len(mine), latency=latency.build_latency(),
+            response_time=response_time.build_latency(), lateness=lateness.build_latency(),
+            per_second=seconds, sent_per_second=dict(sent),
+        )  # fmt: skip
 
     def say(self, *, leaves_out: bool) -> Checkpoint:
         """Say how it stands; what has not changed since a confirmed checkpoint may be left out."""
@@ -111,7 +196,12 @@ def trim(part: Part, known: Part | None) -> Part:
     fresh = {
         second: counts for second, counts in part.per_second.items() if known.per_second.get(second) != counts
     }
-    return msgspec.structs.replace(part, per_second=fresh)
+    sent = {
+        second: count
+        for second, count in part.sent_per_second.items()
+        if known.sent_per_second.get(second) != count
+    }
+    return msgspec.structs.replace(part, per_second=fresh, sent_per_second=sent)
 
 
 def choose(value: int, _: int) -> int:
@@ -119,8 +209,17 @@ def choose(value: int, _: int) -> int:
     return value
 
 
+def is_of(phase: str, name: tuple[str, str]) -> bool:
+    """Whether an account is of a phase."""
+    return name[0] == phase
+
+
 MEMORY = Path("/dev/shm")
 """Where files are, if there is such a place: what a power cut does is not tried here, and disks are slow."""
+
+
+KINDS = st.sampled_from([build_closed, build_timed, build_open])
+RANGES = st.lists(st.tuples(st.integers(0, 199), st.integers(1, 200)), min_size=1, max_size=4)
 
 
 class LedgerLaws(RuleBasedStateMachine):
@@ -135,6 +234,7 @@ class LedgerLaws(RuleBasedStateMachine):
         self.counted: dict[str, Counter[int]] = {}
         self.resent: dict[str, int] = {}
         self.answers: dict[str, list[Answer]] = {}
+        self.kinds: dict[str, Kind] = {}
         self.final: dict[str, RunState] = {}
         self.open()
 
@@ -163,17 +263,18 @@ class LedgerLaws(RuleBasedStateMachine):
 
     # What may happen
 
-    @initialize(requests=st.integers(1, 60))
-    def submit_first(self, requests: int) -> None:
+    @initialize(spec=st.builds(lambda build, requests: build(requests), KINDS, st.integers(1, 60)))
+    def submit_first(self, spec: Spec) -> None:
         """Submit the first run."""
-        self.submit(requests)
+        self.submit(spec)
 
     @precondition(lambda self: len(self.counted) < len(RUNS))
-    @rule(requests=st.integers(1, 200))
-    def submit(self, requests: int) -> None:
+    @rule(spec=st.builds(lambda build, requests: build(requests), KINDS, st.integers(1, 200)))
+    def submit(self, spec: Spec) -> None:
         """Submit another run."""
         run = RUNS[len(self.counted)]
-        self.ledger.runs.create(run, Spec(requests=requests), self.tick())
+        self.kinds[run] = Kind(spec)
+        self.ledger.runs.create(run, spec, self.tick())
         self.counted[run], self.resent[run], self.answers[run] = Counter(), 0, []
 
     @rule()
@@ -204,20 +305,35 @@ class LedgerLaws(RuleBasedStateMachine):
         assert sum(lease.length for lease in leases) == min(pending, sum(size for _, size, _ in wanted))
         for lease in leases:
             assert lease.id not in self.leases
-            self.leases[lease.id] = WorkedLease(lease, limit=lease.limit, end=lease.end)
+            kind = self.kinds[run]
+            self.leases[lease.id] = WorkedLease(
+                lease,
+                limit=lease.limit,
+                end=lease.end,
+                phase=kind.find_phase(lease.start),
+                is_open=kind.is_open,
+            )
 
-    @rule(data=st.data(), take=st.integers(0, 20), answers=st.integers(0, 20))
-    def work(self, data: st.DataObject, take: int, answers: int) -> None:
-        """Let a worker take requests, as far as it may, and let some of those in flight end."""
+    @rule(data=st.data(), take=st.integers(0, 20), answers=st.integers(0, 20), unsent=st.integers(0, 5))
+    def work(self, data: st.DataObject, take: int, answers: int, unsent: int) -> None:
+        """Let a worker take requests, as far as it may, and let some of those in flight end.
+
+        In an open run, it may be too late for some that it takes.
+        """
         lease = self.pick(data, is_worked=True)
         if lease is None:
             return
+        taken = lease.taken
         lease.taken = max(lease.taken, min(lease.taken + take, lease.limit, lease.end))
+        for position in range(taken, min(lease.taken, taken + unsent * lease.is_open)):
+            lease.answers[position] = Answer(
+                Outcome.NOT_SENT, data.draw(st.integers(0, 5)), cause=position % 2, phase=lease.phase
+            )
         in_flight = lease.in_flight
         for position in data.draw(st.permutations(in_flight))[:answers] if in_flight else []:
             lease.answers[position] = Answer(
-                data.draw(st.sampled_from(OUTCOMES)), data.draw(st.integers(0, 5)),
-                data.draw(st.integers(0, 10_000)),
+                data.draw(st.sampled_from(SENT)), data.draw(st.integers(0, 5)),
+                data.draw(st.integers(0, 10_000)), data.draw(st.integers(0, 100)), phase=lease.phase,
             )  # fmt: skip
 
     @rule(data=st.data(), share=st.floats(0, 1))
@@ -270,6 +386,7 @@ class LedgerLaws(RuleBasedStateMachine):
         self.counted[run].update(ranges.list_indices(fresh))
         self.answers[run] += [lease.answers[position] for position in fresh]
         lease.accounted, lease.committed = covered, checkpoint.sequence
+        lease.told_sent = len(lease.list_sent(checkpoint.done))
         if checkpoint.is_final:
             self.resent[run] += len(checkpoint.in_flight)
 
@@ -304,9 +421,11 @@ class LedgerLaws(RuleBasedStateMachine):
             {"done": record.bound + 1, "end": truth.end + 1},
             {"end": truth.done - 1},
             {"in_flight": [*truth.in_flight, truth.done]},
-            {"parts": [*truth.parts, Part(name="forged", outcomes=[0, 0, 1, 0, 0, 0])]},
+            {"parts": [*truth.parts, Part(name="forged", outcomes=make_counts(timeout=1))]},
             {"parts": [Part(name="\n"), *truth.parts]},
             {"saturated": truth.covered + 1},
+            {"parts": [msgspec.structs.replace(part, phase="forged") for part in truth.parts]
+                or [Part(phase="forged")]},
         ]  # fmt: skip
         if lease.accounted:
             lies.append({"in_flight": sorted({*truth.in_flight, min(lease.accounted)})})
@@ -328,22 +447,71 @@ class LedgerLaws(RuleBasedStateMachine):
             self.ledger.leases.fetch_slices(run), snapshot.record, self.ledger.runs.fetch_standing(run),
             self.ledger.leases.fetch_open(run), self.ledger.leases.fetch_open_by_incarnation(run),
             snapshot.workers, snapshot.flags,
-            account.outcomes, account.statuses, account.bytes_received, account.histogram.counts,
+            account.outcomes, account.statuses, account.bytes_received, account.latency.counts,
         )  # fmt: skip
 
+    @rule(run=st.sampled_from(RUNS), ranges=RANGES)
+    def find_unsent(self, run: str, ranges: list[Range]) -> None:
+        """Find that no worker had some requests of an open run in time."""
+        if run not in self.counted or not self.kinds[run].is_open:
+            return
+        ranges = [(start, min(stop, self.kinds[run].spec.requests)) for start, stop in ranges]
+        pending = set() if self.state(run) in FINAL_STATES else self.list_pending(run)
+        due = {index for start, stop in ranges for index in range(start, stop)} & pending
+        assert self.ledger.leases.account_not_dealt(run, ranges, self.tick()) == len(due)
+        self.count_unsent(run, due, Outcome.NOT_SENT, NOT_DEALT)
+
+    def list_pending(self, run: str) -> set[int]:
+        """The indices of a run that are pending."""
+        slices = self.ledger.leases.fetch_slices(run)
+        return {
+            index
+            for start, stop, state in slices
+            if state == SliceState.PENDING
+            for index in range(start, stop)
+        }
+
+    def count_unsent(self, run: str, indices: Iterable[int], outcome: Outcome, cause: int = -1) -> None:
+        """Count what the coordinator has accounted for by itself."""
+        indices = list(indices)
+        self.counted[run].update(indices)
+        self.answers[run] += [
+            Answer(outcome, cause=cause, phase=self.kinds[run].find_phase(index)) for index in indices
+        ]
+
+    @rule(run=st.sampled_from(RUNS))
+    def end_time(self, run: str) -> None:
+        """Find that the time of a run is over; what is pending then is unused, once no lease is open."""
+        if run not in self.counted:
+            return
+        record, is_timed = self.ledger.runs.fetch(run), self.kinds[run].spec.is_timed
+        ends = record.is_active and is_timed and not self.ledger.leases.fetch_open(run)
+        assert self.ledger.runs.end_time(run, self.tick()) == (ends or record.state in FINAL_STATES)
+        if ends:
+            assert self.state(run) == RunState.COMPLETED
+
     @precondition(lambda self: self.leases)
-    @rule(data=st.data(), reason=st.sampled_from(ExpiryReason))
-    def take_back(self, data: st.DataObject, reason: ExpiryReason) -> None:
+    @rule(data=st.data(), reason=st.sampled_from(ExpiryReason), lost=st.integers(0, 4))
+    def take_back(self, data: st.DataObject, reason: ExpiryReason, lost: int) -> None:
         """Take leases back as the coordinator does, for whatever reason, rightly or not, also twice.
 
-        A lease that is taken back because it was not sent is one that no worker has begun.
+        A lease that is taken back because it was not sent is one that no worker has begun. Of open runs, what
+        may have been sent may be past its time.
         """
         names = data.draw(st.lists(st.sampled_from(list(self.leases)), min_size=1, max_size=3))
         if reason == ExpiryReason.NOT_SENT:
             names = [name for name in names if not self.leases[name].taken]
         records = self.fetch_open()
-        for name in self.ledger.leases.take_back(names, reason, self.tick()):
+
+        def find_lost(record: LeaseRecord, ranges: Sequence[Range]) -> Sequence[Range]:
+            may_be = self.kinds[record.run].is_open and reason != ExpiryReason.NOT_SENT
+            return ranges[:lost] if may_be else ()
+
+        for name in self.ledger.leases.take_back(names, reason, self.tick(), find_lost):
             lease, record = self.leases[name], records[name]
+            gone = find_lost(record, record.list_at_risk())
+            indices = itertools.chain.from_iterable(range(*each) for each in gone)
+            self.count_unsent(record.run, indices, Outcome.LOST)
             assert lease.expired is None
             lease.expired = reason
             lease.is_over |= reason == ExpiryReason.NOT_SENT
@@ -407,7 +575,8 @@ class LedgerLaws(RuleBasedStateMachine):
         run = snapshot.record.run
         assert snapshot.breach is None
         slices = self.ledger.leases.fetch_slices(run)
-        check_partition(slices, snapshot.record.requests)
+        lengths = check_partition(slices, self.kinds[run].spec.requests)
+        assert lengths.unused == self.kinds[run].spec.requests - snapshot.record.requests
         held = self.ledger.leases.fetch_open(run)
         leased = [(piece.start, piece.stop) for piece in slices if piece.state == SliceState.LEASED]
         assert leased == sorted(piece for lease in held for piece in lease.ranges.cut(0, lease.end))
@@ -422,16 +591,28 @@ class LedgerLaws(RuleBasedStateMachine):
         assert snapshot.lengths.accounted == len(indices)
 
     def check_account(self, snapshot: Snapshot) -> None:
-        """Outcomes, statuses, latencies and the workers' requests are those of what is accounted."""
-        account, answers = snapshot.account, self.answers[snapshot.record.run]
+        """Outcomes, statuses, distributions and the workers' requests are those of what is accounted."""
+        run = snapshot.record.run
+        account, answers = snapshot.account, self.answers[run]
+        told = [answer for answer in answers if answer.is_told]
         assert account.outcomes == [sum(a.outcome == outcome for a in answers) for outcome in OUTCOMES]
+        assert account.not_sent == [sum(a.cause == cause for a in answers) for cause in range(3)]
         assert sum(account.outcomes) == snapshot.record.accounted
         answered = count_answered(account.outcomes)
-        assert sum(account.histogram.counts) == account.histogram.total == answered
-        assert account.histogram.sum_us == sum(a.latency_us for a in answers if a.outcome in ANSWERED)
+        assert sum(account.latency.counts) == account.latency.total == answered
+        assert account.latency.sum_us == sum(a.latency_us for a in answers if a.outcome in ANSWERED)
         assert sum(account.statuses.values()) == answered
-        assert account.bytes_received == 7 * len(answers)
-        assert sum(worker.requests for worker in snapshot.workers) == len(answers)
+        assert account.bytes_received == 7 * len(told)
+        assert sum(worker.requests for worker in snapshot.workers) == len(told)
+        due = (answered, count_sent(account.outcomes)) if self.kinds[run].is_open else (0, 0)
+        assert (account.response_time.total, account.lateness.total) == due
+        if self.kinds[run].is_open:
+            assert account.lateness.sum_us == sum(a.lateness_us for a in answers if a.was_sent)
+        phases = {phase for phase, _ in snapshot.accounts.parts}
+        for phase in phases | {answer.phase for answer in answers}:
+            part = snapshot.accounts.build_total(partial(is_of, phase))
+            mine = [answer for answer in answers if answer.phase == phase]
+            assert part.outcomes == [sum(a.outcome == outcome for a in mine) for outcome in OUTCOMES]
 
     def check_what_was_sent(self, snapshot: Snapshot) -> None:
         """No more was sent than is accounted, at risk or resent, and no more counts as resent than must."""
@@ -442,6 +623,9 @@ class LedgerLaws(RuleBasedStateMachine):
         assert resent == self.resent[run]
         assert resent == sum(stop - start for start, stop in self.ledger.leases.fetch_taken_back(run))
         assert sent <= snapshot.lengths.accounted + resent + at_risk
+        rows = self.ledger.file.read(lambda transaction: fetch_series(transaction, run))
+        told = sum(lease.told_sent for lease in self.leases.values() if lease.record.run == run)
+        assert sum(row.sent for row in rows) == told
 
     def check_limits(self) -> None:
         """No limit falls, and no worker knows of a higher one than the ledger."""
@@ -462,8 +646,8 @@ class LedgerLaws(RuleBasedStateMachine):
             assert record.accounted == record.requests
         assert (record.ended_at is not None) == (record.state in FINAL_STATES)
         assert record.measure_active_s(self.now) <= self.now - record.created_at
-        assert (record.windows > 0) == (record.started_at is not None)
-        assert not record.accounted or record.windows
+        assert (record.periods > 0) == (record.started_at is not None)
+        assert record.periods or not any(answer.is_told for answer in self.answers[record.run])
 
 
 TestLedgerLaws = LedgerLaws.TestCase

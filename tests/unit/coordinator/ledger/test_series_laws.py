@@ -3,6 +3,7 @@
 import json
 import math
 import random
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -16,7 +17,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.lease_state import ExpiryReason
-from oku_core.accounting.outcome import OUTCOMES, build_no_counts, count_answered
+from oku_core.accounting.outcome import NOT_SENT, OUTCOMES, build_no_counts, count_answered
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.lines import LineKind
@@ -39,6 +40,7 @@ class _World:
         self.ledger.runs.change_state("r1", RunState.RUNNING, self.now)
         self.parts: dict[str, Part] = {}
         self.published = build_no_counts()
+        self.sent = self.published_sent = 0
         self.times: list[int] = []
 
     def deal(self) -> None:
@@ -66,12 +68,15 @@ class _World:
     def _grow(self, lease: LeaseRecord, done: int) -> Part:
         before = self.parts.get(lease.id, Part())
         outcomes, per_second = list(before.outcomes), dict[int, list[int]]()
+        sent = Counter(before.sent_per_second)
         for _ in range(done - sum(outcomes)):
-            outcome = self.chance.randrange(len(outcomes))
+            outcome = self.chance.randrange(NOT_SENT)
             second = int(self.now) + self.chance.randint(-30, 30)
             outcomes[outcome] += 1
             counts = per_second.setdefault(second, list(before.per_second.get(second, build_no_counts())))
             counts[outcome] += 1
+            sent[second - self.chance.randint(0, 2)] += 1
+            self.sent += 1
         latency = Histogram()
         for _ in range(count_answered(outcomes)):
             latency.record(1000)
@@ -81,6 +86,7 @@ class _World:
             statuses={"200": answered} if answered else {},
             latency=latency.build_latency(),
             per_second=before.per_second | per_second,
+            sent_per_second=dict(sent),
         )
 
     def kill_worker(self) -> None:
@@ -114,6 +120,7 @@ class _World:
                 assert fields["requests_ended"] == sum(fields[name] for name in OUTCOMES)
                 said = [fields[outcome] for outcome in OUTCOMES]
                 self.published = [a + b for a, b in zip(self.published, said, strict=True)]
+                self.published_sent += fields["requests_sent"]
                 self.times.append(line.at_ns)
 
     def finish(self) -> None:
@@ -130,6 +137,7 @@ class _World:
         counts = (sample.outcomes for sample in samples)
         total = [sum(column) for column in zip(build_no_counts(), *counts, strict=True)]
         assert total == self.ledger.runs.fetch("r1").outcomes
+        assert sum(sample.requests_sent for sample in samples) == self.sent
         return total
 
 
@@ -150,5 +158,6 @@ def test_samples_and_ticks_sum_to_the_account(seed: int, acts: list[str], most_s
         total = world.check()
         assert sum(total) == REQUESTS
         assert world.published == total
+        assert world.published_sent == world.sent == REQUESTS
         assert len(set(world.times)) == len(world.times)
         world.ledger.close()

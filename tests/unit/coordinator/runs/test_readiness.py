@@ -1,19 +1,25 @@
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.kit.coordinators.leases import deal_lease
 
 from oku_coordinator.kube.pod_readiness import PodReadiness
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.runs.readiness import LONGEST_NOTICE, QueueFullError, Readiness
+from oku_coordinator.runs.readiness import LONGEST_NOTICE, QueueFullError, Readiness, round_up_latency
 from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.outcome import NOT_SENT, build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.messaging.progress import Progress
+from oku_core.messaging.lease import build_lease_id
+from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.spec.files import SpecFiles
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.rate import Rate
 
 if TYPE_CHECKING:
     from oku_coordinator.kube.facade import KubeFacade
@@ -134,6 +140,51 @@ def test_workers_that_nobody_has_named_are_counted(ledger: Ledger) -> None:
     run = ledger.runs.create("r1", Spec(workers=2), 0.0)
     world.record("w1")
     assert stack.build_notices(run) == ["waiting for workers: 1 of 2 connected"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "in_flight", "ended", "notice"),
+    [
+        (
+            {},
+            10,
+            50,
+            "2 workers with 10 in flight each can sustain at most 100/s at a latency of 200 ms; needs 100",
+        ),
+        ({}, 8, 50, ""),
+        ({"concurrency": 100}, 100, 500, ""),
+        (
+            {"concurrency": 2000, "shares_concurrency": True}, 1000, 200,
+            "2 workers with 1,000 in flight each can sustain at most 400/s at a latency of 5.0 s; needs 2500",
+        ),
+    ],
+)  # fmt: skip
+def test_a_rate_that_the_window_cannot_hold_is_told(
+    ledger: Ledger, changes: dict[str, Any], in_flight: int, ended: int, notice: str
+) -> None:
+    """By Little's law, from what is in flight and what ends; as long as the window is not full, it holds."""
+    world, spec = World(ledger), Spec(requests=10_000, rate=Rate("1000/s"), duration_s=10.0, concurrency=10)
+    run = ledger.runs.create("r1", msgspec.structs.replace(spec, **changes), 0.0)
+    run = ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+    outcomes = [ended, *build_no_counts()[1:]]
+    outcomes[NOT_SENT] = 400
+    seen = Progress(
+        worker="", incarnation="", at=0.0, in_flight=in_flight, outcomes=outcomes, clock_bound_s=0.0
+    )
+    for second in range(3):
+        for name in ("w1", "w2"):
+            leases = {build_lease_id("r1", 1): LeaseProgress(0, 1, outcomes)}
+            progress = msgspec.structs.replace(seen, worker=name, incarnation=name, leases=leases)
+            world.roster.record(progress, float(second), 0.0)
+    assert world.alone.build_notices(run) == (
+        [notice.replace("needs", "1,000/s needs --concurrency")] if notice else []
+    )
+
+
+@given(st.floats(1e-6, 1e6))
+def test_a_latency_is_rounded_up_to_one_of_few(latency_s: float) -> None:
+    """So that a notice stays the same while it hardly changes."""
+    assert 0.99 * latency_s <= round_up_latency(latency_s) <= 1.34 * latency_s
 
 
 def test_a_run_at_rest_waits_for_nothing(world: World, pending: RunRecord) -> None:
@@ -279,3 +330,21 @@ def test_what_workers_say_of_themselves_is_told_once(world: World, running: RunR
     assert world.alone.build_notices(running) == [f"worker w1: {trouble} (and 1 more)"]
     world.record("w1", "w2")
     assert world.alone.build_notices(running) == []
+
+
+def test_a_worker_that_does_not_know_what_time_it_is_gets_nothing_on_schedule(
+    world: World, ledger: Ledger
+) -> None:
+    """The run says so, if it has a schedule, and until they know."""
+    run = ledger.runs.create("r1", Spec(requests=100, rate=Rate("10/s"), duration_s=10.0), 0.0)
+    world.record("w1", "w2", "w3")
+    world.roster.record(Progress(worker="w3", incarnation="w3", at=0.0, clock_bound_s=0.0), 0.0, 0.0)
+    assert world.alone.build_notices(run) == [
+        "worker w1 does not know the coordinator's clock yet (and 1 more)"
+    ]
+
+
+def test_a_run_without_a_schedule_needs_no_clock(world: World, pending: RunRecord) -> None:
+    """Its workers may be anywhere."""
+    world.record("w1")
+    assert world.alone.build_notices(pending) == []

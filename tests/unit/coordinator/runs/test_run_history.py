@@ -8,7 +8,7 @@ import pytest
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -46,11 +46,21 @@ def test_the_history_is_all_that_is_kept_of_a_run(
     (lease,) = document["leases"]
     assert (lease["start"], lease["stop"], lease["ranges"], lease["state"]) == (0, 10, [], "closed")
     assert document["slices"] == [[0, 10, "accounted"], [10, 100, "pending"]]
-    assert document["again"] == []
+    assert (document["again"], document["periods"]) == ([], [])
     lines = text.splitlines()
     assert lines[1] == b',"samples":['
     slices = lines[lines.index(b',"slices":[') + 1 : lines.index(b',"again":[') - 1]
     assert [json.loads(line.lstrip(b",")) for line in slices] == document["slices"]
+
+
+def test_the_history_tells_when_the_clock_of_a_run_ran(
+    ledger: Ledger, begin_run: Callable[..., RunRecord]
+) -> None:
+    """Charts need it to place what was planned."""
+    begin_run()
+    ledger.schedules.open_period("r1", 3.0, 0.0)
+    document = json.loads(b"".join(write(ledger)))
+    assert document["periods"] == [{"starts_at": 3.0, "offset_s": 0.0, "stop_s": None}]
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 1000])

@@ -1,5 +1,6 @@
 import base64
 import json
+import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,15 +8,20 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
+from tests.kit.coordinators.parts import build_open_part
+from tests.kit.outcomes import make_counts
 
-from oku_coordinator.ledger.storage.records import RunRecord, Snapshot
-from oku_coordinator.ledger.storage.run_account import Account
+from oku_coordinator.ledger.storage.records import Course, PeriodRecord, RunRecord, Snapshot
+from oku_coordinator.ledger.storage.run_account import Account, RunAccount
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import Lengths
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import Flag, ProcessSummary, Summary, WorkerSummary
+from oku_core.results.series import SeriesRow
+from oku_core.results.summary import Flag, LatencySummary, PlanSummary, ProcessSummary, Summary, WorkerSummary
+from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 
 WORKER = WorkerSummary(name="w1", requests=100, cpu_s=0.5, peak_rss_mb=80.0, lost=False)
@@ -29,19 +35,24 @@ def build_snapshot(*, leased: int = 0, breach: str | None = None, **changes: Any
     histogram = Histogram()
     for number in range(1, 100):
         histogram.record(1000 * number)
+    account = Account(
+        outcomes=make_counts(98, unexpected_status=1, timeout=1), statuses={"500": 1, "200": 98},
+        bytes_received=1300, latency=histogram,
+    )  # fmt: skip
     values: dict[str, Any] = {
         "run": "r1", "name": "soak", "requests": 100, "engine": "aiohttp", "target": "",
         "spec": Spec(requests=100), "state": RunState.COMPLETED, "reason": "",
         "created_at": 0.0, "started_at": 1_769_965_512.25, "ended_at": 1_769_965_522.25, "active_s": 10.0,
-        "active_since": None, "windows": 1, "last_checkpoint_at": None, "resent_at_most": 0, "served": None,
-        "outcomes": [98, 1, 1, 0, 0, 0], "is_broken": False, "is_published": False, "number": 1,
+        "active_since": None, "periods": 1, "last_checkpoint_at": None, "resent_at_most": 0, "served": None,
+        "outcomes": make_counts(98, unexpected_status=1, timeout=1), "is_broken": False,
+        "is_published": False, "number": 1,
         "watched_s": 0.0, "underfilled_s": 0.0,
     }  # fmt: skip
     record = RunRecord(**values | changes)
     return Snapshot(
         record=record,
         lengths=Lengths(pending=record.requests - 100 - leased, leased=leased, accounted=100),
-        account=Account([98, 1, 1, 0, 0, 0], {"500": 1, "200": 98}, 1300, histogram),
+        accounts=RunAccount({("", ""): account}),
         workers=[WORKER], processes=[PROCESS], flags=[(Flag.LOOP_LAG, 10, 0.2)], breach=breach,
     )  # fmt: skip
 
@@ -59,7 +70,7 @@ def test_a_summary_has_everything_that_is_kept() -> None:
     outcomes = msgspec.to_builtins(summary.outcomes)
     assert outcomes == {
         "ok": 98, "unexpected_status": 1, "timeout": 1, "connect_error": 0, "disconnected": 0,
-        "protocol_error": 0,
+        "protocol_error": 0, "not_sent": 0, "lost": 0,
     }  # fmt: skip
     assert list(summary.statuses.items()) == [("200", 98), ("500", 1)]
     assert (summary.bytes_received, summary.workers, summary.servers) == (1300, [WORKER], None)
@@ -85,12 +96,17 @@ def test_a_summary_is_what_its_schema_says() -> None:
 
 
 def test_a_run_that_has_not_begun_has_no_figures() -> None:
-    """It has no time, no rate and no latency, but all six outcomes."""
+    """It has no time, no rate and no latency, but all outcomes."""
     pending = build_snapshot(
-        state=RunState.PENDING, started_at=None, ended_at=None, active_s=0.0, windows=0, outcomes=[0] * 6
+        state=RunState.PENDING,
+        started_at=None,
+        ended_at=None,
+        active_s=0.0,
+        periods=0,
+        outcomes=build_no_counts(),
     )
     lengths = Lengths(pending=100, leased=0, accounted=0)
-    snapshot = replace(pending, lengths=lengths, account=Account(), workers=[], flags=[])
+    snapshot = replace(pending, lengths=lengths, accounts=RunAccount(), workers=[], flags=[])
     summary = build_summary(snapshot, 5.0)
     assert (summary.started_at, summary.ended_at) == (None, None)
     assert (summary.active_s, summary.throughput_rps) == (0.0, 0.0)
@@ -99,8 +115,45 @@ def test_a_run_that_has_not_begun_has_no_figures() -> None:
     assert summary.validity == []
 
 
+def test_the_warm_up_counts_but_is_not_measured() -> None:
+    """Its outcomes are among those of the run; rate and distributions are of the rest."""
+    warm_up, main = Account(), Account()
+    warm_up.add(build_open_part([9_000_000] * 20, 5))
+    main.add(build_open_part([2000] * 80, 0, [3, 0, 2]))
+    spec = parse_spec(Source(None, {"rate": "11/s", "duration": "10s", "warm-up": "2s"}))
+    snapshot = replace(
+        build_snapshot(spec=spec, requests=110),
+        accounts=RunAccount({("warm-up", ""): warm_up, ("main", ""): main}),
+        lengths=Lengths(pending=0, leased=0, accounted=110),
+    )
+    summary = build_summary(snapshot, 0.0)
+    assert (summary.accounted, summary.outcomes.ok, summary.outcomes.timeout) == (110, 100, 5)
+    assert (summary.not_sent.in_flight_cap, summary.not_sent.not_dealt, summary.outcomes.not_sent) == (
+        3,
+        2,
+        5,
+    )
+    assert (summary.latency_ms.max, summary.response_time_ms.max, summary.lateness_ms.max) == (
+        2.0,
+        12.0,
+        10.0,
+    )
+    assert (summary.throughput_rps, summary.planned_rps) == (10.0, 11.0)
+    assert hdr.decode(base64.b64decode(summary.lateness_histogram)).total == 80
+    assert hdr.decode(base64.b64decode(summary.response_time_histogram)).total == 80
+    assert [phase.name for phase in summary.phases] == ["warm-up", "main"]
+    assert summary.phases[0].lateness_ms.max == 10.0
+
+
+def test_a_closed_run_has_one_distribution() -> None:
+    """Nothing in it has a due time."""
+    summary = build_summary(build_snapshot(), 0.0)
+    assert (summary.response_time_ms, summary.lateness_ms) == (LatencySummary(), LatencySummary())
+    assert (summary.response_time_histogram, summary.lateness_histogram, summary.phases) == ("", "", [])
+
+
 def test_the_rate_of_a_run_is_over_its_activity_so_far() -> None:
-    """The open window counts."""
+    """The open period counts."""
     summary = build_summary(
         build_snapshot(state=RunState.RUNNING, active_since=100.0, ended_at=None, spec=Spec(requests=200)),
         110.0,
@@ -115,7 +168,7 @@ def test_the_rate_of_a_run_is_over_its_activity_so_far() -> None:
         (98, 0, []),
         (107, 7, []),
         (97, 0, ["98 are ok, the servers counted 97"]),
-        (101, 0, ["the servers counted 101, accounted are 100 and resent at most 0"]),
+        (101, 0, ["the servers counted 101, sent are 100 and resent at most 0"]),
     ],
 )
 def test_what_the_servers_counted_must_agree(served: int, resent_at_most: int, imbalances: list[str]) -> None:
@@ -148,8 +201,56 @@ def test_a_breach_is_told() -> None:
     assert list_imbalances(summary) == ["10 are not 11"]
 
 
-def test_a_run_in_several_windows_says_so() -> None:
+def test_a_run_in_several_periods_says_so() -> None:
     """A run in which requests may have been resent says so, too."""
-    summary = build_summary(build_snapshot(windows=2, resent_at_most=5), 0.0)
+    summary = build_summary(build_snapshot(periods=2, resent_at_most=5), 0.0)
     flags = {validity.flag for validity in summary.validity}
     assert {Flag.INTERRUPTED, Flag.RESENT} <= flags
+
+
+def build_open_snapshot(*sent: int) -> Snapshot:
+    """A run at 25/s for 4 s that is completed, of which so many were sent in each second."""
+    given = {"rate": "25/s", "duration": "4s", "url": "http://x/"}
+    rows = [
+        SeriesRow(second=1000 + place, outcomes=make_counts(count), sent=count)
+        for place, count in enumerate(sent)
+    ]
+    course = Course(rows, [PeriodRecord(1000.0, 0.0, 4.1)], math.inf)
+    spec = parse_spec(Source("the test", given))
+    return replace(build_snapshot(spec=spec), course=course)
+
+
+def test_a_run_with_a_rate_says_how_it_kept_to_its_plan() -> None:
+    """Second by second, and in a flag if it missed it."""
+    summary = build_summary(build_open_snapshot(25, 25, 24, 26), 0.0)
+    assert summary.plan == PlanSummary(seconds=4, off_seconds=0, off_share=0.0, missed=0, causes=[])
+    assert Flag.OFF_PLAN not in {validity.flag for validity in summary.validity}
+    summary = build_summary(build_open_snapshot(25, 25, 20, 30), 0.0)
+    assert summary.plan is not None
+    assert (summary.plan.off_share, summary.plan.missed) == (0.5, 5)
+    [flag] = [validity for validity in summary.validity if validity.flag is Flag.OFF_PLAN]
+    assert (flag.requests, flag.share) == (5, 0.05)
+
+
+def test_a_run_without_a_rate_has_no_plan() -> None:
+    """Nothing is due in it."""
+    summary = build_summary(build_snapshot(), 0.0)
+    assert summary.plan is None
+
+
+def test_a_run_whose_clock_has_not_begun_has_no_plan() -> None:
+    """It waits for workers."""
+    snapshot = replace(build_open_snapshot(), course=Course([], [], 0.0))
+    assert build_summary(snapshot, 0.0).plan is None
+
+
+def test_the_plan_of_a_paused_run_goes_as_far_as_its_clock() -> None:
+    """The run is active a little longer than that, as its last requests finish."""
+    spec = parse_spec(Source(None, {"stages": ["4s:0..40/s", "4s:40/s"]}))
+    course = Course([], [PeriodRecord(1000.0, 0.0, 2.0)], 0.0)
+    snapshot = replace(
+        build_snapshot(spec=spec, requests=240, active_s=3.0, state=RunState.PAUSED), course=course
+    )
+    summary = build_summary(snapshot, 9000.0)
+    assert (summary.planned_rps, summary.phases[0].planned_rps) == (10.0, 10.0)
+    assert summary.phases[1].planned_rps == 0.0

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.telemetry.history_recorder import (
@@ -41,7 +42,7 @@ def build_tick(at: float, **changes: Any) -> Tick:
     values: dict[str, Any] = {
         "at": at, "seconds": 1.0, "requests_total": 100, "accounted": 10, "leased": 20, "pending": 70,
         "done": 15, "resent_at_most": 0, "active_s": 3.0, "workers": 1, "in_flight": 4,
-        "outcomes": [3, 0, 0, 0, 0, 0], "bytes_received": 39, "lag_s": 0.001,
+        "outcomes": make_counts(3), "requests_sent": 3, "bytes_received": 39, "lag_s": 0.001,
         "latency": histogram.build_latency(),
     }  # fmt: skip
     return Tick(run="r1", state=RunState.RUNNING, sample=build_sample(**values | changes))
@@ -50,7 +51,7 @@ def build_tick(at: float, **changes: Any) -> Tick:
 def report(recorder: HistoryRecorder, *workers: str, **changes: Any) -> None:
     """A second of these workers."""
     for worker in workers:
-        values: dict[str, Any] = {"outcomes": [2, 0, 0, 0, 0, 0], "cpu_share": 0.5, "lag_s": 0.01}
+        values: dict[str, Any] = {"outcomes": make_counts(2), "cpu_share": 0.5, "lag_s": 0.01}
         recorder.record(Progress(worker=worker, incarnation="b", at=1.0, **values | changes))
 
 
@@ -72,6 +73,7 @@ def test_the_sample_of_a_tick_is_kept(ledger: Ledger) -> None:
         (11.5, 1.5, 15),
     ]
     assert [sample.requests_ended for sample in samples] == [0, 0], "progress is not the account"
+    assert [sample.requests_sent for sample in samples] == [0, 0]
     assert ledger.outbox.measure().lines == 0
 
 

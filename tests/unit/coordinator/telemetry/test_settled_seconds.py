@@ -1,10 +1,11 @@
 from oku_coordinator.telemetry.settled_seconds import LONGEST_HOLD_S, SettledSeconds
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.progress import LeaseProgress, Progress
 
 
 def hear(settled: SettledSeconds, worker: str, now: float, *leases: str) -> None:
     """A worker says which leases it has."""
-    seen = {lease: LeaseProgress(taken=1, end=2, outcomes=[0] * 6) for lease in leases}
+    seen = {lease: LeaseProgress(taken=1, end=2, outcomes=build_no_counts()) for lease in leases}
     settled.note_progress(Progress(worker=worker, incarnation="i", at=now, leases=seen), now)
 
 

@@ -1,15 +1,18 @@
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.kit.outcomes import make_counts
 
-from oku_coordinator.ledger.storage.records import RunRecord, Standing
+from oku_coordinator.ledger.storage.records import PeriodRecord, RunRecord, Standing
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.interval import Lengths
-from oku_core.accounting.outcome import OUTCOMES
+from oku_core.accounting.outcome import OUTCOMES, build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import LeaseProgress, Progress
+from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 
 
@@ -23,7 +26,7 @@ def build_latency(*values_us: int) -> HistogramSnapshot:
 
 def build_progress(worker: str = "w1", ok: int = 0, **changes: Any) -> Progress:
     """A second of a worker in which so many requests were ok."""
-    values: dict[str, Any] = {"incarnation": "b1", "at": 0.0, "outcomes": [ok, 0, 0, 0, 0, 0]}
+    values: dict[str, Any] = {"incarnation": "b1", "at": 0.0, "outcomes": make_counts(ok)}
     return Progress(worker=worker, **values | changes)
 
 
@@ -32,8 +35,8 @@ def build_standing(leases: Mapping[str, list[int]] = {}, leased: int = 100) -> S
     record = RunRecord(
         run="r1", name="", requests=1000, engine="aiohttp", target="",
         spec=Spec(requests=1000), state=RunState.RUNNING, reason="", created_at=0.0,
-        started_at=10.0, ended_at=None, active_s=0.0, active_since=10.0, windows=1, last_checkpoint_at=None,
-        resent_at_most=7, served=None, outcomes=[290, 10, 0, 0, 0, 0], is_broken=False,
+        started_at=10.0, ended_at=None, active_s=0.0, active_since=10.0, periods=1, last_checkpoint_at=None,
+        resent_at_most=7, served=None, outcomes=make_counts(290, unexpected_status=10), is_broken=False,
         is_published=False, number=1, watched_s=0.0, underfilled_s=0.0,
     )  # fmt: skip
     return Standing(
@@ -55,8 +58,19 @@ def test_a_tick_without_progress_shows_the_ledger(ticks: TickMaker) -> None:
     assert (tick.run, tick.state, sample.at, sample.workers) == ("r1", RunState.RUNNING, 15.0, 2)
     assert (sample.requests_total, sample.accounted, sample.leased, sample.pending) == (1000, 300, 100, 600)
     assert (sample.resent_at_most, sample.active_s, sample.rate_rps, sample.done) == (7, 5.0, 0.0, 300)
-    assert sample.outcomes_so_far == [290, 10, 0, 0, 0, 0]
+    assert sample.outcomes_so_far == make_counts(290, unexpected_status=10)
     assert (sample.latency, sample.p50_ms, sample.p99_ms) == (HistogramSnapshot(), None, None)
+
+
+def test_a_tick_of_an_open_run_has_three_distributions(ticks: TickMaker) -> None:
+    """They are merged over all workers, each by itself, and the next tick begins with none."""
+    ticks.add(build_progress("w1", 1, response_time=build_latency(5000), lateness=build_latency(40)))
+    ticks.add(build_progress("w2", 1, response_time=build_latency(7000), lateness=build_latency(60)))
+    sample = ticks.build_tick(build_standing(), workers=2, now=15.0).sample
+    assert (sample.response_time, sample.lateness) == (build_latency(5000, 7000), build_latency(40, 60))
+    assert (sample.response_time_max_ms, sample.lateness_max_ms) == (7.0, 0.06)
+    sample = ticks.build_tick(build_standing(), workers=2, now=16.0).sample
+    assert (sample.requests_sent, sample.response_time_max_ms, sample.lateness_p50_ms) == (0, None, None)
 
 
 def test_a_tick_has_the_notices_of_its_run(ticks: TickMaker) -> None:
@@ -70,11 +84,12 @@ def test_a_tick_sums_what_all_workers_say(ticks: TickMaker) -> None:
     """Counts, bytes and histograms add up; of the lags the largest counts."""
     first = build_latency(1000, 3000)
     second = build_latency(2000)
-    ticks.add(build_progress("w1", 2, bytes_received=20, in_flight=5, lag_s=0.2, latency=first))
-    ticks.add(build_progress("w2", 1, bytes_received=10, in_flight=7, lag_s=0.1, latency=second))
+    ticks.add(build_progress("w1", 2, bytes_received=20, in_flight=5, lag_s=0.2, latency=first, sent=3))
+    ticks.add(build_progress("w2", 1, bytes_received=10, in_flight=7, lag_s=0.1, latency=second, sent=1))
     sample = ticks.build_tick(build_standing(), workers=2, now=15.0).sample
-    assert (sample.rate_rps, sample.outcomes) == (3.0, [3, 0, 0, 0, 0, 0])
+    assert (sample.rate_rps, sample.outcomes) == (3.0, make_counts(3))
     assert (sample.bytes_received, sample.in_flight, sample.lag_s) == (30, 12, 0.2)
+    assert sample.requests_sent == 4
     assert sample.latency == build_latency(1000, 2000, 3000)
     assert sample.p50_ms == pytest.approx(2.0, rel=0.001)
     assert sample.p99_ms == pytest.approx(3.0, rel=0.001)
@@ -139,48 +154,49 @@ def test_quantiles_are_of_this_second_alone(ticks: TickMaker) -> None:
     assert quantiles == [(9.0, 9.0), (1.0, 1.0)]
 
 
-def see(*outcomes: int) -> LeaseProgress:
+def see(ok: int = 0, **others: int) -> LeaseProgress:
     """What progress says of a lease."""
-    return LeaseProgress(taken=sum(outcomes), end=100, outcomes=[*outcomes])
+    outcomes = make_counts(ok, **others)
+    return LeaseProgress(taken=sum(outcomes), end=100, outcomes=outcomes)
 
 
-NOTHING = [0, 0, 0, 0, 0, 0]
+NOTHING = build_no_counts()
 
 
 def test_what_is_under_way_counts_until_it_is_accounted(ticks: TickMaker) -> None:
     """A lease that is not open any more is in the ledger by now, or was taken back."""
-    ticks.add(build_progress("w1", leases={"l1": see(30, 0, 1, 0, 0, 0), "l2": see(5, 0, 0, 0, 0, 0)}))
-    ticks.add(build_progress("w2", leases={"l3": see(0, 2, 0, 0, 0, 0)}))
+    ticks.add(build_progress("w1", leases={"l1": see(30, timeout=1), "l2": see(5)}))
+    ticks.add(build_progress("w2", leases={"l3": see(unexpected_status=2)}))
     sample = ticks.build_tick(build_standing({"l1": NOTHING, "l3": NOTHING}), workers=2, now=15.0).sample
     assert sample.done == 333
-    assert sample.outcomes_so_far == [320, 12, 1, 0, 0, 0]
+    assert sample.outcomes_so_far == make_counts(320, unexpected_status=12, timeout=1)
     sample = ticks.build_tick(build_standing({"l3": NOTHING}), workers=2, now=16.0).sample
-    assert sample.outcomes_so_far == [290, 12, 0, 0, 0, 0]
+    assert sample.outcomes_so_far == make_counts(290, unexpected_status=12)
     assert len(sample.outcomes_so_far) == len(OUTCOMES)
 
 
 def test_what_is_under_way_follows_progress_and_checkpoints(ticks: TickMaker) -> None:
     """Whichever of them is newer than the last tick."""
-    ticks.add(build_progress("w1", leases={"l1": see(30, 0, 0, 0, 0, 0)}))
+    ticks.add(build_progress("w1", leases={"l1": see(30)}))
     assert ticks.build_tick(build_standing({"l1": NOTHING}), workers=1, now=15.0).sample.done == 330
-    ticks.add(build_progress("w1", leases={"l1": see(50, 0, 0, 0, 0, 0)}))
+    ticks.add(build_progress("w1", leases={"l1": see(50)}))
     assert ticks.build_tick(build_standing({"l1": NOTHING}), workers=1, now=16.0).sample.done == 350
-    standing = build_standing({"l1": [45, 0, 0, 0, 0, 0]})
+    standing = build_standing({"l1": make_counts(45)})
     assert ticks.build_tick(standing, workers=1, now=17.0).sample.done == 305
 
 
 def test_what_a_checkpoint_has_accounted_counts_once(ticks: TickMaker) -> None:
     """Progress tells of a lease from its start; it may also be older than the checkpoint."""
-    ticks.add(build_progress("w1", leases={"l1": see(30, 0, 1, 0, 0, 0), "l2": see(5, 0, 0, 0, 0, 0)}))
-    committed = {"l1": [25, 0, 0, 0, 0, 0], "l2": [9, 1, 0, 0, 0, 0]}
+    ticks.add(build_progress("w1", leases={"l1": see(30, timeout=1), "l2": see(5)}))
+    committed = {"l1": make_counts(25), "l2": make_counts(9, unexpected_status=1)}
     sample = ticks.build_tick(build_standing(committed), workers=1, now=15.0).sample
     assert sample.done == 306
-    assert sample.outcomes_so_far == [295, 10, 1, 0, 0, 0]
+    assert sample.outcomes_so_far == make_counts(295, unexpected_status=10, timeout=1)
 
 
 def test_no_more_has_ended_than_is_leased(ticks: TickMaker) -> None:
     """A worker that reports more is not believed."""
-    ticks.add(build_progress(leases={"l1": see(500, 0, 0, 0, 0, 0)}))
+    ticks.add(build_progress(leases={"l1": see(500)}))
     standing = build_standing({"l1": NOTHING}, leased=100)
     assert ticks.build_tick(standing, workers=1, now=15.0).sample.done == 400
 
@@ -192,3 +208,73 @@ def test_a_dead_worker_has_nothing_in_flight(ticks: TickMaker) -> None:
     ticks.forget_worker("w1")
     ticks.forget_worker("w9")
     assert ticks.build_tick(build_standing(), workers=1, now=15.0).sample.in_flight == 7
+
+
+def test_a_tick_tells_what_the_clock_of_a_run_says(ticks: TickMaker) -> None:
+    """It stops at the end of the run's time; a run without a time has no clock."""
+    standing = build_standing()
+    plain = ticks.build_tick(standing, workers=2, now=15.0)
+    assert (plain.clock_s, plain.length_s) == (None, None)
+    timed = replace(standing.record, spec=Spec(duration_s=20.0))
+    waiting = ticks.build_tick(replace(standing, record=timed), workers=2, now=15.0)
+    assert (waiting.clock_s, waiting.length_s) == (0.0, 20.0)
+    standing = replace(standing, record=timed, period=PeriodRecord(starts_at=10.0, offset_s=3.0))
+    assert ticks.build_tick(standing, workers=2, now=15.0).clock_s == 8.0
+    assert ticks.build_tick(standing, workers=2, now=55.0).clock_s == 20.0
+
+
+def plan(**keys: object) -> Standing:
+    """The same run with a spec that says this, of whose clock 3 s had passed at 10 s."""
+    standing = build_standing()
+    record = replace(standing.record, spec=parse_spec(Source(None, keys)))
+    return replace(
+        standing, record=record, period=PeriodRecord(starts_at=10.0, offset_s=3.0), not_sent=[4, 5, 6]
+    )
+
+
+def test_a_tick_of_an_open_run_says_what_was_not_sent_and_how_long_its_phase_lasts(ticks: TickMaker) -> None:
+    """Nothing is left behind the end."""
+    standing = plan(stages=["5s:0..10/s", "soak=20s:10..50/s"])
+    tick = ticks.build_tick(standing, workers=2, now=15.0)
+    assert (tick.sample.phase, tick.phase_left_s) == ("soak", 17.0)
+    assert (tick.planned_in_flight, tick.not_sent) == (None, [4, 5, 6])
+    assert ticks.build_tick(standing, workers=2, now=99.0).phase_left_s == 0.0
+
+
+def test_a_tick_of_a_ramp_of_concurrency_has_what_may_be_in_flight(ticks: TickMaker) -> None:
+    """It has no rate, and its requests no due times."""
+    tick = ticks.build_tick(plan(stages=["10s:0..200", "5s:200"]), workers=2, now=15.0)
+    assert (tick.sample.phase, tick.phase_left_s, tick.planned_in_flight) == ("stage-1", 2.0, 160)
+
+
+def test_only_the_last_request_may_end_a_phase(ticks: TickMaker) -> None:
+    """Such is what comes after the warm-up of a run with a number of requests."""
+    standing = plan(**{"requests": 1000, "warm-up": "4s"})
+    warm, main = (ticks.build_tick(standing, workers=2, now=now) for now in (10.5, 16.0))
+    assert (warm.sample.phase, warm.phase_left_s) == ("warm-up", 0.5)
+    assert (main.sample.phase, main.phase_left_s) == ("main", None)
+
+
+def test_a_tick_of_a_run_with_a_rate_has_its_plan_and_the_worst_clock_bound(ticks: TickMaker) -> None:
+    """Of the second before it; a run without a rate has neither, whatever workers know."""
+    spec = parse_spec(Source(None, {"url": "http://h/", "stages": ["ramp=4s:0..40/s", "soak=6s:40/s"]}))
+    plain = build_standing()
+    period = PeriodRecord(starts_at=10.0, offset_s=0.0)
+    standing = replace(plain, record=replace(plain.record, spec=spec), period=period)
+    for bound_s in (0.002, 0.007, None):
+        ticks.add(build_progress(clock_bound_s=bound_s))
+    sample = ticks.build_tick(standing, workers=2, now=13.0).sample
+    assert (sample.requests_planned, sample.phase, sample.clock_bound_s) == (25, "ramp", 0.007)
+    sample = ticks.build_tick(standing, workers=2, now=15.0).sample
+    assert (sample.requests_planned, sample.phase, sample.clock_bound_s) == (40, "soak", None)
+    ticks.add(build_progress(clock_bound_s=0.002))
+    sample = ticks.build_tick(plain, workers=2, now=16.0).sample
+    assert (sample.requests_planned, sample.phase, sample.clock_bound_s) == (None, "", None)
+
+
+def test_a_tick_of_a_run_that_goes_on_has_the_plan_of_its_new_period_alone(ticks: TickMaker) -> None:
+    """Until that starts, its clock stands where it will begin."""
+    standing = plan(rate="20/s", duration="60s", **{"warm-up": "2s"})
+    for now, planned in ((9.0, 0), (10.5, 10), (11.5, 20)):
+        sample = ticks.build_tick(standing, workers=2, now=now).sample
+        assert (sample.requests_planned, sample.phase) == (planned, "main")

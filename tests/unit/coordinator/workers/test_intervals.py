@@ -1,6 +1,7 @@
 from tests.kit.coordinators.broker_twin import BrokerTwin
 
 from oku_coordinator.workers.intervals import IntervalAnnouncer
+from oku_core.messaging.order import ClockNotice
 
 
 def test_the_intervals_are_announced_when_one_changes_and_again_after_a_while() -> None:
@@ -38,3 +39,27 @@ def test_the_intervals_are_announced_again_to_those_who_listen_only_now() -> Non
     announcer.step(1.0, 3.0, 0.1)
     announcer.step(1.0, 3.0, 0.2)
     assert broker.intervals_s == [(1.0, 3.0)] * 2
+
+
+def test_workers_hear_of_a_new_clock_at_once() -> None:
+    """As soon as there is one to count by, and when it was set."""
+    broker = BrokerTwin()
+    clocks = [None, *(ClockNotice(kernel="boot", offset_ns=number) for number in (1, 1, 2))]
+    told = iter(clocks)
+    announcer = IntervalAnnouncer(broker, lambda: next(told))
+    for now in range(len(clocks)):
+        announcer.step(1.0, 3.0, now)
+    assert broker.clocks == [None, clocks[1], clocks[3]]
+
+
+def test_one_who_has_just_come_need_not_wait_for_long() -> None:
+    """What time it is, for example, is announced at once, and again: it may not have listened yet."""
+    broker = BrokerTwin()
+    announcer = IntervalAnnouncer(broker)
+    announcer.step(1.0, 3.0, 0.0)
+    announcer.greet()
+    told = []
+    for now in (0.2, 0.4, 1.1, 1.2, 2.2, 6.1, 6.2):
+        announcer.step(1.0, 3.0, now)
+        told.append(len(broker.intervals_s) - 1)
+    assert told == [1, 1, 1, 2, 2, 2, 3]

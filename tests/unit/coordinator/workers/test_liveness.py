@@ -1,7 +1,9 @@
 import msgspec
 import pytest
+from tests.kit.outcomes import make_counts
 
 from oku_coordinator.workers.liveness import Roster, choose_heartbeat_interval_s
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.progress import LeaseProgress, Progress
 
@@ -23,8 +25,8 @@ def build_progress(
         worker=worker,
         incarnation=incarnation,
         at=1000.0 + ahead_s,
-        leases={lease: LeaseProgress(1, 10, [0] * 6) for lease in leases},
-        outcomes=[ended, 0, 0, 0, 0, 0],
+        leases={lease: LeaseProgress(1, 10, build_no_counts()) for lease in leases},
+        outcomes=make_counts(ended),
         stopping=stopping,
     )
 

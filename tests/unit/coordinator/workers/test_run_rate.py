@@ -12,6 +12,14 @@ def test_the_first_interval_does_not_count() -> None:
     assert rate.rate_rps == 1000
 
 
+def test_a_worker_that_waits_for_a_schedule_has_not_begun() -> None:
+    """It has leases before anything is due; the interval in which it begins may be idle for the most part."""
+    rate = RunRate("r1")
+    for ended, in_flight in ((0, 0), (0, 0), (5, 100), (1000, 100)):
+        rate.note_interval(ended, 1.0, in_flight)
+    assert (rate.rate_rps, rate.mean_in_flight) == (1000, 100)
+
+
 def test_a_rate_follows_a_change_within_seconds() -> None:
     """It is a mean over about ten of them."""
     rate = RunRate("r1")
@@ -21,6 +29,15 @@ def test_a_rate_follows_a_change_within_seconds() -> None:
         rate.note_interval(100, 1.0, 100)
     assert rate.rate_rps is not None
     assert 100 < rate.rate_rps < 250
+
+
+def test_how_many_are_in_flight_is_a_mean_over_the_same_time() -> None:
+    """By Little's law, that divided by the rate is how long a request takes."""
+    rate = RunRate("r1")
+    assert rate.mean_in_flight == 0
+    for in_flight in (1000, *(90, 110) * 30):
+        rate.note_interval(1000, 1.0, in_flight)
+    assert rate.mean_in_flight == pytest.approx(100, rel=0.02)
 
 
 def test_answers_in_bursts_do_not_look_like_a_high_rate() -> None:

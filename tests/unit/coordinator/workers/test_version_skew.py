@@ -2,6 +2,7 @@ import pytest
 
 from oku_coordinator.workers.version_skew import VersionSkew
 from oku_core.messaging.codec import OtherProtocolError
+from oku_core.messaging.signing import PROTOCOL
 
 
 class Clock:
@@ -19,20 +20,23 @@ def test_who_speaks_otherwise_is_named_and_logged_once(caplog: pytest.LogCapture
     version_skew = VersionSkew(Clock())
     assert version_skew.describe() == ""
     for _ in range(10):
-        version_skew.note(OtherProtocolError("w7", 4))
+        version_skew.note(OtherProtocolError("w7", PROTOCOL + 1))
     assert version_skew.describe() == (
-        "workers of another version get no leases; this coordinator speaks protocol 3: w7 (protocol 4);"
+        f"workers of another version get no leases; this coordinator speaks protocol {PROTOCOL}:"
+        f" w7 (protocol {PROTOCOL + 1});"
         " run the same version of Oku on all"
     )
     [record] = caplog.records
-    assert record.getMessage() == "worker w7 speaks protocol 4, this coordinator 3: it gets no leases"
+    assert record.getMessage() == (
+        f"worker w7 speaks protocol {PROTOCOL + 1}, this coordinator {PROTOCOL}: it gets no leases"
+    )
 
 
 def test_one_that_has_gone_is_forgotten() -> None:
     """It is forgotten after a minute of silence."""
     clock = Clock()
     version_skew = VersionSkew(clock)
-    version_skew.note(OtherProtocolError("w7", 4))
+    version_skew.note(OtherProtocolError("w7", PROTOCOL + 1))
     clock.now += 61
     assert version_skew.describe() == ""
 

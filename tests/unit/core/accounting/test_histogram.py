@@ -395,3 +395,15 @@ def test_a_figure_of_a_snapshot_that_contradicts_the_earlier_one_is_refused(
     earlier = build_histogram([5000, 9999]).build_latency()
     with pytest.raises(ValueError, match=fault):
         subtract(msgspec.structs.replace(earlier, **change), earlier)
+
+
+def test_a_copy_is_equal_and_goes_its_own_way() -> None:
+    """What is recorded in one of them is not in the other."""
+    histogram = Histogram()
+    for value_us in (7, 1500, 99_000):
+        histogram.record(value_us)
+    before, copy = histogram.build_latency(), histogram.copy()
+    histogram.record(3)
+    assert (copy.build_latency(), copy.total) == (before, 3)
+    copy.record(5)
+    assert (histogram.build_latency().min_us, histogram.total) == (3, 4)

@@ -17,7 +17,7 @@ from oku_core.accounting.interval import (
     settle,
 )
 
-PENDING, LEASED, ACCOUNTED = SliceState
+PENDING, LEASED, ACCOUNTED, UNUSED = SliceState
 
 
 def expand(slices: Sequence[Slice]) -> list[SliceState]:
@@ -144,11 +144,12 @@ def test_what_was_in_flight_or_not_taken_is_given_back() -> None:
 
 @given(partitions())
 def test_the_lengths_of_a_partition_sum_to_the_space(slices: list[Slice]) -> None:
-    """Every index is pending, leased or accounted, and only one of them."""
+    """Every index is pending, leased, accounted or unused, and only one of them."""
     requests = slices[-1].stop if slices else 0
     lengths = check_partition(slices, requests)
     assert sum(lengths) == requests
     assert lengths.leased == expand(slices).count(LEASED)
+    assert lengths.unused == expand(slices).count(UNUSED)
 
 
 @given(data=st.data(), slices=partitions().filter(bool))

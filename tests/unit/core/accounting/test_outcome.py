@@ -1,17 +1,21 @@
 import pytest
 
 from oku_core.accounting.outcome import (
+    NOT_SENT_CAUSES,
     OUTCOMES,
     Outcome,
+    build_cause_counts,
+    build_no_causes,
     build_no_counts,
     build_outcome_counts,
     count_answered,
+    count_sent,
     is_account,
 )
 
 
 def test_the_order_of_outcomes_is_that_of_the_wire() -> None:
-    """Six integers in a report or in a ledger of any age mean the same outcomes."""
+    """Counts in a message or in a ledger of any age mean the same outcomes: new ones come at the end."""
     assert [outcome.value for outcome in OUTCOMES] == [
         "ok",
         "unexpected_status",
@@ -19,51 +23,71 @@ def test_the_order_of_outcomes_is_that_of_the_wire() -> None:
         "connect_error",
         "disconnected",
         "protocol_error",
+        "not_sent",
+        "lost",
     ]
 
 
 def test_answered_is_what_has_a_complete_response() -> None:
     """A response counts as an answer whatever its status, and nothing else does."""
-    assert count_answered([1, 20, 300, 4000, 50_000, 600_000]) == 21
+    assert count_answered([1, 20, 300, 4000, 50_000, 600_000, 7, 8]) == 21
+
+
+def test_sent_is_what_has_ended_as_far_as_a_worker_has_seen() -> None:
+    """What was not sent was not, and nobody knows whether what is lost was."""
+    assert count_sent([1, 20, 300, 4000, 50_000, 600_000, 7_000_000, 80_000_000]) == 654_321
+
+
+def test_the_order_of_causes_is_that_of_the_wire() -> None:
+    """Counts of causes mean the same in messages and ledgers of any age, too."""
+    assert [cause.value for cause in NOT_SENT_CAUSES] == ["in_flight_cap", "late", "not_dealt"]
+    assert build_no_causes() == [0, 0, 0]
+
+
+def test_causes_get_their_names() -> None:
+    """Every cause is named."""
+    assert build_cause_counts([1, 0, 2]) == {"in_flight_cap": 1, "late": 0, "not_dealt": 2}
 
 
 def test_counts_get_their_names() -> None:
     """Every outcome is named, including those that did not happen."""
-    assert build_outcome_counts([1, 0, 2, 0, 0, 3]) == {
+    assert build_outcome_counts([1, 0, 2, 0, 0, 3, 0, 4]) == {
         Outcome.OK: 1,
         Outcome.UNEXPECTED_STATUS: 0,
         Outcome.TIMEOUT: 2,
         Outcome.CONNECT_ERROR: 0,
         Outcome.DISCONNECTED: 0,
         Outcome.PROTOCOL_ERROR: 3,
+        Outcome.NOT_SENT: 0,
+        Outcome.LOST: 4,
     }
 
 
-@pytest.mark.parametrize("counts", [[], [1] * 5, [1] * 7])
-def test_an_account_of_other_than_six_counts_gets_no_names(counts: list[int]) -> None:
+@pytest.mark.parametrize("counts", [[], [1] * 6, [1] * 7, [1] * 9])
+def test_an_account_of_more_or_fewer_counts_gets_no_names(counts: list[int]) -> None:
     """A count is never dropped or made up for lack of a name."""
     with pytest.raises(ValueError, match="zip"):
         build_outcome_counts(counts)
 
 
-def test_no_request_has_six_zeros_of_its_own() -> None:
+def test_no_request_has_zeros_of_its_own() -> None:
     """Two empty accounts are equal, but counting in one leaves the other alone."""
     counts = build_no_counts()
     counts[0] += 1
-    assert build_no_counts() == [0, 0, 0, 0, 0, 0]
+    assert build_no_counts() == [0, 0, 0, 0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
-        ([0] * 6, True),
-        ([1, 2, 3, 4, 5, 6], True),
+        ([0] * 8, True),
+        ([1, 2, 3, 4, 5, 6, 7, 8], True),
         ([], False),
-        ([1] * 5, False),
         ([1] * 7, False),
-        ([1, 1, 1, 1, 1, -1], False),
+        ([1] * 9, False),
+        ([1, 1, 1, 1, 1, 1, 1, -1], False),
     ],
 )
-def test_an_account_is_six_counts(counts: list[int], expected: bool) -> None:  # noqa: FBT001  # a column of the table above
-    """An account has exactly six counts, none of them negative."""
+def test_an_account_is_a_count_of_each_outcome(counts: list[int], expected: bool) -> None:  # noqa: FBT001  # a column of the table above
+    """An account has exactly one count for each outcome, none of them negative."""
     assert is_account(counts) is expected

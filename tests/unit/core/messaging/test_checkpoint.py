@@ -1,11 +1,13 @@
 import math
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import (
     HIGHEST_US,
@@ -14,15 +16,18 @@ from oku_core.accounting.histogram import (
     bucket_bounds_us,
     bucket_index,
 )
-from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.accounting.outcome import NOT_DEALT, OUTCOMES, Outcome, build_no_causes, build_no_counts
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part, find_fault
 
+TOLD = [outcome for outcome in OUTCOMES if outcome != Outcome.LOST]
+"""What a worker may tell of."""
 ANSWERED = {Outcome.OK, Outcome.UNEXPECTED_STATUS}
 FIGURES = [
     "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "busy_share", "clock_step_s", "watched_s",
     "underfilled_s",
 ]  # fmt: skip
 LENGTH = 30
+latencies = st.integers(0, 5000) | st.integers(0, HIGHEST_US)
 
 
 @st.composite
@@ -32,21 +37,33 @@ def true_parts(draw: st.DrawFn, name: str = "") -> Part:
     outcomes = dict.fromkeys(OUTCOMES, 0)
     statuses: Counter[str] = Counter()
     per_second: dict[int, list[int]] = {}
+    is_open = draw(st.booleans())
+    not_sent, response_time, lateness = build_no_causes(), Histogram(), Histogram()
     for _ in range(draw(st.integers(0, 12))):
-        outcome = draw(st.sampled_from(OUTCOMES))
+        outcome = draw(st.sampled_from(TOLD))
         outcomes[outcome] += 1
         counts = per_second.setdefault(draw(st.integers(1_700_000_000, 1_700_000_003)), [0] * len(OUTCOMES))
         counts[OUTCOMES.index(outcome)] += 1
         if outcome in ANSWERED:
             statuses[draw(st.sampled_from(["200", "404", "503", "999", "0"]))] += 1
-            latency.record(draw(st.integers(0, 5000) | st.integers(0, HIGHEST_US)))
+            latency.record(draw(latencies))
+            if is_open:
+                response_time.record(draw(latencies))
+        if outcome == Outcome.NOT_SENT:
+            not_sent[draw(st.integers(0, NOT_DEALT - 1))] += 1
+        elif is_open:
+            lateness.record(draw(latencies))
     return Part(
         name=name,
         outcomes=list(outcomes.values()),
+        not_sent=not_sent,
         statuses=dict(statuses),
         bytes_received=draw(st.integers(0, 10**12)),
         latency=latency.build_latency(),
+        response_time=response_time.build_latency(),
+        lateness=lateness.build_latency(),
         per_second=per_second,
+        sent_per_second=draw(st.dictionaries(st.integers(0, 2**53 - 1), st.integers(0, 100), max_size=3)),
     )
 
 
@@ -84,10 +101,13 @@ def build_part(**changes: Any) -> Part:
     for value_us in (1000, 1000, 5000):
         latency.record(value_us)
     part = Part(
-        outcomes=[2, 1, 3, 0, 0, 0],
+        outcomes=make_counts(2, unexpected_status=1, timeout=3),
         statuses={"200": 2, "500": 1},
         latency=latency.build_latency(),
-        per_second={1_700_000_000: [2, 0, 0, 0, 0, 0], 1_700_000_001: [0, 1, 3, 0, 0, 0]},
+        per_second={
+            1_700_000_000: make_counts(2),
+            1_700_000_001: make_counts(unexpected_status=1, timeout=3),
+        },
     )
     return msgspec.structs.replace(part, **changes)
 
@@ -99,6 +119,9 @@ def build_checkpoint(**changes: Any) -> Checkpoint:
         ended_at=1.7e9 + 1,
     )  # fmt: skip
     return msgspec.structs.replace(checkpoint, **changes)
+
+
+ONE = HistogramSnapshot(buckets=[7, 1], sum_us=7, min_us=7, max_us=7)
 
 
 def is_possible(checkpoint: Checkpoint, length: int) -> bool:
@@ -125,28 +148,39 @@ def is_possible(checkpoint: Checkpoint, length: int) -> bool:
 
 def is_possible_part(part: Part) -> bool:
     """Judge a part alone."""
-    buckets = dict(zip(part.latency.buckets[0::2], part.latency.buckets[1::2], strict=False))
-    legal_buckets = all(
-        0 <= index <= bucket_index(HIGHEST_US) and count > 0 for index, count in buckets.items()
-    )
-    bounds = [bucket_bounds_us(index) for index in buckets] if legal_buckets else []
+    totals = [sum(each.buckets[1::2]) for each in (part.response_time, part.lateness)]
     accounts = [part.outcomes, *part.per_second.values()]
     return (
-        all(len(counts) == 6 and all(count >= 0 for count in counts) for counts in accounts)
-        and all(second in range(2**53) for second in part.per_second)
+        all(len(counts) == 8 and all(count >= 0 for count in counts) for counts in accounts)
+        and len(part.not_sent) == 3
+        and all(count >= 0 for count in part.not_sent)
+        and sum(part.not_sent) == part.outcomes[6]
+        and (part.not_sent[2], part.outcomes[7]) == (0, 0)
+        and all(second in range(2**53) for second in [*part.per_second, *part.sent_per_second])
+        and all(sent in range(2**53) for sent in part.sent_per_second.values())
         and all(status in {str(code) for code in range(1000)} for status in part.statuses)
         and all(count > 0 for count in part.statuses.values())
-        and sum(part.statuses.values()) == sum(part.outcomes[:2]) == sum(buckets.values())
+        and sum(part.statuses.values()) == sum(part.outcomes[:2]) == sum(part.latency.buckets[1::2])
         and part.bytes_received in range(2**53)
-        and legal_buckets
-        and len(part.latency.buckets) == 2 * len(buckets)
-        and list(buckets) == sorted(buckets)
-        and is_possible_latency(part.latency, list(buckets.values()), bounds)
+        and all(map(is_possible_histogram, (part.latency, part.response_time, part.lateness)))
+        and totals in ([0, 0], [sum(part.outcomes[:2]), sum(part.outcomes[:6])])
     )
 
 
-def is_possible_latency(latency: HistogramSnapshot, counts: list[int], bounds: list[tuple[int, int]]) -> bool:
+def is_possible_histogram(latency: HistogramSnapshot) -> bool:
+    """Judge a histogram alone."""
+    buckets = dict(zip(latency.buckets[0::2], latency.buckets[1::2], strict=False))
+    return (
+        all(0 <= index <= bucket_index(HIGHEST_US) and count > 0 for index, count in buckets.items())
+        and len(latency.buckets) == 2 * len(buckets)
+        and list(buckets) == sorted(buckets)
+        and is_possible_latency(latency, buckets)
+    )
+
+
+def is_possible_latency(latency: HistogramSnapshot, buckets: dict[int, int]) -> bool:
     """Whether sum, minimum and maximum are possible with these buckets."""
+    counts, bounds = list(buckets.values()), [bucket_bounds_us(index) for index in buckets]
     if not counts:
         return (latency.sum_us, latency.min_us, latency.max_us) == (0, 0, 0)
     return (
@@ -169,8 +203,8 @@ def mutate(data: st.DataObject, value: Any) -> Any:
     if isinstance(value, list):
         return mutate_list(data, value)
     name = data.draw(st.sampled_from([field.name for field in msgspec.structs.fields(value)][2:]))
-    if name == "per_second":
-        return msgspec.structs.replace(value, per_second=mutate_seconds(data, value.per_second))
+    if name in _MUTATIONS:
+        return msgspec.structs.replace(value, **{name: _MUTATIONS[name](data, getattr(value, name))})
     return msgspec.structs.replace(value, **{name: mutate(data, getattr(value, name))})
 
 
@@ -185,7 +219,18 @@ def mutate_counts(data: st.DataObject, value: dict[Any, Any]) -> dict[Any, Any]:
 def mutate_seconds(data: st.DataObject, value: dict[int, list[int]]) -> dict[int, list[int]]:
     """Draw counts by second with those of one second changed or added."""
     second = data.draw(st.sampled_from([-1, 2**53, 7, *value]))
-    return value | {second: data.draw(st.sampled_from([[0] * 6, [1] * 5, [0, 0, -1, 0, 0, 0]]))}
+    return value | {second: data.draw(st.sampled_from([build_no_counts(), [1] * 5, make_counts(timeout=-1)]))}
+
+
+def mutate_sent(data: st.DataObject, value: dict[int, int]) -> dict[int, int]:
+    """Draw how many were sent, with one second changed or added."""
+    return value | {data.draw(st.sampled_from([-1, 2**53, 7])): data.draw(st.sampled_from([-1, 0, 9, 2**53]))}
+
+
+_MUTATIONS: dict[str, Callable[[st.DataObject, Any], Any]] = {
+    "per_second": mutate_seconds,
+    "sent_per_second": mutate_sent,
+}
 
 
 def mutate_list(data: st.DataObject, value: list[Any]) -> list[Any]:
@@ -271,12 +316,36 @@ def test_every_fault_is_named(changes: dict[str, Any], fault: str) -> None:
     [
         ({"name": "x" * 201}, "a phase or name is not one line of up to 200 printable characters"),
         ({"phase": "two\nlines"}, "a phase or name is not one line of up to 200 printable characters"),
-        ({"outcomes": []}, "the outcomes are not six counts"),
-        ({"outcomes": [2, 1, 3, 0, 0]}, "the outcomes are not six counts"),
-        ({"outcomes": [2, 1, 4, -1, 0, 0]}, "the outcomes are not six counts"),
-        ({"per_second": {1: [1]}}, "the outcomes are not six counts"),
-        ({"per_second": {-1: [0] * 6}}, "a second is out of range"),
-        ({"outcomes": [3, 1, 2, 0, 0, 0]}, "the statuses do not sum to the 4 answered"),
+        ({"outcomes": []}, "the outcomes are not the counts of each"),
+        ({"outcomes": [2, 1, 3, 0, 0]}, "the outcomes are not the counts of each"),
+        ({"outcomes": [2, 1, 4, -1, 0, 0, 0, 0]}, "the outcomes are not the counts of each"),
+        ({"per_second": {1: [1]}}, "the outcomes are not the counts of each"),
+        ({"not_sent": [0, 0]}, "the causes for not sending are not the counts of each"),
+        ({"not_sent": [1, -1, 0]}, "the causes for not sending are not the counts of each"),
+        ({"not_sent": [0, 1, 0]}, "0 are not sent, but the causes sum to 1"),
+        (
+            {"outcomes": make_counts(not_sent=1), "not_sent": [0, 0, 1]},
+            "only the coordinator knows what is lost, and what no worker had",
+        ),
+        (
+            {"outcomes": make_counts(lost=1)},
+            "only the coordinator knows what is lost, and what no worker had",
+        ),
+        ({"sent_per_second": {2**53: 1}}, "a second is out of range"),
+        ({"sent_per_second": {1: -1}}, "the requests sent in a second are not a count"),
+        ({"response_time": ONE}, "1 have response times, but 3 are answered"),
+        ({"lateness": ONE}, "0 have response times, but 3 are answered"),
+        (
+            {"response_time": build_part().latency, "lateness": ONE},
+            "1 have a lateness, but 6 were sent and have ended",
+        ),
+        ({"response_time": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
+        ({"lateness": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
+        ({"per_second": {-1: build_no_counts()}}, "a second is out of range"),
+        (
+            {"outcomes": make_counts(3, unexpected_status=1, timeout=2)},
+            "the statuses do not sum to the 4 answered",
+        ),
         ({"statuses": {}}, "the statuses do not sum to the 3 answered"),
         ({"statuses": {"200": 3, "500": 0}}, "0 responses have the status '500'"),
         ({"statuses": {"200": 4, "500": -1}}, "-1 responses have the status '500'"),
@@ -298,7 +367,7 @@ def test_checkpoints_do_not_share_their_counts() -> None:
     """Each part and each checkpoint has its own empty defaults."""
     first, second = (Checkpoint(lease="l", sequence=1, done=0, end=0, parts=[Part()]) for _ in range(2))
     first.parts[0].outcomes[0] += 1
-    first.parts[0].per_second[1] = [0] * 6
+    first.parts[0].per_second[1] = build_no_counts()
     first.in_flight.append(1)
     assert second == Checkpoint(lease="l", sequence=1, done=0, end=0, parts=[Part()])
     assert find_fault(second, 0) is None

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.outcomes import make_counts
 
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.messaging.codec import (
@@ -51,7 +52,7 @@ CHECKPOINTS = CheckpointBatch(
             sequence=2,
             done=3,
             end=5,
-            parts=[Part(outcomes=[0, 0, 3, 0, 0, 0], per_second={1_700_000_000: [0, 0, 3, 0, 0, 0]})],
+            parts=[Part(outcomes=make_counts(timeout=3), per_second={1_700_000_000: make_counts(timeout=3)})],
         )
     ],
 )
@@ -61,7 +62,7 @@ PROGRESS = Progress(
     incarnation="b1",
     at=1.7e9,
     sequence=3,
-    leases={"l1": LeaseProgress(3, 5, [1, 0, 0, 0, 0, 0])},
+    leases={"l1": LeaseProgress(3, 5, make_counts(1))},
     specs=["r1"],
 )
 JSON_VALUES = st.recursive(
@@ -196,7 +197,7 @@ def test_unknown_fields_of_a_message_are_ignored() -> None:
 def test_progress_that_cannot_be_true_is_malformed() -> None:
     """This holds even if it is signed."""
     sealed = seal(MessageKind.PROGRESS, msgspec.to_builtins(PROGRESS) | {"outcomes": [1]})
-    with pytest.raises(MalformedMessageError, match=r"^the outcomes are not six counts$"):
+    with pytest.raises(MalformedMessageError, match=r"^the outcomes are not the counts of each$"):
         decode_progress(SIGNER, as_event(sealed))
 
 

@@ -3,8 +3,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.progress import LeaseProgress, Progress
 
 
@@ -14,8 +16,8 @@ def build_progress(**changes: Any) -> Progress:
         worker="w1",
         incarnation="b1",
         at=1.7e9,
-        leases={"l1": LeaseProgress(4, 9, [2, 0, 0, 0, 0, 0])},
-        outcomes=[2, 0, 0, 0, 0, 0],
+        leases={"l1": LeaseProgress(4, 9, make_counts(2))},
+        outcomes=make_counts(2),
         latency=HistogramSnapshot(buckets=[5, 2], sum_us=10, min_us=5, max_us=5),
     )
     return msgspec.structs.replace(progress, **changes)
@@ -32,16 +34,21 @@ def test_true_progress_passes() -> None:
     [
         ({"troubles": ["a"] * 11}, "its troubles are more than 10, or not single lines"),
         ({"troubles": ["a\nb"]}, "its troubles are more than 10, or not single lines"),
-        ({"outcomes": [1] * 5}, "the outcomes are not six counts"),
-        ({"outcomes": [1, 1, 1, 1, 1, -1]}, "the outcomes are not six counts"),
-        ({"leases": {"l1": LeaseProgress(0, 0, [0] * 7)}}, "the outcomes are not six counts"),
-        ({"leases": {"l1": LeaseProgress(2, 1, [0] * 6)}}, "a lease has taken more than there is"),
-        ({"leases": {"l1": LeaseProgress(-1, 1, [0] * 6)}}, "a lease has taken more than there is"),
+        ({"outcomes": [1] * 5}, "the outcomes are not the counts of each"),
+        ({"outcomes": [1, 1, 1, 1, 1, -1]}, "the outcomes are not the counts of each"),
+        ({"leases": {"l1": LeaseProgress(0, 0, [0] * 7)}}, "the outcomes are not the counts of each"),
+        ({"leases": {"l1": LeaseProgress(2, 1, build_no_counts())}}, "a lease has taken more than there is"),
+        ({"leases": {"l1": LeaseProgress(-1, 1, build_no_counts())}}, "a lease has taken more than there is"),
         ({"at": math.nan}, "a figure is negative or not a number"),
         ({"in_flight": -1}, "a figure is negative or not a number"),
         ({"bytes_received": -1}, "a figure is negative or not a number"),
+        ({"sent": -1}, "a figure is negative or not a number"),
+        ({"response_time": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
+        ({"lateness": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
         ({"lag_s": math.inf}, "a figure is negative or not a number"),
         ({"cpu_share": math.nan}, "a figure is negative or not a number"),
+        ({"clock_bound_s": -0.1}, "a figure is negative or not a number"),
+        ({"coordinator_at": math.nan}, "a figure is negative or not a number"),
         ({"rss_mb": -0.1}, "a figure is negative or not a number"),
         ({"seconds": 0.0}, "it tells of 0.0 s"),
         ({"seconds": math.inf}, "it tells of inf s"),
@@ -60,9 +67,9 @@ def test_seconds_do_not_share_their_counts() -> None:
         Progress(worker="w", incarnation="b", at=0.0),
     )
     first.outcomes[0] += 1
-    first.leases["l1"] = LeaseProgress(0, 0, [0] * 6)
+    first.leases["l1"] = LeaseProgress(0, 0, build_no_counts())
     first.specs.append("r1")
-    assert (second.outcomes, second.leases, second.specs) == ([0] * 6, {}, [])
+    assert (second.outcomes, second.leases, second.specs) == (build_no_counts(), {}, [])
 
 
 def test_a_second_has_no_figures_by_default() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from kombu.entity import Queue
 from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.outcomes import make_counts
 
 from oku_core.messaging.celery_app import (
     CHECKPOINT_TASK,
@@ -47,9 +48,7 @@ CHECKPOINTS = CheckpointBatch(
             done=3,
             end=10,
             in_flight=[1],
-            parts=[
-                Part(outcomes=[2, 0, 0, 0, 0, 0], statuses={"200": 2}, per_second={7: [2, 0, 0, 0, 0, 0]})
-            ],
+            parts=[Part(outcomes=make_counts(2), statuses={"200": 2}, per_second={7: make_counts(2)})],
             started_at=1.7e9,
             ended_at=1.7e9,
         )

@@ -69,3 +69,17 @@ def test_after_anchoring_it_follows_the_wall_clock() -> None:
     clock.anchor()
     assert clock.now() == machine.wall
     assert clock.find_step() is None
+
+
+def test_a_clock_goes_on_with_the_offset_of_another_process() -> None:
+    """To the nanosecond; the wall clock was set since, and that is a step."""
+    machine = _Machine()
+    before = machine.build_clock()
+    assert before.offset_ns == 1_699_999_950_000_000_000
+    machine.pass_time(30)
+    machine.wall += 5
+    after = machine.build_clock()
+    after.adopt(before.offset_ns)
+    assert after.offset_ns == before.offset_ns
+    assert after.now() == before.now()
+    assert after.find_step() == 5

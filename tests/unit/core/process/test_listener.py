@@ -98,3 +98,22 @@ def test_only_listening_sockets_are_taken_over() -> None:
             listener.adopt_sockets([number])
     os.close(reading)
     os.close(writing)
+
+
+@pytest.mark.parametrize("has_ipv6", [True, False])
+def test_datagrams_are_received_on_all_addresses(monkeypatch: pytest.MonkeyPatch, *, has_ipv6: bool) -> None:
+    """From IPv4, too, where there is IPv6."""
+    if not has_ipv6:
+        monkeypatch.setattr(socket, "has_dualstack_ipv6", lambda: False)
+    with listener.open_datagram_socket("*", 0) as opened, socket.socket(type=socket.SOCK_DGRAM) as asking:
+        opened.settimeout(5)
+        asking.sendto(b"what?", ("127.0.0.1", opened.getsockname()[1]))
+        assert opened.recv(10) == b"what?"
+
+
+def test_a_port_that_another_one_receives_datagrams_at_is_in_use() -> None:
+    """It is told as for any server."""
+    with listener.open_datagram_socket("127.0.0.1", 0) as opened:
+        port = opened.getsockname()[1]
+        with pytest.raises(UserError, match=f"--port: {port} is in use on 127.0.0.1"):
+            listener.open_datagram_socket("127.0.0.1", port)

@@ -16,7 +16,7 @@ ALONE = {
     ("oku_coordinator/main_loop.py", "wait"): "awaited where they are made",
     ("oku_workers/engines/addresses.py", "_start_lookup"): "one lookup; the next connection starts another",
     ("oku_workers/engines/aiohttp/engine.py", "_start_slot"): "the engine starts a slot that failed again",
-    ("oku_workers/engines/httptools/engine.py", "_fill"): "one connection: its request ends with it",
+    ("oku_workers/engines/httptools/engine.py", "_connect"): "one connection: its request ends with it",
     ("oku_workers/process.py", "_on_signal"): "ends with the process",
     ("oku_workers/leases/lease_runner.py", "_begin"): "one lease: whoever dealt it takes it back",
     ("oku_workers/loop_thread.py", "__init__"): "the event loop itself",
@@ -74,7 +74,12 @@ def list_thread_classes() -> Iterator[tuple[str, bool]]:
 def test_every_task_and_thread_of_coordinator_and_worker_is_supervised() -> None:
     """The exceptions are listed with their reasons; every new task or thread needs a supervisor."""
     assert set(list_starts()) == ALONE.keys()
-    assert dict(list_thread_classes()) == {"_Listener": True, "Heartbeat": True, "LoopWatchdog": True}
+    assert dict(list_thread_classes()) == {
+        "_Listener": True,
+        "ClockService": True,
+        "Heartbeat": True,
+        "LoopWatchdog": True,
+    }
 
 
 async def test_a_task_that_fails_is_retried_after_growing_pauses() -> None:

@@ -43,3 +43,13 @@ def test_a_small_space_has_as_many_parts_as_requests(requests: int) -> None:
     lines = list(build_coverage_lines([Slice(0, requests, SliceState.PENDING)], [], requests))
     assert len(lines) == min(requests, 50)
     assert [line["part"] for line in lines] == [f"{part:02d}" for part in range(len(lines))]
+
+
+def test_what_lies_beyond_the_extent_is_left_out() -> None:
+    """A run that ends after a time has used little of its space; nothing is counted where it used none."""
+    slices = [Slice(0, 90, SliceState.ACCOUNTED), Slice(90, 10**15, SliceState.UNUSED)]
+    lines = list(build_coverage_lines(slices, [(80, 95)], 100))
+    assert sum(line["accounted"] for line in lines) == 90
+    assert sum(line["unused"] for line in lines) == 10
+    assert sum(line["again"] for line in lines) == 15
+    assert list(build_coverage_lines([Slice(0, 10**15, SliceState.UNUSED)], [], 0)) == []

@@ -3,24 +3,29 @@ from itertools import pairwise
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
-from oku_core.accounting.outcome import OUTCOMES
+from oku_core.accounting.outcome import OUTCOMES, build_outcome_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.messaging.progress import Progress
 from oku_core.results.lease_figures import ClosedLease, LeaseFigures
 from oku_core.results.lines import (
     BOUNDS_MS,
+    TimeProgress,
     build_late_tick_line,
     build_latency_lines,
+    build_phase_lines,
     build_range_lines,
     build_status_lines,
     build_tick_line,
+    build_unsent_line,
     build_worker_line,
     format_bound,
 )
-from oku_core.results.sample import Sample, build_sample
+from oku_core.results.sample import DUE_QUANTILES, QUANTILES, Sample, build_sample
+from oku_core.results.summary import LatencySummary, NotSentCounts, OutcomeCounts, PhaseSummary
 
 LATENCIES_US = st.lists(st.integers(0, HIGHEST_US) | st.integers(0, 10_000), max_size=40)
 
@@ -42,7 +47,7 @@ CLOSED = ClosedLease(id="l1", worker="w1", start=0, stop=8, figures=FIGURES)
 def test_a_range_line_says_what_came_of_a_closed_lease() -> None:
     """The line has the range, its outcomes, its latencies and how long it took."""
     part = Part(
-        outcomes=[4, 1, 2, 0, 0, 0],
+        outcomes=make_counts(4, unexpected_status=1, timeout=2),
         statuses={"200": 4, "500": 1},
         bytes_received=91,
         latency=build_latency([1000] * 5),
@@ -59,8 +64,8 @@ def test_a_range_line_says_what_came_of_a_closed_lease() -> None:
 def test_each_part_of_a_lease_has_a_range_line() -> None:
     """They name their part, and sum to the account and the processor time of the lease."""
     parts = [
-        Part(phase="warm-up", outcomes=[2, 0, 0, 0, 0, 0]),
-        Part(name="cart", outcomes=[5, 0, 0, 0, 0, 0]),
+        Part(phase="warm-up", outcomes=make_counts(2)),
+        Part(name="cart", outcomes=make_counts(5)),
     ]
     first, second = build_range_lines(CLOSED, parts)
     assert (first["phase"], first["requests"], second["name"], second["requests"]) == (
@@ -86,23 +91,99 @@ def test_the_line_of_a_tick_has_the_fields_of_its_sample() -> None:
     """The fields keep their names, and the line adds the state of the run."""
     sample = build_sample(
         at=1.0, seconds=2.0, requests_total=100, accounted=10, leased=20, pending=70, done=15,
-        resent_at_most=0, workers=2, in_flight=4, outcomes=[3, 1, 0, 0, 0, 0], latency=build_latency([1000]),
+        resent_at_most=0, workers=2, in_flight=4, outcomes=make_counts(3, unexpected_status=1),
+        latency=build_latency([1000]), requests_planned=3, phase="soak", clock_bound_s=0.001,
     )  # fmt: skip
     line = build_tick_line(RunState.RUNNING, sample)
     counts = {outcome: line[outcome] for outcome in OUTCOMES}
     assert line["state"] == "running"
     assert list(counts.values()) == sample.outcomes
     names = line.keys() - counts.keys() - {"state"}
-    assert names == set(Sample.__struct_fields__) - {"at", "outcomes", "outcomes_so_far", "latency"}
+    times = {"clock_s", "length_s", "unused"}
+    assert all(line[name] is None for name in times)
+    names -= times
+    assert names == set(Sample.__struct_fields__) - {
+        "at",
+        "outcomes",
+        "outcomes_so_far",
+        "latency",
+        "response_time",
+        "lateness",
+    }
     assert {name: line[name] for name in names} == {name: getattr(sample, name) for name in names}
+
+
+def test_a_tick_of_a_run_without_an_end_in_number_says_how_much_of_its_time_has_passed() -> None:
+    """How many requests it could have taken means nothing."""
+    sample = build_sample(
+        at=1.0, seconds=1.0, requests_total=10**15, accounted=10, leased=20, pending=10**15 - 30, done=15,
+        resent_at_most=0, workers=2, in_flight=4, outcomes=make_counts(3), latency=HistogramSnapshot(),
+    )  # fmt: skip
+    line = build_tick_line(RunState.RUNNING, sample, TimeProgress(2.5004, 10.0))
+    assert (line["requests_total"], line["pending"], line["accounted"]) == (None, None, 10)
+    assert (line["clock_s"], line["length_s"], line["unused"]) == (2.5, 10.0, None)
+
+
+def test_each_phase_of_a_run_at_rest_has_a_line() -> None:
+    """It is flat, with the names that other lines have."""
+    latency = LatencySummary(mean=2.0, p50=1.0, p90=1.5, p99=3.0, p99_9=4.0, max=5.0)
+    phase = PhaseSummary(
+        name="soak", begin_s=5.0, end_s=15.0, requests=100,
+        outcomes=OutcomeCounts(**build_outcome_counts(make_counts(90, not_sent=10))),
+        not_sent=NotSentCounts(late=10), statuses={"200": 90}, bytes_received=900, rate_rps=9.0,
+        latency_ms=latency, response_time_ms=latency, lateness_ms=LatencySummary(),
+    )  # fmt: skip
+    (line,) = build_phase_lines([phase])
+    assert (line["phase"], line["begin_s"], line["end_s"], line["requests"]) == ("soak", 5.0, 15.0, 100)
+    assert (line["ok"], line["not_sent"], line["not_sent_late"], line["rate_rps"]) == (90, 10, 10, 9.0)
+    assert (line["p99_9_ms"], line["response_time_max_ms"], line["lateness_p50_ms"]) == (4.0, 5.0, None)
+    assert set(QUANTILES) | set(DUE_QUANTILES) < line.keys()
 
 
 def test_counts_that_come_late_have_a_line_without_a_length() -> None:
     """Sums over all lines of a second stay right, and so does what is divided by its length."""
-    assert build_late_tick_line([3, 0, 1, 0, 0, 0], seconds=0, active_s=4.0004) == {
-        "seconds": 0, "active_s": 4.0, "requests_ended": 4, "ok": 3, "unexpected_status": 0, "timeout": 1,
-        "connect_error": 0, "disconnected": 0, "protocol_error": 0,
+    assert build_late_tick_line(make_counts(3, timeout=1), 2, seconds=0, active_s=4.0004) == {
+        "seconds": 0, "active_s": 4.0, "requests_ended": 4, "requests_sent": 2,
+        "requests_planned": None, "phase": None, "ok": 3,
+        "unexpected_status": 0, "timeout": 1,
+        "connect_error": 0, "disconnected": 0, "protocol_error": 0, "not_sent": 0, "lost": 0,
     }  # fmt: skip
+
+
+def test_what_was_not_sent_has_not_ended() -> None:
+    """It counts in no rate; its outcome is in the line all the same."""
+    line = build_late_tick_line(make_counts(3, not_sent=5, lost=1), 3, seconds=1, active_s=4.0)
+    assert (line["requests_ended"], line["not_sent"], line["lost"]) == (3, 5, 1)
+
+
+def test_the_line_of_what_nobody_sent_names_no_worker() -> None:
+    """The coordinator has accounted for it by itself."""
+    part = Part(phase="soak", outcomes=make_counts(not_sent=4, lost=1), not_sent=[0, 0, 4])
+    line = build_unsent_line(part)
+    assert (line["phase"], line["requests"], line["not_sent"], line["lost"]) == ("soak", 5, 4, 1)
+    assert "worker" not in line
+    assert (line["not_sent_in_flight_cap"], line["not_sent_late"], line["not_sent_not_dealt"]) == (0, 0, 4)
+
+
+def test_a_range_line_of_a_run_with_a_rate_has_causes_and_what_counts_from_due_times() -> None:
+    """Causes sum to what was not sent; runs without a rate have zeros, and no such quantiles."""
+    part = Part(
+        outcomes=make_counts(2, not_sent=3),
+        not_sent=[1, 2, 0],
+        statuses={"200": 2},
+        latency=build_latency([1000, 1000]),
+        response_time=build_latency([4000, 6000]),
+        lateness=build_latency([3000, 5000]),
+    )
+    (line,) = build_range_lines(CLOSED, [part])
+    assert (line["not_sent_in_flight_cap"], line["not_sent_late"], line["not_sent_not_dealt"]) == (1, 2, 0)
+    assert (line["max_ms"], line["response_time_max_ms"], line["lateness_max_ms"]) == (1.0, 6.0, 5.0)
+    (closed,) = build_range_lines(CLOSED, [Part(outcomes=make_counts(2))])
+    assert (closed["not_sent_late"], closed["response_time_p99_ms"], closed["lateness_p50_ms"]) == (
+        0,
+        None,
+        None,
+    )
 
 
 def test_bounds_rise_by_tenths_of_a_decade_beyond_the_longest_latency() -> None:
@@ -138,5 +219,9 @@ def test_a_worker_line_is_of_several_seconds() -> None:
     line = build_worker_line(latest, 4.0, 100, 0.5, 0.0123)
     assert (line["requests_ended"], line["rate_rps"], line["in_flight"]) == (100, 25.0, 7)
     assert (line["p50_ms"], line["p99_ms"], line["rss_mb"]) == (2.0, 2.0, 81.0)
+    assert (line["lateness_p99_ms"], line["clock_bound_s"]) == (None, None)
+    timed = msgspec.structs.replace(latest, lateness=build_latency([3000]), clock_bound_s=0.0012)
+    line = build_worker_line(timed, 4.0, 100, 0.5, 0.0123)
+    assert (line["lateness_p99_ms"], line["clock_bound_s"]) == (3.0, 0.0012)
     silent = msgspec.structs.replace(latest, latency=HistogramSnapshot())
     assert build_worker_line(silent, 1, 0, 0, 0)["p50_ms"] is None

@@ -5,6 +5,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.results.sample import (
@@ -43,7 +44,7 @@ def build_sample(at: float, **changes: Any) -> Sample:
         "resent_at_most": 0,
         "in_flight": 5,
         "workers": 2,
-        "outcomes": [1, 0, 0, 0, 0, 0],
+        "outcomes": make_counts(1),
         "bytes_received": 13,
         "lag_s": 0.01,
         "latency": latency,
@@ -54,16 +55,32 @@ def build_sample(at: float, **changes: Any) -> Sample:
 def test_a_merged_sample_counts_what_its_parts_counted() -> None:
     """Positions are those at the end, counts are summed, and levels are averaged over time."""
     first = build_sample(10.0, in_flight=10, lag_s=0.5, latency=build_latency(1000, 2000), accounted=1)
-    second = build_sample(13.0, seconds=3.0, in_flight=2, outcomes=[0, 2, 0, 1, 0, 0], accounted=5)
+    second = build_sample(
+        13.0,
+        seconds=3.0,
+        in_flight=2,
+        outcomes=make_counts(unexpected_status=2, connect_error=1),
+        accounted=5,
+    )
     merged = merge([first, second])
     assert (merged.at, merged.seconds, merged.accounted) == (13.0, 4.0, 5)
-    assert merged.outcomes == [1, 2, 0, 1, 0, 0]
+    assert merged.outcomes == make_counts(1, unexpected_status=2, connect_error=1)
     assert merged.in_flight == pytest.approx(4.0)
     assert merged.bytes_received == 26
     assert merged.lag_s == 0.5
     assert merged.latency.total == 3
     assert merged.requests_ended == 4
     assert merged.rate_rps == 1.0
+
+
+def test_a_merged_sample_has_all_three_distributions() -> None:
+    """What was sent is summed; of what counts from due times there are quantiles, too."""
+    first = build_sample(1.0, requests_sent=3, response_time=build_latency(5000), lateness=build_latency(10))
+    second = build_sample(2.0, requests_sent=4, response_time=build_latency(*[9000] * 9))
+    merged = merge([first, second])
+    assert (merged.requests_sent, merged.response_time.total, merged.lateness.total) == (7, 10, 1)
+    assert (first.response_time_p50_ms, merged.response_time_p50_ms) == (5.0, 9.0)
+    assert (merged.lateness_p99_ms, merged.lateness_max_ms, second.lateness_p99_ms) == (0.01, 0.01, None)
 
 
 def test_quantiles_of_a_merged_sample_are_of_all_its_latencies() -> None:
@@ -117,13 +134,13 @@ def test_merging_again_keeps_what_was_merged_together() -> None:
 
 def test_what_is_kept_is_read_again() -> None:
     """A sample survives the ledger with all its fields."""
-    sample = build_sample(10.0, active_s=7.0, outcomes_so_far=[15, 0, 0, 0, 0, 0])
+    sample = build_sample(10.0, active_s=7.0, outcomes_so_far=make_counts(15))
     assert decode_kept(encode_kept(sample)) == sample
 
 
 def test_what_a_ledger_of_version_8_kept_is_read_under_todays_names() -> None:
     """Missing fields follow from the others, except for the active time and the outcomes so far."""
-    sample = build_sample(10.0, seconds=2.0, outcomes=[3, 0, 1, 0, 0, 0])
+    sample = build_sample(10.0, seconds=2.0, outcomes=make_counts(3, timeout=1))
     new = {"requests_total", "requests_ended", "rate_rps", "mean_ms", "active_s", "outcomes_so_far"}
     kept = {name: value for name, value in msgspec.structs.asdict(sample).items() if name not in new}
     body = zlib.compress(msgspec.msgpack.encode(kept | {"state": "running"}))

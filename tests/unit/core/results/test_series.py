@@ -3,9 +3,10 @@ from collections.abc import Mapping, Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HistogramSnapshot
-from oku_core.accounting.outcome import OUTCOMES
+from oku_core.accounting.outcome import OUTCOMES, count_sent
 from oku_core.results.sample import Sample, build_sample, merge_steps
 from oku_core.results.series import SeriesRow, find_seconds, join, place
 
@@ -19,7 +20,7 @@ def see(at: float, seconds: float = 1.0, ok: int = 0) -> Sample:
     """A sample that a coordinator kept; what ended in it is in the series, unless an older one kept it."""
     return build_sample(
         at=at, seconds=seconds, requests_total=REQUESTS, accounted=7, leased=2, pending=REQUESTS - 9, done=8,
-        resent_at_most=1, active_s=at, workers=3, in_flight=4.0, outcomes=[ok, 0, 0, 0, 0, 0], lag_s=0.1,
+        resent_at_most=1, active_s=at, workers=3, in_flight=4.0, outcomes=make_counts(ok), lag_s=0.1,
         latency=HistogramSnapshot(),
     )  # fmt: skip
 
@@ -40,8 +41,9 @@ def build_rows(series: Mapping[int, Sequence[int]], step_s: int = 1) -> list[Ser
     for second in sorted(series):
         steps.setdefault(second // step_s, []).append(series[second])
     return [
-        SeriesRow(second=step * step_s, seconds=step_s, outcomes=sum_up(merged))
+        SeriesRow(second=step * step_s, seconds=step_s, outcomes=ended, sent=count_sent(ended) + 1)
         for step, merged in steps.items()
+        for ended in [sum_up(merged)]
     ]
 
 
@@ -60,9 +62,11 @@ def test_samples_and_series_together_lose_nothing(
     samples: list[Sample], series: Mapping[int, list[int]]
 ) -> None:
     """Whatever the coordinator saw, each request of the series is in one sample."""
-    joined = join(samples, build_rows(series), REQUESTS)
+    rows = build_rows(series)
+    joined = join(samples, rows, REQUESTS)
     assert sum_samples(joined) == sum_up([sum_samples(samples), *series.values()])
-    assert all(sample.requests_ended == sum(sample.outcomes) for sample in joined)
+    assert sum(sample.requests_sent for sample in joined) == sum(row.sent for row in rows)
+    assert all(sample.requests_ended == count_sent(sample.outcomes) for sample in joined)
     assert [sample.at for sample in joined] == sorted({sample.at for sample in joined})
     assert {sample.at for sample in samples} <= {sample.at for sample in joined}
 
@@ -82,7 +86,7 @@ def test_merged_samples_lose_nothing(
 def test_merged_rows_meet_merged_samples() -> None:
     """A sample that ends with a step of time has the counts of this step."""
     samples = [see(at + 0.003) for at in range(11, 22)]
-    series = {second: [second, 0, 0, 0, 0, 0] for second in range(10, 21)}
+    series = {second: make_counts(second) for second in range(10, 21)}
     joined = join(merge_steps(samples, 4), build_rows(series, 4), REQUESTS)
     assert [(round(sample.at), sample.outcomes[0]) for sample in joined] == [
         (12, 10 + 11), (16, 12 + 13 + 14 + 15), (20, 16 + 17 + 18 + 19), (21, 20),
@@ -93,7 +97,7 @@ def test_each_second_belongs_to_the_sample_that_ends_with_it() -> None:
     """Ticks come a few milliseconds after the second, the last one when the run comes to rest."""
     samples = [see(11.002), see(12.004), see(13.001), see(13.3, 0.3)]
     assert find_seconds(samples) == [(10, 11), (11, 12), (12, 13), (13, 14)]
-    series = {second: [second, 0, 0, 0, 0, 1] for second in range(10, 14)}
+    series = {second: make_counts(second, protocol_error=1) for second in range(10, 14)}
     joined = join(samples, build_rows(series), REQUESTS)
     assert [sample.outcomes[0] for sample in joined] == [10, 11, 12, 13]
     assert [sample.rate_rps for sample in joined[:3]] == [11.0, 12.0, 13.0]
@@ -102,7 +106,7 @@ def test_each_second_belongs_to_the_sample_that_ends_with_it() -> None:
 
 def test_a_second_without_a_sample_gets_one() -> None:
     """While the coordinator was away its ledger did not change, and nobody saw what was in flight."""
-    rows = build_rows({12: [5, 0, 0, 0, 0, 0], 14: [1, 0, 0, 0, 0, 0]})
+    rows = build_rows({12: make_counts(5), 14: make_counts(1)})
     joined = join([see(11.0), see(15.0)], rows, REQUESTS)
     assert [(sample.at, sample.requests_ended) for sample in joined] == [(11.0, 0), (13.0, 5), (15.0, 1)]
     filled = joined[1]
@@ -112,31 +116,31 @@ def test_a_second_without_a_sample_gets_one() -> None:
 
 def test_a_run_without_samples_has_its_series() -> None:
     """It was over before the first tick, and its coordinator died before the last one."""
-    (sample,) = join([], build_rows({12: [5, 0, 0, 1, 0, 0]}), 6)
+    (sample,) = join([], build_rows({12: make_counts(5, connect_error=1)}), 6)
     assert (sample.at, sample.requests_ended, sample.pending, sample.done) == (13.0, 6, 6, 6)
     assert join([], [], 6) == []
 
 
 def test_a_late_tick_is_as_long_as_its_seconds() -> None:
     """The rate of two seconds is not that of one."""
-    rows = build_rows({11: [30, 0, 0, 0, 0, 0], 12: [18, 0, 0, 0, 0, 0]})
+    rows = build_rows({11: make_counts(30), 12: make_counts(18)})
     joined = join([see(11.0), see(12.6)], rows, REQUESTS)
     assert (joined[1].seconds, joined[1].requests_ended) == (joined[1].at - 11.0, 48)
 
 
 def test_clocks_that_agree_are_left_alone() -> None:
     """A second is where the worker saw it."""
-    series = {100: [1, 0, 0, 0, 0, 0], 102: [2, 0, 0, 0, 0, 0]}
+    series = {100: make_counts(1), 102: make_counts(2)}
     assert place(series, started_at=100.2, cut_at=99.9, now=103.1) == series
 
 
 def test_a_clock_that_is_wrong_is_shifted() -> None:
     """The shape stays as far as the time from the cut to now allows."""
-    series = {100: [1, 0, 0, 0, 0, 0], 102: [2, 0, 0, 0, 0, 0]}
+    series = {100: make_counts(1), 102: make_counts(2)}
     behind = place(series, started_at=100.2, cut_at=3700.4, now=3710.0)
-    assert behind == {3700: [1, 0, 0, 0, 0, 0], 3702: [2, 0, 0, 0, 0, 0]}
+    assert behind == {3700: make_counts(1), 3702: make_counts(2)}
     ahead = place(series, started_at=100.2, cut_at=50.0, now=60.5)
-    assert ahead == {58: [1, 0, 0, 0, 0, 0], 60: [2, 0, 0, 0, 0, 0]}
+    assert ahead == {58: make_counts(1), 60: make_counts(2)}
 
 
 @given(all_series, st.floats(0, 200), st.floats(0, 200), st.floats(0, 200))

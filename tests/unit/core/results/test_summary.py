@@ -1,6 +1,9 @@
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
@@ -44,7 +47,7 @@ def judge(
     state: RunState = RunState.COMPLETED,
     requests: int = 10,
     accounted: int = 10,
-    outcomes: tuple[int, ...] = (7, 1, 2, 0, 0, 0),
+    outcomes: Sequence[int] = (7, 1, 2, 0, 0, 0, 0, 0),
     resent_at_most: int = 3,
     served: int | None = 9,
 ) -> str | None:
@@ -74,7 +77,7 @@ def test_a_run_that_is_not_completed_may_be_accounted_in_part(state: RunState) -
 def test_outcomes_that_do_not_sum_to_what_is_accounted_are_named() -> None:
     """This holds whatever the state of the run and the servers' count."""
     for state in RunState:
-        fault = judge(state=state, outcomes=(7, 1, 1, 0, 0, 0), served=None)
+        fault = judge(state=state, outcomes=(7, 1, 1, 0, 0, 0, 0, 0), served=None)
         assert fault == "the outcomes sum to 9, accounted are 10"
 
 
@@ -91,4 +94,15 @@ def test_more_ok_than_served_is_named() -> None:
 
 def test_more_served_than_sent_is_named() -> None:
     """No request can be sent behind the ledger's back."""
-    assert judge(served=14) == "the servers counted 14, accounted are 10 and resent at most 3"
+    assert judge(served=14) == "the servers counted 14, sent are 10 and resent at most 3"
+
+
+@pytest.mark.parametrize(
+    ("served", "fault"),
+    [(7, None), (9, None), (10, "the servers counted 10, sent are 6 and resent at most 3")],
+)
+def test_what_was_not_sent_or_is_lost_was_served_only_if_it_may_have_been_resent(
+    served: int, fault: str | None
+) -> None:
+    """Requests that are lost count in that bound, as they may have been sent."""
+    assert judge(outcomes=make_counts(5, timeout=1, not_sent=3, lost=1), served=served) == fault

@@ -1,16 +1,17 @@
 from typing import Any
 
 import pytest
+from tests.kit.outcomes import make_counts
 
 from oku_core.results.lease_figures import LeaseFigures
-from oku_core.results.summary import Flag, Validity
-from oku_core.results.validity import FEWEST_STRAINED, WindowFill, build_validity, flag_growth
+from oku_core.results.summary import Flag, OffPlanCause, PlanSummary, Validity
+from oku_core.results.validity import FEWEST_STRAINED, WindowFill, build_validity, flag_growth, flag_off_plan
 
 
 def judge(**changes: Any) -> list[Validity]:
     """Build the flags of a run of a hundred requests that were all ok, apart from `changes`."""
-    values: dict[str, Any] = {"kept": [], "outcomes": [100, 0, 0, 0, 0, 0], "resent_at_most": 0}
-    return build_validity(**{"windows": 1, "imbalance": None} | values | changes)
+    values: dict[str, Any] = {"kept": [], "outcomes": make_counts(100), "resent_at_most": 0}
+    return build_validity(**{"periods": 1, "imbalance": None} | values | changes)
 
 
 def test_a_lease_is_flagged_for_the_requests_that_were_affected() -> None:
@@ -43,7 +44,7 @@ def test_a_lease_without_affected_requests_is_not_flagged() -> None:
 @pytest.mark.parametrize("flag", [Flag.WORKER_SATURATED, Flag.LOOP_LAG])
 def test_what_moves_no_figure_is_not_flagged(flag: Flag) -> None:
     """One second of a long run says little about the whole run."""
-    outcomes, least = [100_000, 0, 0, 0, 0, 0], round(FEWEST_STRAINED * 100_000)
+    outcomes, least = make_counts(100_000), round(FEWEST_STRAINED * 100_000)
 
     assert judge(outcomes=outcomes, kept=[(flag, least - 1, 1.0)]) == []
     (validity,) = judge(outcomes=outcomes, kept=[(flag, least, 1.0)])
@@ -52,7 +53,7 @@ def test_what_moves_no_figure_is_not_flagged(flag: Flag) -> None:
 
 def test_a_lost_worker_is_flagged_whatever_its_share() -> None:
     """A lost worker is an event, not a figure."""
-    outcomes = [100_000, 0, 0, 0, 0, 0]
+    outcomes = make_counts(100_000)
     (validity,) = judge(outcomes=outcomes, kept=[(Flag.WORKER_LOST, 5, 0.0)])
     assert validity.requests == 5
 
@@ -65,9 +66,9 @@ def test_a_run_without_a_fault_has_no_flag() -> None:
 @pytest.mark.parametrize(
     ("changes", "flag", "requests", "said"),
     [
-        ({"outcomes": [90, 4, 1, 2, 3, 0]}, Flag.UNANSWERED, 6, "in no latency figure"),
+        ({"outcomes": [90, 4, 1, 2, 3, 0, 0, 0]}, Flag.UNANSWERED, 6, "in no latency figure"),
         ({"resent_at_most": 7}, Flag.RESENT, 7, "each is counted once"),
-        ({"windows": 3}, Flag.INTERRUPTED, 100, "in 3 windows"),
+        ({"periods": 3}, Flag.INTERRUPTED, 100, "in 3 periods"),
         ({"imbalance": "1 is not 2"}, Flag.UNBALANCED, 100, "1 is not 2"),
         ({"kept": [(Flag.WORKER_SATURATED, 50, 0.97)]}, Flag.WORKER_SATURATED, 50, "busy for up to 97% of"),
         ({"kept": [(Flag.LOOP_LAG, 30, 0.25)]}, Flag.LOOP_LAG, 30, "up to 250 ms late"),
@@ -113,3 +114,40 @@ def test_a_run_that_began_without_some_workers_says_so(missing: int, said: str) 
     (validity,) = judge(kept=[(Flag.WORKERS_MISSING, 0, float(missing))])
     assert (validity.requests, validity.share) == (100, 1.0)
     assert validity.detail.startswith(said)
+
+
+def test_what_was_not_sent_is_not_unanswered() -> None:
+    """It has an outcome of its own, and so has what is lost."""
+    (flag,) = judge(outcomes=make_counts(90, timeout=2, not_sent=7, lost=1))
+    assert (flag.flag, flag.requests) == (Flag.UNANSWERED, 2)
+
+
+def test_what_is_lost_is_not_said_to_be_sent_twice() -> None:
+    """It may have been sent, and nobody sends it again."""
+    (flag,) = judge(outcomes=make_counts(90, lost=10), resent_at_most=12)
+    assert flag.detail == (
+        "at most this many were sent more than once, or are lost and may have been sent; each is counted once"
+    )
+
+
+def test_a_run_whose_workers_did_not_know_its_clock_says_so() -> None:
+    """That concerns all of its requests."""
+    (validity,) = judge(kept=[(Flag.CLOCK_SKEW, 0, 0.0123)])
+    assert (validity.requests, validity.share) == (100, 1.0)
+    assert "only to within 12.3 ms" in validity.detail
+
+
+def test_a_run_off_its_plan_says_in_which_share_of_its_seconds_and_why() -> None:
+    """The requests are those that were due in these seconds and not sent in them."""
+    plan = PlanSummary(
+        seconds=120, off_seconds=15, off_share=0.125, missed=30,
+        causes=[OffPlanCause.TARGET, OffPlanCause.BROKER],
+    )  # fmt: skip
+    validity = flag_off_plan(plan, 1000)
+    assert (validity.flag, validity.requests, validity.share) == (Flag.OFF_PLAN, 30, 0.03)
+    assert validity.detail == (
+        "in 12.5% of the seconds (15 of 120) the requests sent were off the plan by more than 1%: the target "
+        "was too slow for the number of requests that may be in flight (target); no worker had the requests "
+        "in time (broker)"
+    )
+    assert flag_off_plan(plan, 0).share is None

@@ -32,6 +32,19 @@ WRONG_VALUES: list[tuple[str, object, str]] = [
     ("body", None, "null is not text"),
     ("body", 42, "42 is not text, put it in quotes"),
     ("body", {"id": 1}, "{'id': 1} is not text"),
+    ("duration", 0, "0 is not at least 1ms"),
+    ("duration", "31d", "31d is not at most 30d"),
+    ("rate", "fast", "fast is not a rate such as 5000/s, 300/m or 1.5k/s"),
+    ("rate", "0/s", "0/s is not more than 0/s"),
+    ("rate", ["5/s"], "['5/s'] is not a rate such as 5000/s, 300/m or 1.5k/s"),
+    ("stages", "5000/s", "5000/s is not a stage such as 10m:5000/s, 1m:0..5000/s or 1m:0..200"),
+    ("stages", [], "no stage is given"),
+    ("arrivals", "random", "random is not one of even, poisson"),
+    ("late", "never", "never is neither a duration between 1ms and 1h nor send"),
+    ("late", "2h", "2h is neither a duration between 1ms and 1h nor send"),
+    ("max-rate", "-1/s", "-1/s is not at least 0/s"),
+    ("warm-up", "0s", "0s is not at least 1ms"),
+    ("keepalive", "no", "no is not true or false"),
     ("concurrency", 0, "0 is not at least 1"),
     ("concurrency", "2M", "2M is not at most 1_000_000"),
     ("workers", 0, "0 is not at least 1"),
@@ -107,11 +120,12 @@ def test_keys_of_a_group_stand_together() -> None:
 
 
 def test_flags_of_one_letter_are_those_that_other_tools_have_taught() -> None:
-    """Each is given once; the rate and the duration of hey and oha are still free, as is the help."""
+    """Each is given once; a rate and a duration are those of hey and oha, and the help is free."""
     short = {flag: field.key for field in FIELDS for flag in field.short}
     assert short == {
         "-n": "requests", "-c": "concurrency", "-H": "header", "-d": "body", "-m": "method", "-X": "method",
         "-t": "timeout", "-w": "workers", "-k": "insecure", "-x": "proxy",
+        "-q": "rate", "-z": "duration",
     }  # fmt: skip
     assert sum(len(field.short) for field in FIELDS) == len(short)
 
@@ -119,7 +133,11 @@ def test_flags_of_one_letter_are_those_that_other_tools_have_taught() -> None:
 @pytest.mark.parametrize(
     ("key", "default"),
     [
-        ("requests", "1000 with a URL, 100000 without"),
+        ("requests", "1000 with a URL, 100000 without; none with --duration or --stage"),
+        ("concurrency", "100; with a rate, what it sends in 2s"),
+        ("arrivals", "even"),
+        ("late", "1s"),
+        ("keepalive", ""),
         ("method", "GET, or POST with a body"),
         ("timeout", "10s"),
         ("expect-status", "200"),
@@ -137,14 +155,15 @@ def test_a_default_reads_as_one_would_write_it(key: str, default: str) -> None:
 
 def test_every_attribute_of_a_spec_has_a_key() -> None:
     """Each key also has exactly one attribute."""
-    assert sorted(field.attribute for field in FIELDS) == sorted(Spec.__struct_fields__)
+    attributes = set(Spec.__struct_fields__) - {"shares_concurrency"}  # follows from the keys
+    assert sorted(field.attribute for field in FIELDS) == sorted(attributes)
 
 
 @pytest.mark.parametrize(("key", "value", "fault"), WRONG_VALUES)
 def test_a_wrong_value_is_told_with_place_and_what_is_allowed(key: str, value: object, fault: str) -> None:
     """The error is one line that differs between sources only in the place."""
     assert read_fault(Source("spec.yaml", {key: value})) == f"spec.yaml: {key}: {fault}"
-    assert read_fault(Source(None, {key: value})) == f"--{key}: {fault}"
+    assert read_fault(Source(None, {key: value})) == f"--{FIELD_BY_KEY[key].long_flag}: {fault}"
 
 
 def test_every_key_has_a_wrong_value() -> None:

@@ -5,15 +5,19 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kit.runs.specs import specs
+from tests.kit.runs.specs import plain_specs, specs
 
 from oku_core.errors import UserError
+from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.fields import FIELDS
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
 from oku_core.spec.spec import Engine, Spec, decode_spec, encode_spec
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.expected_status import ExpectedStatus, list_codes
 from oku_core.spec.values.header import Header
+from oku_core.spec.values.late import Late
+from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.stage import StageText
 from oku_core.spec.values.url import Url
 
 KEYS = [field.key for field in FIELDS]
@@ -72,11 +76,15 @@ def test_every_key_fills_its_attribute() -> None:
         "proxy": "http://proxy:3128",
         "max-redirects": "5",
         "cookies": True,
+        "keepalive": False,
+        "max-rate": "2k/s",
+        "duration": "10m",
+        "warm-up": "30s",
     }
     expected = Spec(
         requests=1_000_000,
         method="POST",
-        headers=(Header("A: b"),),
+        headers=(Header("A: b"), Header("Connection: close")),
         body="x",
         concurrency=1000,
         workers=3,
@@ -97,12 +105,22 @@ def test_every_key_fills_its_attribute() -> None:
         proxy=Url("http://proxy:3128"),
         max_redirects=5,
         cookies=True,
+        keepalive=False,
+        max_rate=Rate("2k/s"),
+        duration_s=600.0,
+        warm_up_s=30.0,
     )
     assert parse_spec(Source(None, written)) == expected
     assert parse_spec(Source(None, {"url": "http://h/{i}"})) == Spec(
         urls=(Url("http://h/{i}"),), requests=1000
     )
-    assert set(KEYS) == {*written, "url"}
+    opened: dict[str, object] = {"stages": "1m:5/s", "arrivals": "poisson", "late": "send"}
+    assert parse_spec(Source(None, opened)) == Spec(
+        requests=300, stages=(StageText("1m:5/s"),), arrivals=Arrivals.POISSON, late=Late("send"),
+        concurrency=10, shares_concurrency=True,
+    )  # fmt: skip
+    assert parse_spec(Source(None, {"rate": "5/s", "requests": 10})).rate == "5/s"
+    assert set(KEYS) == {*written, *opened, "url", "rate"}
 
 
 @pytest.mark.parametrize(
@@ -183,7 +201,7 @@ def test_a_written_spec_has_only_plain_values(spec: Spec) -> None:
     assert not set(mapping) & ({"url"} if spec.brings_servers else set(OWN_SERVERS_KEYS))
 
 
-@given(first=specs(), second=specs())
+@given(first=plain_specs(), second=plain_specs())
 def test_a_later_source_overrides_key_by_key(first: Spec, second: Spec) -> None:
     """A value from the command line wins; keys that it does not give keep the value from the file."""
     own = {*OWN_SERVERS_KEYS, *ASKS_FOR_AIOHTTP}

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oku_core.spec.values.delay import uniform
+from oku_core.uniform import uniform
 from oku_server.behaviour.fault import Fault, FaultRates, parse_rate
 
 

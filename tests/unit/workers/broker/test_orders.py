@@ -3,8 +3,9 @@ from typing import Any
 
 import pytest
 
-from oku_core.messaging.order import Control, Intervals, Stop
+from oku_core.messaging.order import ClockNotice, Control, Intervals, Stop
 from oku_workers.broker.orders import Orders
+from oku_workers.timing.coordinator_clock import CoordinatorClock
 
 
 class FakeLoopThread:
@@ -22,6 +23,7 @@ class FakeRunner:
         self.orders: list[Stop | Control] = []
         self.intervals: list[float] = []
         self.heard = 0
+        self.coordinator_clock = CoordinatorClock("boot", lambda: 0)
 
     def note_heard(self) -> None:
         """As the lease runner."""
@@ -120,3 +122,13 @@ def test_the_first_intervals_are_answered_at_once(desk: Desk) -> None:
     for number in (5, 5, 6):
         desk.orders.obey(build_intervals(number, 1.0))
     assert desk.heartbeat.hurries == 1
+
+
+def test_the_newest_order_says_what_the_clock_of_the_coordinator_is(desk: Desk) -> None:
+    """A copy of an old one does not set it back; one without a clock leaves it."""
+    clock = desk.runner.coordinator_clock
+    for number, seconds in [(5, 300), (6, 400), (5, 300)]:
+        notice = ClockNotice(kernel="boot", offset_ns=seconds * 10**9)
+        desk.orders.obey(Intervals(number=number, heartbeat_s=1.0, checkpoint_s=3.0, clock=notice))
+    desk.orders.obey(build_intervals(7, 1.0))
+    assert clock.now() == 400.0

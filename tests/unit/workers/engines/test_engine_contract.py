@@ -11,8 +11,8 @@ from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.url import Url
 from oku_workers.engines.engine_registry import build_engine
-from oku_workers.executions.execution import CONNECT_ERROR, DISCONNECTED, OK, TIMEOUT, Execution
 from oku_workers.executions.feed import Feed
+from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, OK, TIMEOUT, Tally
 
 BuildBench = Callable[..., EngineBench]
 
@@ -122,7 +122,7 @@ async def test_a_cut_at_any_turn_of_the_event_loop(bench: EngineBench, turns: in
     execution = bench.add((0, 10))
     for _ in range(turns):
         await asyncio.sleep(0)
-    taken = execution.next_index
+    taken = execution.taken
     bench.feed.withdraw(execution)
     bench.engine.cut_off(execution)
     await settle()
@@ -221,7 +221,7 @@ async def test_closing_at_any_turn_of_the_event_loop(bench: EngineBench, turns: 
     for _ in range(turns):
         await asyncio.sleep(0)
     await asyncio.wait_for(bench.engine.close(), 1)
-    assert sorted(execution.given_back) == list(range(execution.next_index))
+    assert sorted(execution.given_back) == list(range(execution.taken))
     assert bench.engine.in_flight == 0
 
 
@@ -330,7 +330,7 @@ async def test_a_fault_of_our_own_does_not_leave_its_lease_hanging(
     execution = bench.add((0, 3))
     await settle()
     with monkeypatch.context() as patch:
-        patch.setattr(Execution, "answer", fail)
+        patch.setattr(Tally, "answer", fail)
         bench.answer(0)
         await settle()
 

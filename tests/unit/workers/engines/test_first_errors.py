@@ -5,7 +5,7 @@ import ssl
 import pytest
 
 from oku_workers.engines.first_errors import FirstErrors
-from oku_workers.executions.execution import CONNECT_ERROR, DISCONNECTED
+from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED
 
 
 def test_the_first_of_each_outcome_is_told(caplog: pytest.LogCaptureFixture) -> None:

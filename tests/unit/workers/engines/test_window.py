@@ -1,8 +1,9 @@
 import pytest
 
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.rate import Rate
 from oku_workers.engines import window
-from oku_workers.engines.window import FILES_BESIDE, choose_window, describe_lowered_window
+from oku_workers.engines.window import FILES_BESIDE, choose_window, describe_lowered_window, limit_window
 
 
 @pytest.mark.parametrize(
@@ -20,15 +21,35 @@ def test_a_window_is_no_larger_than_requests_and_files(
 ) -> None:
     """It is never empty: a run goes on with one request at a time."""
     monkeypatch.setattr(window, "read_open_files", lambda: files)
-    spec = Spec(concurrency=concurrency, requests=requests)
-    assert choose_window(spec) == expected
-    assert bool(describe_lowered_window(spec)) == (expected < min(concurrency, requests))
+    assert limit_window(choose_window(Spec(concurrency=concurrency, requests=requests))) == expected
+
+
+def test_workers_share_a_window_that_is_of_all_of_them() -> None:
+    """Each has its part, rounded up."""
+    spec = Spec(concurrency=2000, shares_concurrency=True)
+    assert [choose_window(spec, workers) for workers in (1, 3, 4000)] == [2000, 667, 1]
+
+
+def test_a_window_may_be_empty_for_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but time or a share makes it so."""
+    monkeypatch.setattr(window, "read_open_files", lambda: 10)
+    assert (limit_window(0), limit_window(5)) == (0, 1)
 
 
 def test_only_the_system_lowers_a_window_in_a_way_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run with fewer requests than it may have in flight is nothing to warn of."""
+    """It is told in one line."""
     monkeypatch.setattr(window, "read_open_files", lambda: 1000)
-    assert describe_lowered_window(Spec(concurrency=5000, requests=10)) == ""
-    assert describe_lowered_window(Spec(concurrency=5000, requests=2000)) == (
+    assert describe_lowered_window(936, 936) == ""
+    assert describe_lowered_window(936, 2000) == (
         "936 requests are in flight, not 2000: only 1000 open files are allowed"
     )
+
+
+@pytest.mark.parametrize(("shares", "expected"), [(True, 936), (False, 2000)])
+def test_what_nobody_has_asked_for_is_lowered_without_a_word(
+    monkeypatch: pytest.MonkeyPatch, *, shares: bool, expected: int
+) -> None:
+    """The default of a rate is more than hardly any target needs; a concurrency is what the user wants."""
+    monkeypatch.setattr(window, "read_open_files", lambda: 1000)
+    spec = Spec(requests=10**6, rate=Rate("1k/s"), concurrency=2000, shares_concurrency=shares)
+    assert choose_window(spec) == expected

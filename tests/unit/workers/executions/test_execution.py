@@ -1,16 +1,20 @@
-import asyncio
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from tests.kit.outcomes import make_counts
 
-from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
+from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.messaging.lease import Lease
-from oku_core.spec.spec import Spec
-from oku_workers.executions import execution as execution_module
-from oku_workers.executions.execution import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Execution
+from oku_workers.executions import tally as tally_module
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.tally import (
+    CONNECT_ERROR,
+    DISCONNECTED,
+    OK,
+    PROTOCOL_ERROR,
+    TIMEOUT,
+    UNEXPECTED_STATUS,
+)
 
 BuildExecution = Callable[..., Execution]
 
@@ -18,7 +22,7 @@ BuildExecution = Callable[..., Execution]
 def test_the_outcomes_have_the_order_of_the_account() -> None:
     """The indices of the hot path mean what they are called."""
     for index, outcome in enumerate(OUTCOMES):
-        assert getattr(execution_module, outcome.name) == index
+        assert getattr(tally_module, outcome.name) == index
     assert OUTCOMES[TIMEOUT] == Outcome.TIMEOUT
 
 
@@ -26,10 +30,10 @@ def take(execution: Execution, count: int) -> list[int]:
     """Take indices, as a feed does."""
     taken = []
     for _ in range(count):
-        if execution.next_index == execution.stop and not execution.begin_segment():
+        if execution.next_coordinate == execution.stop and not execution.begin_segment():
             break
-        taken.append(execution.next_index)
-        execution.next_index += 1
+        taken.append(execution.next_coordinate)
+        execution.next_coordinate += 1
     return taken
 
 
@@ -37,14 +41,14 @@ def test_it_is_finished_by_its_last_answer(build_execution: BuildExecution) -> N
     """It is not before every index was taken and has ended."""
     execution = build_execution((5, 7))
     take(execution, 1)
-    execution.answer(200, 10, 3, expected=True)
+    execution.tally.answer(OK, 200, 10, 3)
     assert not execution.finished.done()
     take(execution, 1)
     assert not execution.finished.done()
-    execution.answer(404, 20, 4, expected=False)
+    execution.tally.answer(UNEXPECTED_STATUS, 404, 20, 4)
     assert execution.finished.done()
-    assert (execution.outcomes, execution.statuses, execution.bytes_received) == (
-        [1, 1, 0, 0, 0, 0],
+    assert (execution.tally.outcomes, execution.tally.statuses, execution.tally.bytes_received) == (
+        make_counts(1, unexpected_status=1),
         {200: 1, 404: 1},
         7,
     )
@@ -55,10 +59,10 @@ def test_a_failure_ends_an_index_as_an_answer_does(build_execution: BuildExecuti
     """It counts as its outcome, and has neither status nor latency."""
     execution = build_execution((0, 1))
     take(execution, 1)
-    execution.fail(outcome)
+    execution.tally.fail(outcome)
     assert execution.finished.done()
-    assert execution.outcomes[outcome] == sum(execution.outcomes) == 1
-    assert (execution.statuses, execution.build_latency()) == ({}, HistogramSnapshot())
+    assert execution.tally.outcomes[outcome] == sum(execution.tally.outcomes) == 1
+    assert (execution.tally.statuses, execution.tally.latency.build_snapshot()) == ({}, HistogramSnapshot())
 
 
 def test_what_is_given_back_are_positions_in_rising_order(build_execution: BuildExecution) -> None:
@@ -86,7 +90,7 @@ def test_a_limit_that_is_reached_does_not_finish_it(build_execution: BuildExecut
     """There is more to come, though nothing is in flight."""
     execution = build_execution((0, 9), limit=1)
     take(execution, 9)
-    execution.answer(200, 1, 0, expected=True)
+    execution.tally.answer(OK, 200, 1, 0)
     assert (execution.in_flight, execution.finished.done()) == (0, False)
 
 
@@ -103,10 +107,10 @@ def test_a_shortened_one_waits_for_what_is_in_flight(build_execution: BuildExecu
     """It is finished when that has ended; indices that were not taken do not concern it."""
     execution = build_execution((0, 100))
     take(execution, 3)
-    execution.answer(200, 1, 0, expected=True)
+    execution.tally.answer(OK, 200, 1, 0)
     execution.shorten(0)
     assert (execution.end, execution.in_flight, execution.finished.done()) == (3, 2, False)
-    execution.fail(TIMEOUT)
+    execution.tally.fail(TIMEOUT)
     execution.give_back(2)
     assert (execution.in_flight, execution.finished.done()) == (0, True)
 
@@ -136,8 +140,8 @@ def test_an_abandoned_one_ends_with_its_error(build_execution: BuildExecution) -
     error = ValueError("a fault of our own")
     execution.abandon(error)
     execution.abandon(KeyError())
-    execution.fail(TIMEOUT)
-    execution.answer(200, 1, 0, expected=True)
+    execution.tally.fail(TIMEOUT)
+    execution.tally.answer(OK, 200, 1, 0)
     assert execution.finished.exception() is error
     assert execution.is_abandoned
 
@@ -157,29 +161,3 @@ def test_ranges_that_do_not_rise_are_refused(
     """They may be forged, and an index would have two positions."""
     with pytest.raises(ValueError, match="is empty or does not follow"):
         build_execution(*ranges)
-
-
-@given(
-    latencies_us=st.lists(
-        st.integers(0, 5000) | st.integers(0, HIGHEST_US) | st.integers(HIGHEST_US, 2 * HIGHEST_US)
-    ),
-    compacted_after=st.integers(0, 100),
-    is_large=st.booleans(),
-)
-def test_its_latencies_are_those_of_a_histogram(
-    latencies_us: list[int], compacted_after: int, *, is_large: bool
-) -> None:
-    """What is recorded in place, in a list or in less memory, is exactly what a `Histogram` records."""
-    loop = asyncio.new_event_loop()
-    count = len(latencies_us) + (10_000 if is_large else 0)
-    lease = Lease(id="l", run="r", ranges=[(0, count)] if count else [], limit=count)
-    execution, histogram = Execution(lease, Spec(), loop.create_future()), Histogram()
-    loop.close()
-    take(execution, count)
-    for place, latency_us in enumerate(latencies_us):
-        if place == compacted_after:
-            execution.compact()
-        execution.answer(200, latency_us, 0, expected=True)
-        histogram.record(latency_us)
-    assert execution.build_latency() == histogram.build_latency()
-    assert list(execution.list_counts()) == list(histogram.filled())

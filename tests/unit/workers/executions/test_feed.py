@@ -11,6 +11,7 @@ from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 from oku_workers.executions.progress_meter import ProgressDelta, ProgressMeter
+from oku_workers.executions.tally import OK, UNEXPECTED_STATUS, Tally
 
 BuildExecution = Callable[..., Execution]
 
@@ -33,7 +34,7 @@ class FeedMachine(RuleBasedStateMachine):
         self.ends: dict[Execution, int] = {}
         self.limits: dict[Execution, int] = {}
         self.let_go: set[Execution] = set()
-        self.in_flight: list[tuple[Execution, int]] = []
+        self.in_flight: list[tuple[Tally, int]] = []
         self.taken: dict[Execution, list[int]] = {}
         self.at = 0
 
@@ -48,8 +49,10 @@ class FeedMachine(RuleBasedStateMachine):
             zip(*(execution.outcomes for execution in self.executions), strict=True)
         ):
             assert sum(executions) == sum(second.outcomes[position] for second in self.seconds)
-        assert sum(h.bytes_received for h in self.executions) == sum(s.bytes_received for s in self.seconds)
-        assert sum(h.sum_us for h in self.executions) == sum(s.latency.sum_us for s in self.seconds)
+        tallies = [tally for execution in self.executions for tally in execution.tallies]
+        assert sum(tally.bytes_received for tally in tallies) == sum(s.bytes_received for s in self.seconds)
+        assert sum(tally.latency.sum_us for tally in tallies) == sum(s.latency.sum_us for s in self.seconds)
+        assert sum(execution.taken for execution in self.executions) == sum(s.sent for s in self.seconds)
         assert sum(map(count_buckets, self.executions)) == sum(s.latency.total for s in self.seconds)
         assert all(second.latency.find_fault() is None for second in self.seconds)
         self.loop.close()
@@ -81,12 +84,13 @@ class FeedMachine(RuleBasedStateMachine):
     def take(self, count: int) -> None:
         """Slots take indices."""
         for _ in range(count):
-            execution = self.feed.current
-            if execution is None:
+            if self.feed.current is None:
                 return
-            index = self.feed.take(execution)
-            self.taken[execution].append(index)
-            self.in_flight.append((execution, index))
+            tally, coordinate, index, due_ns = self.feed.take()
+            assert (index, due_ns) == (coordinate, 0)
+            assert tally is tally.execution.tally
+            self.taken[tally.execution].append(coordinate)
+            self.in_flight.append((tally, coordinate))
 
     @precondition(lambda self: self.in_flight)
     @rule(
@@ -97,25 +101,25 @@ class FeedMachine(RuleBasedStateMachine):
     )
     def answer(self, data: st.DataObject, status: int, latency_us: int, received: int) -> None:
         """Some request is answered."""
-        execution, _ = self.end_one(data)
-        execution.answer(status, latency_us, received, expected=status == 200)
+        tally, _ = self.end_one(data)
+        tally.answer(OK if status == 200 else UNEXPECTED_STATUS, status, latency_us, received)
 
     @precondition(lambda self: self.in_flight)
     @rule(data=st.data(), outcome=st.sampled_from(FAILURES))
     def fail(self, data: st.DataObject, outcome: int) -> None:
         """Some request fails."""
-        execution, _ = self.end_one(data)
-        execution.fail(outcome)
+        tally, _ = self.end_one(data)
+        tally.fail(outcome)
 
     @precondition(lambda self: self.in_flight)
     @rule(data=st.data())
     def cut_off(self, data: st.DataObject) -> None:
         """What is in flight of a lease is given back."""
-        execution = data.draw(st.sampled_from([execution for execution, _ in self.in_flight]))
-        for index in [index for other, index in self.in_flight if other is execution]:
-            execution.give_back(index)
-            assert execution.given_back.count(execution.ranges.position_of(index)) == 1
-        self.in_flight = [(other, index) for other, index in self.in_flight if other is not execution]
+        execution = data.draw(st.sampled_from([tally.execution for tally, _ in self.in_flight]))
+        for coordinate in [each for tally, each in self.in_flight if tally.execution is execution]:
+            execution.give_back(coordinate)
+            assert execution.given_back.count(execution.ranges.position_of(coordinate)) == 1
+        self.in_flight = [flight for flight in self.in_flight if flight[0].execution is not execution]
 
     @precondition(lambda self: self.executions)
     @rule(data=st.data(), end=st.integers(-1, 12))
@@ -134,6 +138,11 @@ class FeedMachine(RuleBasedStateMachine):
         for execution, limit in limits.items():
             self.limits[execution] = max(self.limits[execution], limit)
         self.feed.raise_limits(limits)
+
+    @rule(phase=st.sampled_from(["", "warm-up", "soak"]))
+    def enter(self, phase: str) -> None:
+        """Another phase of the run begins."""
+        self.feed.enter(phase)
 
     @rule()
     def look(self) -> None:
@@ -175,10 +184,18 @@ class FeedMachine(RuleBasedStateMachine):
     def a_lease_is_finished_when_nothing_of_it_is_left(self) -> None:
         """Neither a position to take nor a request in flight; not before, and not later."""
         for execution in self.executions:
-            in_flight = sum(other is execution for other, _ in self.in_flight)
+            in_flight = sum(tally.execution is execution for tally, _ in self.in_flight)
             assert execution.in_flight == in_flight
             is_left = in_flight or len(self.taken[execution]) < self.ends[execution]
             assert execution.finished.done() == (not is_left)
+
+    @invariant()
+    def what_is_taken_next_counts_in_the_phase_of_now(self) -> None:
+        """Of each lease, there is one tally for each phase in which it was taken from."""
+        if self.feed.current is not None:
+            assert self.feed.current.tally.phase == self.feed.phase
+        for execution in self.executions:
+            assert len({tally.phase for tally in execution.tallies}) == len(execution.tallies)
 
     @invariant()
     def who_waits_for_a_limit_was_told_of(self) -> None:
@@ -191,7 +208,7 @@ class FeedMachine(RuleBasedStateMachine):
         bound = min(self.limits[execution], self.ends[execution])
         return max(0, bound - len(self.taken[execution]))
 
-    def end_one(self, data: st.DataObject) -> tuple[Execution, int]:
+    def end_one(self, data: st.DataObject) -> tuple[Tally, int]:
         """Some request in flight, which is none any more."""
         return self.in_flight.pop(data.draw(st.integers(0, len(self.in_flight) - 1)))
 
@@ -202,7 +219,7 @@ TestFeedMachine.settings = settings(max_examples=60, stateful_step_count=40)
 
 def count_buckets(execution: Execution) -> int:
     """How many latencies a lease has recorded."""
-    return sum(count for _, count in execution.list_counts())
+    return sum(count for tally in execution.tallies for _, count in tally.latency.list_counts())
 
 
 async def test_who_waits_is_woken_by_a_lease(build_execution: BuildExecution) -> None:
@@ -255,7 +272,7 @@ def test_the_clock_of_a_lease_starts_with_its_turn(build_execution: BuildExecuti
     feed.add(second)
     now = 107.0
 
-    feed.take(first)
+    feed.take()
 
     assert (first.started_at, second.started_at) == (100.0, 107.0)
 
@@ -267,7 +284,7 @@ def count_taken_until_low(feed: Feed) -> int:
     taken = 0
     while not lows:
         assert feed.current is not None
-        feed.take(feed.current)
+        feed.take()
         taken += 1
     return taken
 
@@ -314,5 +331,5 @@ def test_it_says_nothing_when_limits_hold_nothing_back(build_execution: BuildExe
     feed.on_low = lambda: lows.append(1)
     feed.add(build_execution((0, 10)))
     while feed.current is not None:
-        feed.take(feed.current)
+        feed.take()
     assert lows == []

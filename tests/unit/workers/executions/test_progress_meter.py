@@ -1,10 +1,17 @@
+import asyncio
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.kit.outcomes import make_counts
 
-from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot
-from oku_workers.executions.execution import TIMEOUT, Execution
+from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot, merge
+from oku_core.messaging.lease import Lease
+from oku_core.spec.spec import Spec
+from oku_workers.executions.execution import Execution
 from oku_workers.executions.progress_meter import ProgressMeter
+from oku_workers.executions.tally import OK, TIMEOUT, UNEXPECTED_STATUS
 
 BuildExecution = Callable[..., Execution]
 
@@ -18,8 +25,18 @@ def execution(build_execution: BuildExecution) -> Execution:
 def take_all(execution: Execution) -> Execution:
     """Take every index."""
     execution.begin_segment()
-    execution.next_index = execution.stop
+    execution.next_coordinate = execution.stop
     return execution
+
+
+def build_bare_execution(requests: int) -> Execution:
+    """A lease whose indices are all in flight, without an event loop."""
+    lease = Lease(id="r1.000000001.x", run="r1", ranges=[(0, requests)], limit=requests)
+    loop = asyncio.new_event_loop()
+    try:
+        return take_all(Execution(lease, Spec(), loop.create_future()))
+    finally:
+        loop.close()
 
 
 def build_meter() -> ProgressMeter:
@@ -30,15 +47,15 @@ def build_meter() -> ProgressMeter:
 def test_a_second_has_what_happened_in_it(execution: Execution) -> None:
     """It has nothing of what was there before."""
     meter = build_meter()
-    execution.answer(200, 1000, 7, expected=True)
+    execution.tally.answer(OK, 200, 1000, 7)
     meter.take([execution])
-    execution.answer(200, 1000, 5, expected=True)
-    execution.answer(500, 1500, 6, expected=False)
-    execution.fail(TIMEOUT)
+    execution.tally.answer(OK, 200, 1000, 5)
+    execution.tally.answer(UNEXPECTED_STATUS, 500, 1500, 6)
+    execution.tally.fail(TIMEOUT)
 
     second = meter.take([execution])
 
-    assert second.outcomes == [1, 1, 1, 0, 0, 0]
+    assert second.outcomes == make_counts(1, unexpected_status=1, timeout=1)
     assert second.bytes_received == 11
     assert second.latency == HistogramSnapshot(
         buckets=[1000, 1, 1500, 1], sum_us=2500, min_us=1000, max_us=1500
@@ -48,7 +65,7 @@ def test_a_second_has_what_happened_in_it(execution: Execution) -> None:
 def test_a_second_without_answers_is_empty(execution: Execution) -> None:
     """It is, even if there were answers before it."""
     meter = build_meter()
-    execution.answer(200, 1000, 7, expected=True)
+    execution.tally.answer(OK, 200, 1000, 7)
     meter.take([execution])
     second = meter.take([execution])
     assert (sum(second.outcomes), second.bytes_received, second.latency) == (0, 0, HistogramSnapshot())
@@ -59,7 +76,7 @@ def test_executions_are_added_up(build_execution: BuildExecution) -> None:
     meter = build_meter()
     executions = [take_all(build_execution((0, 10))), take_all(build_execution((10, 20)))]
     for execution in executions:
-        execution.answer(200, 3000, 1, expected=True)
+        execution.tally.answer(OK, 200, 3000, 1)
     second = meter.take(executions)
     assert second.outcomes[0] == second.bytes_received == second.latency.total == 2
 
@@ -67,17 +84,45 @@ def test_executions_are_added_up(build_execution: BuildExecution) -> None:
 def test_a_lease_that_leaves_is_looked_at_once_more(execution: Execution) -> None:
     """What it did since the last look is not lost, and not counted twice."""
     meter = build_meter()
-    execution.answer(200, 10, 1, expected=True)
+    execution.tally.answer(OK, 200, 10, 1)
     meter.take([execution])
-    execution.answer(200, 10, 1, expected=True)
+    execution.tally.answer(OK, 200, 10, 1)
     meter.forget(execution)
     assert [sum(meter.take([]).outcomes) for _ in range(3)] == [1, 0, 0]
+
+
+@given(
+    seconds=st.lists(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 10**7)), max_size=8), max_size=5),
+    compacted_in=st.integers(0, 5),
+    dense=st.sampled_from([(False, False), (False, True), (True, True)]),
+)
+def test_the_seconds_together_are_what_was_recorded(
+    seconds: list[list[tuple[int, int]]], compacted_in: int, dense: tuple[bool, bool]
+) -> None:
+    """Each time is in one second, in its bucket, whatever form a lease keeps its times in, and since when."""
+    meter, found = build_meter(), Histogram()
+    executions = [build_bare_execution(5000 if is_dense else 10) for is_dense in dense]
+    expected: list[HistogramSnapshot] = []
+    for number, second in enumerate(seconds):
+        here = Histogram()
+        for lease, latency_us in second:
+            executions[lease].tally.answer(OK, 200, latency_us, 0)
+            here.record(latency_us)
+        if number == compacted_in:
+            executions[0].compact()
+        latency = meter.take(executions).latency
+        assert latency.buckets == here.build_latency().buckets
+        assert latency.sum_us == here.sum_us
+        assert latency.find_fault() is None
+        found.add(latency)
+        expected.append(here.build_latency())
+    assert found.build_latency().buckets == merge(expected).buckets
 
 
 def test_the_longest_latency_is_not_a_fault(execution: Execution) -> None:
     """The last bucket reaches beyond an hour; a second does not."""
     meter = build_meter()
-    execution.answer(200, 2 * HIGHEST_US, 0, expected=True)
+    execution.tally.answer(OK, 200, 2 * HIGHEST_US, 0)
     latency = meter.take([execution]).latency
     assert latency.max_us == HIGHEST_US
     assert latency.find_fault() is None

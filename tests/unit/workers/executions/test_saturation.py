@@ -6,6 +6,7 @@ import pytest
 
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.saturation import LATE_S, SATURATED_SHARE, SaturationMeter, measure_busy_s
+from oku_workers.executions.tally import OK
 
 BuildExecution = Callable[..., Execution]
 LOOK_S = 0.05
@@ -23,8 +24,8 @@ class Worker:
         """Go on for some time: busy for a share of it, late at the first look, so many answers a look."""
         for look in range(round(seconds / LOOK_S)):
             for _ in range(rate):
-                self.execution.next_index += 1
-                self.execution.answer(200, 1000, 0, expected=True)
+                self.execution.next_coordinate += 1
+                self.execution.tally.answer(OK, 200, 1000, 0)
             self.now += LOOK_S
             self.busy_s += busy * LOOK_S
             self.meter.look([self.execution], 0.0 if look else late_s)
@@ -39,7 +40,7 @@ class Worker:
 def begin(execution: Execution) -> Execution:
     """Take the first index."""
     execution.begin_segment()
-    execution.next_index += 1
+    execution.next_coordinate += 1
     return execution
 
 

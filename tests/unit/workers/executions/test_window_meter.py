@@ -11,8 +11,8 @@ class Worker:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.meter = WindowMeter(WINDOW, self.now)
-        self.meter.look(self.now, WINDOW, 0, has_untaken=True)
+        self.meter = WindowMeter(self.now)
+        self.meter.look(self.now, WINDOW, WINDOW, 0, has_untaken=True)
 
     def work(
         self, seconds: float, *, in_flight: int = WINDOW, answers: int = 1, has_untaken: bool = True
@@ -20,7 +20,7 @@ class Worker:
         """Time goes by with so many in flight, and so many answers a look."""
         for _ in range(round(seconds / LOOK_S)):
             self.now += LOOK_S
-            self.meter.look(self.now, in_flight, answers, has_untaken=has_untaken)
+            self.meter.look(self.now, WINDOW, in_flight, answers, has_untaken=has_untaken)
 
     def take(self) -> tuple[float, float]:
         """The seconds watched and underfilled so far, rounded."""
@@ -38,6 +38,17 @@ def test_a_second_with_less_of_the_window_is_underfilled(share: float, *, is_ful
     watched_s, underfilled_s = worker.take()
     assert watched_s == pytest.approx(10, abs=1)
     assert underfilled_s == (0 if is_full else watched_s)
+
+
+def test_a_window_that_changes_is_judged_by_what_it_was() -> None:
+    """While it grows, as many may be in flight as it has at each time."""
+    worker = Worker()
+    for window in range(100):
+        worker.now += LOOK_S
+        worker.meter.look(worker.now, window, window, 1, has_untaken=True)
+    watched_s, underfilled_s = worker.take()
+    assert watched_s >= 4
+    assert underfilled_s == 0
 
 
 def test_a_short_dip_is_averaged_over_its_second() -> None:

@@ -1,7 +1,9 @@
 import asyncio
+import time
 
 import msgspec
 import pytest
+from tests.kit.outcomes import make_counts
 from tests.kit.workers.engines_in_memory import (
     NEVER,
     OTHER_SPEC,
@@ -11,12 +13,15 @@ from tests.kit.workers.engines_in_memory import (
     settle,
 )
 
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.checkpoint import Checkpoint
 from oku_core.messaging.codec import LeaseBatchHead, LeaseHead
 from oku_core.messaging.lease import LeaseBatch, build_lease_id
-from oku_core.messaging.order import Control, Stop
+from oku_core.messaging.order import ClockNotice, Control, Stop
 from oku_core.messaging.progress import LeaseProgress
+from oku_core.process.kernel_id import fetch_kernel_id
 from oku_workers.engines.engine_error import EngineError
+from oku_workers.executions.tally import OK
 from oku_workers.leases.checkpointer import DEFAULT_INTERVAL_S
 
 
@@ -33,7 +38,7 @@ async def test_a_lease_ends_in_a_final_checkpoint(bench: Bench) -> None:
     assert bench.runner.lease_ids == [build_lease(0, 10).id]
     await asyncio.sleep(0.1)
     assert account.checkpoint.is_final
-    assert (account.checkpoint.done, account.outcomes) == (10, [10, 0, 0, 0, 0, 0])
+    assert (account.checkpoint.done, account.outcomes) == (10, make_counts(10))
     assert bench.runner.lease_ids == []
     assert bench.runner.has_sent_all
 
@@ -70,7 +75,7 @@ async def test_a_lease_under_way_is_told_of_again_and_again(bench: Bench) -> Non
     await settle()
     for _ in range(100):
         bench.engine.fill()
-        bench.engine.flights.pop(0)[0].answer(200, 1500, 10, expected=True)
+        bench.engine.flights.pop(0)[0].answer(OK, 200, 1500, 10)
         await asyncio.sleep(0.1)
     checkpoints = list_checkpoints(bench, build_lease(0, 1000).id)
     assert 5 <= len(checkpoints) <= 8
@@ -119,7 +124,7 @@ async def test_a_lease_under_way_does_not_begin_again_when_its_message_is_stale(
     bench.engine.fill()
     await asyncio.sleep(2.0)
     bench.take(lease, start_by=start_by)
-    assert bench.runner.build_progress().leases == {lease.id: LeaseProgress(3, 5, [0] * 6)}
+    assert bench.runner.build_progress().leases == {lease.id: LeaseProgress(3, 5, build_no_counts())}
 
 
 @pytest.mark.parametrize("is_stopped", [True, False])
@@ -214,7 +219,7 @@ async def test_a_worker_that_may_take_much_asks_when_eight_seconds_of_work_are_l
     async def work_until_sent(messages: int) -> None:
         while len(bench.sent) < messages:
             bench.engine.fill()
-            bench.engine.flights.pop(0)[0].answer(200, 1500, 10, expected=True)
+            bench.engine.flights.pop(0)[0].answer(OK, 200, 1500, 10)
             await asyncio.sleep(0.1)
 
     await work_until_sent(2)  # the first one was due before the interval was known
@@ -369,7 +374,7 @@ async def test_requests_in_flight_have_the_grace_time(bench: Bench) -> None:
     bench.runner.stop(Stop(run="r1", up_to=1, grace_s=7.5))
     await asyncio.sleep(0.1)
     assert (account.checkpoint.end, account.checkpoint.is_final) == (3, False)
-    bench.engine.flights.pop()[0].answer(200, 1, 1, expected=True)
+    bench.engine.flights.pop()[0].answer(OK, 200, 1, 1)
     bench.engine.fill()
     assert bench.engine.in_flight == 2
     await asyncio.sleep(7.0)
@@ -437,7 +442,7 @@ async def test_a_lease_that_the_engine_has_spoilt_is_given_up(
     await settle()
     bench.engine.fill()
 
-    bench.engine.flights[0][0].abandon(ArithmeticError("a fault of our own"))
+    bench.engine.flights[0][0].execution.abandon(ArithmeticError("a fault of our own"))
     await asyncio.sleep(0.1)
 
     bench.engine.answer_all()
@@ -455,7 +460,7 @@ async def test_a_lease_that_the_engine_has_spoilt_is_never_given_back_as_unbegun
     await settle()
     bench.engine.fill()
     await asyncio.sleep(300.0)
-    bench.engine.flights[0][0].abandon(ArithmeticError("a fault of our own"))
+    bench.engine.flights[0][0].execution.abandon(ArithmeticError("a fault of our own"))
     await settle()
     sent = len(list_checkpoints(bench, lease.id))
 
@@ -528,12 +533,23 @@ async def test_progress_names_the_leases_in_hand(bench: Bench) -> None:
     assert progress.find_fault() is None
     assert (progress.worker, progress.incarnation, progress.stopping) == ("w1", "b1", False)
     assert progress.leases == {
-        first.id: LeaseProgress(6, 10, [3, 0, 0, 0, 0, 0]), second.id: LeaseProgress(0, 10, [0] * 6)
+        first.id: LeaseProgress(6, 10, make_counts(3)), second.id: LeaseProgress(0, 10, build_no_counts())
     }  # fmt: skip
     assert progress.specs == ["r1"]
-    assert (progress.in_flight, progress.outcomes, progress.bytes_received) == (3, [3, 0, 0, 0, 0, 0], 30)
+    assert (progress.in_flight, progress.outcomes, progress.bytes_received) == (3, make_counts(3), 30)
     assert progress.rss_mb > 10
-    assert bench.runner.build_progress().outcomes == [0] * 6
+    assert bench.runner.build_progress().outcomes == build_no_counts()
+
+
+async def test_progress_tells_what_the_worker_knows_of_the_coordinators_clock(bench: Bench) -> None:
+    """Nothing, until it has heard of it; on the coordinator's machine everything."""
+    progress = bench.runner.build_progress()
+    assert (progress.coordinator_at, progress.clock_bound_s) == (None, None)
+    notice = ClockNotice(kernel=fetch_kernel_id(), offset_ns=10**18)
+    bench.runner.coordinator_clock.note(notice)
+    progress = bench.runner.build_progress()
+    assert progress.coordinator_at == pytest.approx(10**9 + time.monotonic(), abs=60.0)
+    assert progress.clock_bound_s == 0.0
 
 
 async def test_progress_before_anything(bench: Bench) -> None:
@@ -565,10 +581,10 @@ async def test_a_window_that_is_not_full_is_told_of(bench: Bench) -> None:
     for look in range(400):
         bench.engine.fill()
         while look >= 200 and len(bench.engine.flights) > 1:
-            bench.engine.flights.pop()[0].answer(200, 1, 1, expected=True)
+            bench.engine.flights.pop()[0].answer(OK, 200, 1, 1)
         await asyncio.sleep(0.05)
         if bench.engine.flights:
-            bench.engine.flights.pop(0)[0].answer(200, 1, 1, expected=True)
+            bench.engine.flights.pop(0)[0].answer(OK, 200, 1, 1)
     bench.control(ends={build_lease(0, 1000).id: 0})
     await asyncio.sleep(0.1)
     assert account.checkpoint.watched_s == pytest.approx(20.0, abs=2.5)

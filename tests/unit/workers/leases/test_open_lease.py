@@ -1,13 +1,16 @@
 import asyncio
 
 import pytest
+from tests.kit.outcomes import make_counts
 from tests.kit.workers.checkpoint_book import LeaseAccount
 
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.progress import LeaseProgress
 from oku_core.spec.spec import Spec
-from oku_workers.executions.execution import DISCONNECTED, Execution
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.tally import DISCONNECTED, OK
 from oku_workers.leases.open_lease import OpenLease
 
 
@@ -25,15 +28,15 @@ class Desk:
     def take(self, count: int) -> None:
         """Take indices."""
         for _ in range(count):
-            if self.execution.next_index == self.execution.stop:
+            if self.execution.next_coordinate == self.execution.stop:
                 assert self.execution.begin_segment()
-            self.in_flight.append(self.execution.next_index)
-            self.execution.next_index += 1
+            self.in_flight.append(self.execution.next_coordinate)
+            self.execution.next_coordinate += 1
 
     def answer(self, index: int) -> None:
         """One request is answered."""
         self.in_flight.remove(index)
-        self.execution.answer(200, 1500, 10, expected=True)
+        self.execution.tally.answer(OK, 200, 1500, 10)
 
     def build(self) -> Checkpoint:
         """A checkpoint, which must be true."""
@@ -51,7 +54,7 @@ def desk(loop: asyncio.AbstractEventLoop) -> Desk:
 def test_a_lease_that_is_not_begun_has_nothing_to_say(desk: Desk) -> None:
     """Heartbeats say that it has come."""
     assert (desk.lease.has_news, desk.lease.is_confirmed) == (False, True)
-    assert desk.lease.build_progress() == LeaseProgress(0, 13, [0] * 6)
+    assert desk.lease.build_progress() == LeaseProgress(0, 13, build_no_counts())
 
 
 def test_a_checkpoint_is_the_state_of_its_instant(desk: Desk) -> None:
@@ -66,7 +69,7 @@ def test_a_checkpoint_is_the_state_of_its_instant(desk: Desk) -> None:
     assert (checkpoint.lease, checkpoint.sequence, checkpoint.is_final) == ("r1.1.aa", 1, False)
     assert (checkpoint.done, checkpoint.end, checkpoint.in_flight) == (5, 13, [0, 2, 3, 4])
     [part] = checkpoint.parts
-    assert (part.outcomes, part.statuses, part.bytes_received) == ([1, 0, 0, 0, 0, 0], {"200": 1}, 10)
+    assert (part.outcomes, part.statuses, part.bytes_received) == (make_counts(1), {"200": 1}, 10)
     assert part.latency.sum_us == 1500
     assert (checkpoint.started_at, checkpoint.ended_at, checkpoint.peak_rss_mb) == (100.0, 101.5, 80.0)
 
@@ -76,7 +79,7 @@ def test_a_final_checkpoint_says_what_was_given_back(desk: Desk) -> None:
     desk.take(5)
     desk.answer(10)
     desk.in_flight.remove(50)
-    desk.execution.fail(DISCONNECTED)
+    desk.execution.tally.fail(DISCONNECTED)
     desk.execution.shorten(0)
     assert not desk.build().is_final
     for index in list(desk.in_flight):
@@ -87,7 +90,7 @@ def test_a_final_checkpoint_says_what_was_given_back(desk: Desk) -> None:
 
     assert (checkpoint.is_final, checkpoint.done, checkpoint.end) == (True, 5, 5)
     assert checkpoint.in_flight == [1, 2, 4]
-    assert checkpoint.parts[0].outcomes == [1, 0, 0, 0, 1, 0]
+    assert checkpoint.parts[0].outcomes == make_counts(1, disconnected=1)
     assert checkpoint.parts[0].latency.total == 1
 
 
@@ -136,7 +139,7 @@ def test_a_part_that_is_confirmed_is_left_out(desk: Desk) -> None:
     desk.now = 102.0
     [part] = desk.build().parts
     assert part.outcomes[0] == 2
-    assert part.per_second == {101: [1, 0, 0, 0, 0, 0]}
+    assert part.per_second == {101: make_counts(1)}
 
 
 def test_a_part_that_is_not_confirmed_is_told_again(desk: Desk) -> None:
@@ -148,7 +151,7 @@ def test_a_part_that_is_not_confirmed_is_told_again(desk: Desk) -> None:
     desk.lease.count_seconds(desk.now)
     desk.answer(11)
     [part] = desk.build().parts
-    assert part.per_second == {100: [1, 0, 0, 0, 0, 0], 103: [1, 0, 0, 0, 0, 0]}
+    assert part.per_second == {100: make_counts(1), 103: make_counts(1)}
 
 
 def test_it_can_be_forgotten_when_its_end_is_known(desk: Desk) -> None:

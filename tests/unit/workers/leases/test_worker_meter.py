@@ -3,6 +3,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.kit.outcomes import make_counts
 from tests.kit.workers.engines_in_memory import Bench, build_lease, settle
 
 from oku_core.process.clock import SteadyClock
@@ -157,4 +158,4 @@ async def test_what_ends_is_counted_in_its_second(machine: Machine) -> None:
     machine.now += 0.5
     bench.engine.answer_all()
     await tell()
-    assert account.per_second == {1000: [3, 0, 0, 0, 0, 0], 1001: [3, 0, 0, 0, 0, 0]}
+    assert account.per_second == {1000: make_counts(3), 1001: make_counts(3)}

@@ -71,6 +71,8 @@ class Orders:
         now = self._clock()
         if order.number <= self._interval_number and now - self._interval_set_at < _INTERVAL_HOLDS_S:
             return
+        if (clock := order.clock) is not None:
+            self._loop_thread.post(lambda: self._runner.coordinator_clock.note(clock))
         if self._interval_number == 0:
             # The coordinator may have begun to listen after this worker had said that it is here.
             self._heartbeat.hurry()

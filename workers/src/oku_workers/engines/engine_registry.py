@@ -12,14 +12,15 @@ from oku_core.spec.spec import Engine, Spec
 from oku_workers.engines.aiohttp.engine import AiohttpEngine
 from oku_workers.engines.httptools.engine import HttptoolsEngine
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed import Feed
+from oku_workers.executions.feed_protocol import FeedProtocol
 
 
 class EngineProtocol(Protocol):
     """Keeps at most `window` requests of a feed in flight, in the running event loop.
 
     Attributes:
-        window: the `concurrency` of the spec, or less where the system or the run does not allow it.
+        window: the `concurrency` of the spec, or less where the system or the run does not allow it, until it
+            is set.
     """
 
     window: int
@@ -33,12 +34,16 @@ class EngineProtocol(Protocol):
         """Begin to take from the feed."""
         ...
 
+    def set_window(self, window: int) -> None:
+        """Have so many requests in flight from now on, 0 or more; those beyond may end."""
+        ...
+
     def cut_off(self, execution: Execution) -> None:
-        """Drop the requests of an execution that are in flight and give their indices back."""
+        """Drop the requests of an execution that are in flight and give their coordinates back."""
         ...
 
     def group_in_flight(self) -> Mapping[Execution, Sequence[int]]:
-        """The indices that were taken and have not ended, for each execution that has any."""
+        """The coordinates that were taken and have not ended, for each execution that has any."""
         ...
 
     def sweep(self) -> None:
@@ -55,7 +60,7 @@ class EngineProtocol(Protocol):
 
 def build_engine(
     spec: Spec,
-    feed: Feed,
+    feed: FeedProtocol,
     supervisor: Supervisor,
     local_address: str | None = None,
     tls: ssl.SSLContext | None = None,
@@ -75,7 +80,7 @@ def build_engine(
     return _ENGINES[spec.engine](spec, feed, supervisor, local_address, tls)
 
 
-_Build = Callable[[Spec, Feed, Supervisor, str | None, ssl.SSLContext | None], EngineProtocol]
+_Build = Callable[[Spec, FeedProtocol, Supervisor, str | None, ssl.SSLContext | None], EngineProtocol]
 _ENGINES: Mapping[Engine, _Build] = {
     Engine.AIOHTTP: AiohttpEngine,
     Engine.HTTPTOOLS: HttptoolsEngine,

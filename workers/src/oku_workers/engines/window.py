@@ -7,18 +7,22 @@ FILES_BESIDE = 64
 """Open files of a worker that are not connections to a target."""
 
 
-def choose_window(spec: Spec) -> int:
-    """How many requests of a spec may be in flight here."""
-    return max(1, min(_find_wanted(spec), read_open_files() - FILES_BESIDE))
+def choose_window(spec: Spec, workers: int = 1) -> int:
+    """How many requests of a spec may be in flight here, if so many workers share what they have together.
+
+    What a rate may have in flight by default is no more than the system allows: nobody has asked for more.
+    """
+    window = max(1, min(spec.find_window(workers), spec.requests))
+    return limit_window(window) if spec.is_open and spec.shares_concurrency else window
 
 
-def describe_lowered_window(spec: Spec) -> str:
-    """One line on why fewer requests are in flight than the spec wants; empty if they are not fewer."""
-    window, wanted = choose_window(spec), _find_wanted(spec)
+def limit_window(window: int) -> int:
+    """How many of so many requests may be in flight by the limits of the system."""
+    return min(window, max(1, read_open_files() - FILES_BESIDE))
+
+
+def describe_lowered_window(window: int, wanted: int) -> str:
+    """One line on why fewer requests are in flight than are wanted; empty if they are not fewer."""
     if window == wanted:
         return ""
     return f"{window} requests are in flight, not {wanted}: only {read_open_files()} open files are allowed"
-
-
-def _find_wanted(spec: Spec) -> int:
-    return max(1, min(spec.concurrency, spec.requests))

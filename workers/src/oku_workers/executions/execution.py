@@ -1,32 +1,21 @@
 """One attempt at a lease: which index comes next, and what came of those that have ended.
 
-All of it belongs to the thread of the event loop. `answer` and `fail` are the hot path: integer arithmetic on
-attributes, no allocation that lasts. Indices are taken in segments: consecutive indices of one range of the
-lease that may all be taken, so that taking one is a comparison of two numbers.
+All of it belongs to the thread of the event loop. Coordinates are taken in segments: consecutive ones of one
+range of the lease that may all be taken, so that taking one is a comparison of two numbers. What came of them
+is counted in tallies, one for each phase in which any were taken.
 """
 
 import asyncio
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
-from oku_core.accounting.histogram import (
-    BUCKETS,
-    HIGHEST_US,
-    SUB_BUCKET_BITS,
-    HistogramSnapshot,
-    bucket_index,
-)
-from oku_core.accounting.outcome import OUTCOMES
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
+from oku_workers.executions.tally import Tally
 
-OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR = range(len(OUTCOMES))
-"""The outcomes as indices, for the hot path."""
-
-_HALF_BITS = SUB_BUCKET_BITS - 1
 _DENSE_FROM = 4096
-"""A lease of fewer indices counts latencies in a dictionary, which is slower than a list and takes less."""
+"""A lease of fewer requests counts their times in dictionaries, which are slower than lists and take less."""
 NO_MARK = -1
 """The mark of an execution that has none."""
 
@@ -34,7 +23,7 @@ NO_MARK = -1
 class Execution:
     """One attempt at a lease, counted as it goes on.
 
-    `finished` is done when every index that was taken has ended or was given back, and none will be taken
+    `finished` is done when every position that was taken has ended or was given back, and none will be taken
     any more.
 
     Args:
@@ -44,11 +33,14 @@ class Execution:
         now: gives Unix time.
 
     Attributes:
-        next_index: the index that is taken next, if it is below `stop`.
-        stop: the end of the segment that indices are taken from.
+        next_coordinate: the place in the ledger that is taken next, if it is below `stop`.
+        stop: the end of the segment that coordinates are taken from.
         end: the first position that will not be taken.
         limit: the first position that must not be taken yet.
         mark: a position at which the feed wants to be asked, although more may be taken.
+        tally: counts what is taken now; there is none before the first segment.
+        tallies: one for each phase in which anything was taken.
+        ended: how many positions have ended, or were given back.
         given_back: the positions that were taken and must be sent by somebody else.
     """
 
@@ -56,9 +48,7 @@ class Execution:
         "_base",
         "_now",
         "_range",
-        "bytes_received",
         "clock_step_s",
-        "counts",
         "cut_at",
         "end",
         "ended",
@@ -72,17 +62,14 @@ class Execution:
         "mark",
         "max_busy_share",
         "max_lag_s",
-        "max_us",
-        "min_us",
-        "next_index",
-        "outcomes",
+        "next_coordinate",
         "ranges",
         "saturated",
         "spec",
         "started_at",
-        "statuses",
         "stop",
-        "sum_us",
+        "tallies",
+        "tally",
     )
 
     def __init__(
@@ -101,16 +88,11 @@ class Execution:
         self.limit = max(lease.limit, 0)
         self.mark = NO_MARK
         self._range = 0
-        self.next_index = self.stop = self.ranges.ranges[0][0] if self.end else 0
-        self._base = -self.next_index
+        self.next_coordinate = self.stop = self.ranges.ranges[0][0] if self.end else 0
+        self._base = -self.next_coordinate
         self.ended = 0
-        self.outcomes = [0] * len(OUTCOMES)
-        self.statuses: dict[int, int] = {}
-        self.bytes_received = 0
-        self.counts: list[int] | defaultdict[int, int] = defaultdict(int)
-        self.sum_us = 0
-        self.min_us = HIGHEST_US
-        self.max_us = 0
+        self.tally: Tally
+        self.tallies: list[Tally] = []
         self.given_back: list[int] = []
         self.max_lag_s = 0.0
         self.max_busy_share = 0.0
@@ -120,14 +102,19 @@ class Execution:
         """When what is in flight is to be cut off, by the clock of the event loop."""
 
     @property
+    def next_index(self) -> int:
+        """The index of the request that is taken next; it is its place in the ledger, too."""
+        return self.next_coordinate
+
+    @property
     def taken(self) -> int:
         """The first position that was not taken."""
-        return self.next_index + self._base
+        return self.next_coordinate + self._base
 
     @property
     def untaken(self) -> int:
         """How many positions will still be taken, now or once the limit allows it."""
-        return self.end - self.next_index - self._base
+        return self.end - self.next_coordinate - self._base
 
     @property
     def allowed(self) -> int:
@@ -140,6 +127,17 @@ class Execution:
         return self.taken - self.ended
 
     @property
+    def sent(self) -> int:
+        """How many requests were sent."""
+        return self.taken
+
+    @property
+    def outcomes(self) -> list[int]:
+        """The counts of outcomes of all phases together."""
+        counts = [tally.outcomes for tally in self.tallies]
+        return [sum(of_one) for of_one in zip(build_no_counts(), *counts, strict=True)]
+
+    @property
     def is_under_way(self) -> bool:
         """Whether it has had its turn and is not finished."""
         return self.started_at > 0 and not self.finished.done()
@@ -149,29 +147,39 @@ class Execution:
         """Whether it has ended with an error of our own."""
         return self.finished.done() and self.finished.exception() is not None
 
-    def begin_segment(self) -> bool:
-        """Go on to the next indices that may be taken; False if there are none now."""
+    def begin_segment(self, phase: str = "") -> bool:
+        """Go on to the next coordinates that may be taken, in a phase; False if there are none now."""
         taken = self.taken
         bound = min(self.end, self.limit)
         if taken >= bound:
             return False
         if not self.started_at:
-            self._begin()
+            self.started_at = self.ended_at = self._now()
+        self.enter(phase)
         if taken < self.mark < bound:
             bound = self.mark
         ranges = self.ranges
         stop = ranges.ranges[self._range][1]
-        if self.next_index == stop:
+        if self.next_coordinate == stop:
             self._range += 1
-            self.next_index, stop = ranges.ranges[self._range]
-            self._base = taken - self.next_index
+            self.next_coordinate, stop = ranges.ranges[self._range]
+            self._base = taken - self.next_coordinate
         self.stop = min(stop, bound - self._base)
         return True
 
-    def _begin(self) -> None:
-        self.started_at = self.ended_at = self._now()
-        if self.ranges.length >= _DENSE_FROM:
-            self.counts = [0] * BUCKETS
+    def enter(self, phase: str) -> None:
+        """Count what is taken from now on in a phase."""
+        if self.tallies and self.tally.phase == phase:
+            return
+        self.compact()
+        known = next((tally for tally in self.tallies if tally.phase == phase), None)
+        if known is None:
+            known = self._build_tally(phase, is_dense=self.ranges.length >= _DENSE_FROM)
+            self.tallies.append(known)
+        self.tally = known
+
+    def _build_tally(self, phase: str, *, is_dense: bool) -> Tally:
+        return Tally(self, phase, is_dense=is_dense)
 
     def shorten(self, end: int) -> None:
         """Take no position from `end` on; what was taken stays."""
@@ -180,41 +188,13 @@ class Execution:
         self.settle()
 
     def compact(self) -> None:
-        """Keep the latencies in less memory: few are still to come."""
-        if isinstance(self.counts, list):
-            self.counts = defaultdict(int, self.list_counts())
+        """Keep what is counted in less memory: little is still to come."""
+        for tally in self.tallies:
+            tally.compact()
 
-    def answer(self, status: int, latency_us: int, received: int, *, expected: bool) -> None:
-        """A complete response came, `latency_us` after the request was sent, with `received` bytes of body.
-
-        `expected` says whether its status counts as ok.
-        """
-        self.outcomes[OK if expected else UNEXPECTED_STATUS] += 1
-        statuses = self.statuses
-        statuses[status] = statuses.get(status, 0) + 1
-        self.bytes_received += received
-        if latency_us > HIGHEST_US:  # noqa: PLR1730  # half the time of min()
-            latency_us = HIGHEST_US
-        shift = latency_us.bit_length() - SUB_BUCKET_BITS
-        self.counts[(shift << _HALF_BITS) + (latency_us >> shift) if shift > 0 else latency_us] += 1
-        self.sum_us += latency_us
-        if latency_us < self.min_us:  # noqa: PLR1730
-            self.min_us = latency_us
-        if latency_us > self.max_us:  # noqa: PLR1730
-            self.max_us = latency_us
-        self.ended += 1
-        if self.next_index == self.stop:
-            self.settle()
-
-    def fail(self, outcome: int) -> None:
-        """A request ended without a complete response."""
-        self.outcomes[outcome] += 1
-        self.ended += 1
-        self.settle()
-
-    def give_back(self, index: int) -> None:
+    def give_back(self, coordinate: int) -> None:
         """A request was cut off before its answer was in: somebody has to send it again."""
-        self.given_back.append(self.ranges.position_of(index))
+        self.given_back.append(self.ranges.position_of(coordinate))
         self.ended += 1
         self.settle()
 
@@ -229,21 +209,3 @@ class Execution:
             self.ended_at = self._now()
             self.given_back.sort()
             self.finished.set_result(None)
-
-    def list_counts(self) -> Iterator[tuple[int, int]]:
-        """Each bucket that holds something, with its count; in rising order."""
-        counts = self.counts
-        if not isinstance(counts, list):
-            yield from sorted(counts.items())
-            return
-        first = bucket_index(min(self.min_us, self.max_us))
-        for bucket, count in enumerate(counts[first : bucket_index(self.max_us) + 1], first):
-            if count:
-                yield bucket, count
-
-    def build_latency(self) -> HistogramSnapshot:
-        """The latencies so far."""
-        buckets = [number for pair in self.list_counts() for number in pair]
-        if not buckets:
-            return HistogramSnapshot()
-        return HistogramSnapshot(buckets=buckets, sum_us=self.sum_us, min_us=self.min_us, max_us=self.max_us)

@@ -1,49 +1,57 @@
-"""The feed of an engine: the indices of all executions, one execution after the other.
+"""The feed of an engine: the requests of all executions, one execution after the other.
 
 So the window of requests stays full where one lease ends and the next begins. An engine looks at `current`,
-which says whose index comes next, and takes it. An execution that has reached its limit is passed over until
-the limit is raised.
+which says whose request comes next, and takes it. An execution that has reached its limit is passed over
+until the limit is raised.
 """
 
-import asyncio
 import math
 from collections import deque
 from collections.abc import Callable, Mapping
 
 from oku_workers.executions.execution import NO_MARK, Execution
+from oku_workers.executions.feed_protocol import Taken
+from oku_workers.executions.parking import Parking
 
 
-def _ignore() -> None:
+def ignore() -> None:
     """Nobody wants to know."""
 
 
 class Feed:
-    """The indices that are still to be sent; belongs to the thread of the event loop.
+    """What is still to be sent; belongs to the thread of the event loop.
 
     Attributes:
+        phase: what is taken now is counted in it.
         on_low: called when little is left of what may be taken, and limits hold more back.
         find_enough: gives the number of indices that is not little, however few of all it is; without it a
             third of what may be taken is little.
     """
 
+    is_paced = False
+
     def __init__(self) -> None:
         self.current: Execution | None = None
-        """The execution to take from; its `next_index` is below its `stop`."""
-        self.on_low: Callable[[], None] = _ignore
+        """The execution to take from; its `next_coordinate` is below its `stop`."""
+        self.phase = ""
+        self.on_low: Callable[[], None] = ignore
         self.find_enough: Callable[[], float] = lambda: math.inf
+        self.has_room: Callable[[], bool] = lambda: True
+        self.on_due: Callable[[], None] | None = None
         self._order: deque[Execution] = deque()
         self._marked: Execution | None = None
         self._is_low = False
-        self._parked: deque[asyncio.Future[None]] = deque()
+        self._parking = Parking()
+        self.wait = self._parking.wait
 
     def add(self, execution: Execution) -> None:
         """Put an execution behind those that are there; one without an index is finished at once."""
         execution.settle()
         self._order.append(execution)
-        if self.current is None and execution.begin_segment():
+        if self.current is None and execution.begin_segment(self.phase):
             self.current = execution
         if self.current is not None:
-            self._wake()
+            self._parking.wake_all()
         if execution.allowed < execution.untaken and self._marked is None and not self._is_low:
             self._set_mark()
 
@@ -56,13 +64,29 @@ class Feed:
         """The execution to take from, now or once a limit allows it; None if nothing is left to take."""
         return self.current or next((each for each in self._order if each.untaken), None)
 
-    def take(self, execution: Execution) -> int:
-        """The next index of an execution, which must be `current`."""
-        index = execution.next_index
-        execution.next_index = index + 1
-        if execution.next_index == execution.stop:
+    def find_starved(self) -> Execution | None:
+        """The first execution, if its limit keeps it from going on and nothing else can be taken."""
+        return self.find_first() if self.current is None else None
+
+    def count_first(self, within_s: float) -> int:  # noqa: ARG002  # nothing depends on time
+        """Not known: answers decide it."""
+        return 0
+
+    def take(self) -> Taken:
+        """Take the next request of `current`, of which there must be one."""
+        execution = self.current
+        assert execution is not None
+        tally, coordinate = execution.tally, execution.next_coordinate
+        execution.next_coordinate = coordinate + 1
+        if execution.next_coordinate == execution.stop:
             self.advance()
-        return index
+        return tally, coordinate, coordinate, 0
+
+    def enter(self, phase: str) -> None:
+        """Count what is taken from now on in a phase."""
+        self.phase = phase
+        if self.current is not None:
+            self.current.enter(phase)
 
     def raise_limits(self, limits: Mapping[Execution, int]) -> None:
         """Let more be taken; a limit never falls."""
@@ -74,18 +98,18 @@ class Feed:
     def shorten(self, execution: Execution, end: int) -> None:
         """Take no position of an execution from `end` on; what was taken stays."""
         execution.shorten(end)
-        if self.current is execution and execution.next_index == execution.stop:
+        if self.current is execution and execution.next_coordinate == execution.stop:
             self.advance()
 
     def withdraw(self, execution: Execution) -> None:
         """Take no further index of an execution."""
         self.shorten(execution, 0)
 
-    async def wait(self) -> None:
-        """Wait until there may be an index to take."""
-        parked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._parked.append(parked)
-        await parked
+    def look(self) -> None:
+        """One of the regular looks; nothing depends on time."""
+
+    def close(self) -> None:
+        """End; there is nothing to do."""
 
     def advance(self) -> None:
         """Go on to the next segment, of this execution or of the next that may take."""
@@ -93,7 +117,7 @@ class Feed:
         if execution is not None:
             if execution is self._marked and execution.taken >= execution.mark:
                 self._note_low()
-            if execution.begin_segment():
+            if execution.begin_segment(self.phase):
                 return
         self._choose()
 
@@ -105,9 +129,9 @@ class Feed:
             execution.compact()
             if execution is self._marked:
                 self._note_low()
-        self.current = next((execution for execution in order if execution.begin_segment()), None)
+        self.current = next((execution for execution in order if execution.begin_segment(self.phase)), None)
         if self.current is not None:
-            self._wake()
+            self._parking.wake_all()
 
     def _set_mark(self) -> None:
         """Mark where little of what may be taken is left, unless limits hold nothing back."""
@@ -124,7 +148,7 @@ class Feed:
                 execution.mark = execution.taken + ahead
                 self._marked = execution
                 if execution is self.current:
-                    execution.begin_segment()
+                    execution.begin_segment(self.phase)
                 return
             ahead -= allowed
         self._note_low()
@@ -132,9 +156,3 @@ class Feed:
     def _note_low(self) -> None:
         self._marked, self._is_low = None, True
         self.on_low()
-
-    def _wake(self) -> None:
-        while self._parked:
-            parked = self._parked.popleft()
-            if not parked.done():
-                parked.set_result(None)

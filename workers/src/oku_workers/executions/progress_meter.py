@@ -3,35 +3,161 @@
 Nothing is recorded twice in the hot path for this; once a second two histograms are subtracted.
 """
 
+import operator
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import chain, compress
 
-from oku_core.accounting.histogram import HIGHEST_US, HistogramSnapshot, bucket_bounds_us
+from oku_core.accounting.histogram import (
+    HIGHEST_US,
+    HistogramSnapshot,
+    bucket_bounds_us,
+    bucket_index,
+)
 from oku_core.accounting.outcome import build_no_counts
+from oku_workers.executions.distribution import Distribution
 from oku_workers.executions.execution import Execution
+from oku_workers.executions.tally import Tally
 
 _SHORTEST_S = 1e-6
+_STRETCH = 256
+"""So many buckets in a row are compared at once; they divide all buckets."""
+_NOTHING = [0] * _STRETCH
 
 
 @dataclass
 class ProgressDelta:
-    """What is new since the look before; the smallest and the largest latency are bounds of their buckets."""
+    """What is new since the look before; the smallest and the largest time are bounds of their buckets."""
 
     seconds: float
     cpu_share: float
     outcomes: list[int]
+    sent: int
     bytes_received: int
     latency: HistogramSnapshot
+    response_time: HistogramSnapshot
+    lateness: HistogramSnapshot
+
+
+class _Times:
+    """The news of several distributions.
+
+    Attributes:
+        counts: of sparse ones, by bucket.
+        sum_us: of all of them.
+    """
+
+    def __init__(self) -> None:
+        self.counts: defaultdict[int, int] = defaultdict(int)
+        self.sum_us = 0
+        self._stretches: dict[int, list[int]] = {}
+        """Of dense ones: the counts of some buckets in a row, by the first of them."""
+
+    def add_stretch(self, at: int, new: list[int]) -> None:
+        """Add to some buckets in a row, from one on, what is new in each."""
+        known = self._stretches.get(at)
+        self._stretches[at] = new if known is None else list(map(operator.add, known, new))
+
+    def build_snapshot(self) -> HistogramSnapshot:
+        """The same in the form that is sent."""
+        pairs: Iterable[tuple[int, int]] = chain.from_iterable(
+            zip(compress(range(at, at + _STRETCH), new), filter(None, new), strict=True)
+            for at, new in sorted(self._stretches.items())
+        )
+        if self.counts:
+            counts = self.counts.copy()
+            for bucket, new in pairs:
+                counts[bucket] += new
+            pairs = sorted(counts.items())
+        buckets = list(chain.from_iterable(pairs))
+        if not buckets:
+            return HistogramSnapshot()
+        return HistogramSnapshot(
+            buckets=buckets,
+            sum_us=self.sum_us,
+            min_us=bucket_bounds_us(buckets[0])[0],
+            max_us=min(bucket_bounds_us(buckets[-2])[1], HIGHEST_US),
+        )
+
+
+class _SeenTimes:
+    """What a distribution held at the last look."""
+
+    def __init__(self) -> None:
+        self._sum_us = 0
+        self._stretches: dict[int, list[int]] = {}
+        """As long as it is dense: the counts of some buckets in a row, by the first of them."""
+        self._counts: dict[int, int] = {}
+        """Afterwards: the count of each bucket that held something."""
+
+    def tell_news(self, later: Distribution, news: _Times) -> None:
+        """Add what a distribution has more than was seen, which is all of it from now on."""
+        news.sum_us += later.sum_us - self._sum_us
+        self._sum_us = later.sum_us
+        if isinstance(later.counts, list):
+            self._tell_dense(later.counts, later, news)
+        else:
+            self._tell_sparse(later.counts, news.counts)
+
+    def _tell_dense(self, counts: list[int], later: Distribution, news: _Times) -> None:
+        first = bucket_index(min(later.min_us, later.max_us)) // _STRETCH * _STRETCH
+        for at in range(first, bucket_index(later.max_us) + 1, _STRETCH):
+            stretch, before = counts[at : at + _STRETCH], self._stretches.get(at, _NOTHING)
+            if stretch != before:
+                news.add_stretch(at, list(map(operator.sub, stretch, before)))
+                self._stretches[at] = stretch
+
+    def _tell_sparse(self, counts: dict[int, int], news: defaultdict[int, int]) -> None:
+        for at, stretch in self._stretches.items():
+            self._counts |= {bucket: count for bucket, count in enumerate(stretch, at) if count}
+        self._stretches.clear()
+        for bucket, count in counts.items():
+            if new := count - self._counts.get(bucket, 0):
+                self._counts[bucket] = count
+                news[bucket] += new
+
+
+@dataclass
+class _SeenTally:
+    """What a tally had counted at the last look."""
+
+    outcomes: list[int] = field(default_factory=build_no_counts)
+    bytes_received: int = 0
+    latency: _SeenTimes = field(default_factory=_SeenTimes)
+    response_time: _SeenTimes = field(default_factory=_SeenTimes)
+    lateness: _SeenTimes = field(default_factory=_SeenTimes)
+
+
+@dataclass
+class _News:
+    """What several tallies have counted since the last look."""
+
+    outcomes: list[int] = field(default_factory=build_no_counts)
+    bytes_received: int = 0
+    latency: _Times = field(default_factory=_Times)
+    response_time: _Times = field(default_factory=_Times)
+    lateness: _Times = field(default_factory=_Times)
+
+    def add(self, tally: Tally, seen: _SeenTally) -> None:
+        """Add what a tally has more than was seen, which is all of it from now on."""
+        if seen.outcomes == tally.outcomes:
+            return
+        for place, count in enumerate(tally.outcomes):
+            self.outcomes[place] += count - seen.outcomes[place]
+        self.bytes_received += tally.bytes_received - seen.bytes_received
+        seen.outcomes, seen.bytes_received = list(tally.outcomes), tally.bytes_received
+        seen.latency.tell_news(tally.latency, self.latency)
+        seen.response_time.tell_news(tally.response_time, self.response_time)
+        seen.lateness.tell_news(tally.lateness, self.lateness)
 
 
 @dataclass
 class _Seen:
-    """What was counted of an execution at the last look."""
+    """What was seen of an execution at the last look."""
 
-    outcomes: list[int] = field(default_factory=build_no_counts)
-    bytes_received: int = 0
-    sum_us: int = 0
-    counts: dict[int, int] = field(default_factory=dict)
+    sent: int = 0
+    tallies: defaultdict[Tally, _SeenTally] = field(default_factory=lambda: defaultdict(_SeenTally))
 
 
 class ProgressMeter:
@@ -59,58 +185,26 @@ class ProgressMeter:
 
     def take(self, executions: Iterable[Execution]) -> ProgressDelta:
         """What happened since the last call of this."""
-        outcomes = build_no_counts()
-        counts: dict[int, int] = {}
-        received = sum_us = 0
+        news, sent = _News(), 0
         for execution in (*executions, *self._left):
             seen = self._seen.setdefault(execution, _Seen())
-            if seen.outcomes == execution.outcomes:
-                continue
-            for index, count in enumerate(execution.outcomes):
-                outcomes[index] += count - seen.outcomes[index]
-            received += execution.bytes_received - seen.bytes_received
-            sum_us += execution.sum_us - seen.sum_us
-            seen.outcomes, seen.bytes_received, seen.sum_us = (
-                list(execution.outcomes),
-                execution.bytes_received,
-                execution.sum_us,
-            )
-            _add_new_counts(counts, execution, seen.counts)
+            sent, seen.sent = sent + execution.sent - seen.sent, execution.sent
+            for tally in execution.tallies:
+                news.add(tally, seen.tallies[tally])
         for execution in self._left:
             self._seen.pop(execution, None)
         self._left.clear()
-        return self._take_times(outcomes, received, _build_latency(counts, sum_us))
-
-    def _take_times(self, outcomes: list[int], received: int, latency: HistogramSnapshot) -> ProgressDelta:
         cpu_s, at = self._measure_cpu_s(), self._clock()
         seconds = max(at - self._at, _SHORTEST_S)
-        delta = ProgressDelta(
-            seconds=seconds,
-            cpu_share=(cpu_s - self._cpu_s) / seconds,
-            outcomes=outcomes,
-            bytes_received=received,
-            latency=latency,
-        )
+        cpu_share = (cpu_s - self._cpu_s) / seconds
         self._cpu_s, self._at = cpu_s, at
-        return delta
-
-
-def _add_new_counts(counts: dict[int, int], execution: Execution, seen: dict[int, int]) -> None:
-    for bucket, count in execution.list_counts():
-        if new := count - seen.get(bucket, 0):
-            counts[bucket] = counts.get(bucket, 0) + new
-            seen[bucket] = count
-
-
-def _build_latency(counts: dict[int, int], sum_us: int) -> HistogramSnapshot:
-    if not counts:
-        return HistogramSnapshot()
-    buckets: list[int] = []
-    for bucket in sorted(counts):
-        buckets += (bucket, counts[bucket])
-    return HistogramSnapshot(
-        buckets=buckets,
-        sum_us=sum_us,
-        min_us=bucket_bounds_us(buckets[0])[0],
-        max_us=min(bucket_bounds_us(buckets[-2])[1], HIGHEST_US),
-    )
+        return ProgressDelta(
+            seconds=seconds,
+            cpu_share=cpu_share,
+            outcomes=news.outcomes,
+            sent=sent,
+            bytes_received=news.bytes_received,
+            latency=news.latency.build_snapshot(),
+            response_time=news.response_time.build_snapshot(),
+            lateness=news.lateness.build_snapshot(),
+        )

@@ -24,16 +24,15 @@ class RunMeter:
     answers of half a minute come in step.
 
     Args:
-        window: how many requests are in flight at a time.
         now: monotonic seconds.
 
     Attributes:
         taken: how many indices were taken.
     """
 
-    def __init__(self, window: int, now: float) -> None:
+    def __init__(self, now: float) -> None:
         self.taken = 0
-        self._window = window
+        self._window = 0
         self._looked_at = now
         self._is_working = True
         self._seconds, self._ended = 0.0, 0
@@ -46,17 +45,21 @@ class RunMeter:
         ended = self._ended + sum(sample.ended for sample in self._samples)
         return ended / seconds if seconds > 0 else 0.0
 
-    def look(self, now: float, taken: int, ended: int, in_flight: int, *, has_work: bool) -> None:
+    def look(
+        self, now: float, window: int, taken: int, ended: int, in_flight: int, *, has_work: bool
+    ) -> None:
         """Take note of what is new since the last look.
 
         Args:
             now: monotonic seconds.
+            window: how many requests may be in flight.
             taken: how many indices were taken since the last look.
             ended: how many requests have ended since the last look.
             in_flight: how many requests of the run are in flight.
             has_work: whether there is an index that may be taken.
         """
         self.taken += taken
+        self._window = window
         if self._is_working or taken:
             self._seconds += now - self._looked_at
             self._ended += ended

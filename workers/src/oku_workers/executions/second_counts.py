@@ -4,7 +4,7 @@ They are differences of the outcomes of an execution, taken whenever a second ha
 checkpoint, so at every checkpoint all counts together are the outcomes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from oku_core.accounting.outcome import build_no_counts
 
@@ -51,3 +51,31 @@ class SecondCounts:
                 del self._counts[second]
         for second in [each for each in self._counts if each < self._second and each not in self._changed]:
             del self._counts[second]
+
+
+class SentCounts:
+    """How many requests of one execution were sent in each second, as far as nobody has confirmed it."""
+
+    def __init__(self) -> None:
+        self._told: dict[int, int] = {}
+        self._changed: dict[int, int] = {}
+
+    def note_changes(self, counts: Mapping[int, int], sequence: int) -> bool:
+        """A checkpoint is about to be built: whether anything has changed since the one before.
+
+        Args:
+            counts: the counts so far.
+            sequence: the number of the checkpoint.
+        """
+        changed = [second for second, count in counts.items() if self._told.get(second) != count]
+        self._changed |= dict.fromkeys(changed, sequence)
+        self._told = dict(counts)
+        return bool(changed)
+
+    def list_unconfirmed(self) -> dict[int, int]:
+        """Each second that has changed since what was confirmed, with what it has in all."""
+        return {second: self._told[second] for second in sorted(self._changed)}
+
+    def confirm(self, sequence: int) -> None:
+        """Leave out what the checkpoint of this number has told."""
+        self._changed = {second: changed for second, changed in self._changed.items() if changed > sequence}

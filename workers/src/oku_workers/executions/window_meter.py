@@ -14,31 +14,35 @@ class WindowMeter:
     """Judges one run on one worker, look by look.
 
     Args:
-        window: how many requests may be in flight.
         now: monotonic seconds.
     """
 
-    def __init__(self, window: int, now: float) -> None:
-        self._window = window
+    def __init__(self, now: float) -> None:
         self._looked_at = now
-        self._in_flight = self._ended = 0
-        self._seconds = self._flown = 0.0
+        self._window = self._in_flight = self._ended = 0
+        self._seconds = self._room = self._flown = 0.0
         self._had_untaken = True
         self._is_stopped = False
         self._gap_watched_s = self._gap_underfilled_s = 0.0
         self._watched_s = self._underfilled_s = 0.0
 
-    def look(self, now: float, in_flight: int, ended: int, *, has_untaken: bool) -> None:
-        """Take note of what is in flight now, and how many requests have ended since the last look.
+    def look(self, now: float, window: int, in_flight: int, ended: int, *, has_untaken: bool) -> None:
+        """Take note of what is new since the last look.
 
-        `has_untaken` says whether the worker has anything left to take, now or once a limit allows it.
+        Args:
+            now: monotonic seconds.
+            window: how many requests may be in flight now.
+            in_flight: how many are.
+            ended: how many have ended since the last look.
+            has_untaken: whether the worker has anything left to take, now or once a limit allows it.
         """
         passed_s = now - self._looked_at
         self._looked_at = now
         self._seconds += passed_s
+        self._room += passed_s * self._window
         self._flown += passed_s * self._in_flight
         self._ended += ended
-        self._in_flight = in_flight
+        self._window, self._in_flight = window, in_flight
         if has_untaken:
             self._close_gap()
         if has_untaken != self._had_untaken:
@@ -60,13 +64,13 @@ class WindowMeter:
         return found
 
     def _begin(self) -> None:
-        self._seconds = self._flown = 0.0
+        self._seconds = self._room = self._flown = 0.0
         self._ended = 0
 
     def _judge(self, *, is_gap: bool) -> None:
         if self._flown and not self._ended:
             return  # nobody can fill a window by a target that does not answer
-        lacking_s = self._seconds if self._flown / self._seconds < UNDERFILLED_SHARE * self._window else 0.0
+        lacking_s = self._seconds if self._flown < UNDERFILLED_SHARE * self._room else 0.0
         if is_gap and not self._is_stopped:
             self._gap_watched_s += self._seconds
             self._gap_underfilled_s += lacking_s

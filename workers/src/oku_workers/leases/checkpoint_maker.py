@@ -90,7 +90,5 @@ class CheckpointMaker:
 
     def _find_starved(self) -> OpenLease | None:
         """A lease that its limit keeps from going on while nothing else can be taken."""
-        first = self._engines.feed.find_first()
-        if first is None or self._engines.feed.current is not None:
-            return None
-        return self._leases.get(first.lease.id)
+        starved = self._engines.feed.find_starved()
+        return self._leases.get(starved.lease.id) if starved is not None else None

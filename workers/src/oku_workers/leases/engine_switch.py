@@ -6,8 +6,10 @@ finished; then their engine is closed and one for the new spec takes its place.
 
 import asyncio
 import logging
+import math
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.secrets import NO_SOURCES, SecretError, SpecSources, reads_sources
@@ -15,14 +17,34 @@ from oku_core.spec.spec import Spec
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.engine_registry import EngineProtocol, build_engine
 from oku_workers.engines.tls import build_tls, may_speak_tls
-from oku_workers.engines.window import describe_lowered_window
+from oku_workers.engines.window import choose_window, describe_lowered_window, limit_window
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed import Feed
+from oku_workers.executions.feed import Feed, ignore
+from oku_workers.executions.feed_protocol import FeedProtocol
+from oku_workers.executions.paced_feed import PacedFeed
+from oku_workers.executions.scheduled_feed import ScheduledFeed
+from oku_workers.timing.timing import Timing
 
 _log = logging.getLogger(__name__)
 
 _FILES_TIMEOUT_S = 10.0
 """A file system that is away never answers; other runs have to go on."""
+_MOST_PACES = 4
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What changes while a spec is carried out.
+
+    Attributes:
+        window: how many requests may be in flight here, as far as the system allows.
+        phase: what requests are counted in, unless due times tell it.
+        share: the place of this worker, and the number of workers, that share a highest rate.
+    """
+
+    window: int
+    phase: str = ""
+    share: tuple[int, int] | None = None
 
 
 RunBlocking = Callable[
@@ -40,9 +62,13 @@ class EngineSwitch:
         sources: has the files and secrets that specs name.
         build: makes an engine.
         run_blocking: calls a function that may block, elsewhere than in the event loop.
+        timing: clocks and timers.
 
     Attributes:
-        feed: gives the engine its indices.
+        feed: gives the engine at work its requests.
+        timing: as given.
+        on_low: called when little is left of what may be taken, and limits hold more back.
+        find_enough: gives the number of requests that is not little.
     """
 
     def __init__(
@@ -52,6 +78,7 @@ class EngineSwitch:
         sources: SpecSources = NO_SOURCES,
         build: Callable[..., EngineProtocol] = build_engine,
         run_blocking: RunBlocking = asyncio.to_thread,
+        timing: Timing | None = None,
     ) -> None:
         self._supervisor = supervisor
         self._files_health = supervisor.enlist("open files")
@@ -59,7 +86,11 @@ class EngineSwitch:
         self._sources = sources
         self._build = build
         self._run_blocking = run_blocking
-        self.feed = Feed()
+        self.timing = timing or Timing()
+        self.feed: FeedProtocol = Feed()
+        self.on_low: Callable[[], None] = ignore
+        self.find_enough: Callable[[], float] = lambda: math.inf
+        self._paces: dict[Spec, Pace] = {}
         self._served: set[Execution] = set()
         """The executions that the engine has; those that wait for another one are not among them."""
         self._engine: EngineProtocol | None = None
@@ -76,8 +107,17 @@ class EngineSwitch:
         """How many requests are in flight at most; 0 without an engine."""
         return self._engine.window if self._engine else 0
 
+    def set_pace(self, spec: Spec, pace: Pace) -> None:
+        """Carry a spec out at a pace from now on, or once it has its turn."""
+        before = self._paces.pop(spec, None)
+        self._paces[spec] = pace
+        while len(self._paces) > _MOST_PACES:
+            del self._paces[next(iter(self._paces))]
+        if pace != before and self._key is not None and self._key[0] == spec:
+            self._apply(pace)
+
     def group_in_flight(self) -> Mapping[Execution, Sequence[int]]:
-        """The indices in flight of each execution that has any."""
+        """The coordinates in flight of each execution that has any."""
         return self._engine.group_in_flight() if self._engine else {}
 
     async def serve(self, execution: Execution) -> None:
@@ -131,18 +171,41 @@ class EngineSwitch:
                 return
             if self._key != key:
                 await self._close_engine()
-                self._warn_of_lowered_window(spec)
                 filled, tls = await self._read_sources(spec)
+                self.feed = self._build_feed(spec)
                 self._engine = self._build(filled, self.feed, self._supervisor, self._local_address, tls)
                 self._key = key
+                self._apply(self._paces.get(spec) or Pace(choose_window(spec)))
                 self._engine.start()
             self._served.add(execution)
 
-    def _warn_of_lowered_window(self, spec: Spec) -> None:
+    def _build_feed(self, spec: Spec) -> FeedProtocol:
+        feed: FeedProtocol
+        if spec.is_open:
+            feed = ScheduledFeed(self.timing, spec.late.duration_s)
+        elif spec.max_rate is not None:
+            feed = PacedFeed(self.timing, spec.max_rate.per_second)
+        else:
+            feed = Feed()
+        feed.on_low, feed.find_enough = self.on_low, self.find_enough
+        return feed
+
+    def _apply(self, pace: Pace) -> None:
+        assert self._engine is not None
+        window = limit_window(pace.window)
+        self._warn_of_lowered_window(window, pace.window)
+        if window != self._engine.window:
+            self._engine.set_window(window)
+        self.feed.enter(pace.phase)
+        if isinstance(self.feed, PacedFeed) and pace.share is not None:
+            self.feed.share(*pace.share)
+
+    def _warn_of_lowered_window(self, window: int, wanted: int) -> None:
         """In the log, and to those who watch the run, for as long as it is so."""
-        self._files_health.trouble = reason = describe_lowered_window(spec)
-        if reason:
+        reason = describe_lowered_window(window, wanted)
+        if reason and not self._files_health.trouble:
             _log.warning("%s", reason)
+        self._files_health.trouble = reason
 
     async def _read_sources(self, spec: Spec) -> tuple[Spec, ssl.SSLContext | None]:
         """The spec with its secrets, and how to speak TLS for it; read in a thread, for files may block."""
@@ -166,6 +229,7 @@ class EngineSwitch:
         engine, self._engine, self._key = self._engine, None, None
         if engine is not None:
             await engine.close()
+            self.feed.close()
 
 
 _EngineKey = tuple[Spec, str]

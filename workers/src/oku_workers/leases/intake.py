@@ -27,6 +27,7 @@ class Objection(StrEnum):
     ENDED = "it was ended before it came"
     STOPPED = "its run was stopped"
     LEAVING = "the worker is about to leave"
+    OVER = "the time of its run is over"
 
 
 class Arrival(NamedTuple):

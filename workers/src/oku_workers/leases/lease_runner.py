@@ -9,6 +9,7 @@ import asyncio
 import logging
 import zlib
 from collections.abc import Iterable
+from functools import lru_cache
 
 from oku_core.accounting.histogram import coarsen
 from oku_core.messaging.codec import LeaseBatchHead
@@ -16,19 +17,26 @@ from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number, read_
 from oku_core.messaging.order import Control, Stop
 from oku_core.messaging.progress import MOST_TROUBLES, Progress
 from oku_core.process.supervision import Supervisor, cancel
+from oku_core.schedule.active_period import ActivePeriod
+from oku_core.schedule.schedule import Schedule
+from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import Spec
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.executions.execution import Execution
+from oku_workers.executions.scheduled_execution import ScheduledExecution
 from oku_workers.leases.checkpoint_maker import CheckpointMaker
 from oku_workers.leases.checkpointer import COALESCE_S, Checkpointer, Send
 from oku_workers.leases.engine_switch import EngineSwitch
-from oku_workers.leases.intake import Intake
+from oku_workers.leases.intake import Intake, Objection
 from oku_workers.leases.open_lease import OpenLease
+from oku_workers.leases.run_pacer import RunPacer
 from oku_workers.leases.run_watch import RunWatch
 from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.leases.worker_meter import WorkerMeter
 
 _log = logging.getLogger(__name__)
+
+_MOST_SCHEDULES = 4
 
 
 class LeaseRunner:
@@ -54,22 +62,24 @@ class LeaseRunner:
         self._supervisor = supervisor
         self._engines = engines
         self._meter = meter or WorkerMeter()
+        self.coordinator_clock = engines.timing.coordinator_clock
         self._intake = Intake(worker.incarnation, self._meter.clock.now)
         spread = zlib.crc32(worker.incarnation.encode()) / 2**32
         self._leases: dict[str, OpenLease] = {}
-        self._watch = RunWatch(engines.feed, lambda: engines.window)
+        self._watch = RunWatch(engines)
         self._maker = CheckpointMaker(worker, self._leases, engines, self._meter, self._watch)
         self._checkpointer = Checkpointer(send, self._maker.collect, self._maker.note_sent, spread)
         self._watch.on_begin = self._checkpointer.begin_run
-        engines.feed.on_low = self._checkpointer.want
-        engines.feed.find_enough = self._watch.find_enough
+        engines.on_low = self._checkpointer.want
+        engines.find_enough = self._watch.find_enough
+        self._pacer = RunPacer(engines, self._meter.clock.now, self._end_run)
         self._serving: set[asyncio.Task[None]] = set()
         self._sending: asyncio.Task[None] | None = None
         self._progress_count = 0
 
     def start(self) -> None:
         """Begin to measure, and to send checkpoints."""
-        self._meter.start(self._watch.look)
+        self._meter.start(self._look)
         self._sending = self._supervisor.start("checkpoints", self._checkpointer.keep_sending)
 
     @property
@@ -95,19 +105,24 @@ class LeaseRunner:
     def take(self, batch: LeaseBatch) -> None:
         """Begin with leases; those that were here before are passed over."""
         self._checkpointer.note_heard()
-        for lease, spec, objection in self._intake.accept(batch):
+        arrivals = self._intake.accept(batch)
+        if arrivals:
+            waves = [lease.wave for lease, _, _ in arrivals]
+            self._pacer.begin(batch.run, arrivals[0].spec, batch.period, waves)
+        for lease, spec, objection in arrivals:
             if lease.id in self._leases:
                 continue
             try:
-                execution = self._build_execution(lease, spec)
+                execution = self._build_execution(lease, spec, batch.period)
             except ValueError as error:
                 _log.error("lease %s is dropped: %s", lease.id, error, extra=_build_context(lease))
                 continue
-            if objection is None:
-                self._begin(OpenLease(execution))
-            else:
-                _log.info("lease %s is given back: %s", lease.id, objection, extra=_build_context(lease))
+            is_over = self._pacer.is_over(batch.run)
+            if reason := objection or (Objection.OVER if is_over else None):
+                _log.info("lease %s is given back: %s", lease.id, reason, extra=_build_context(lease))
                 self._give_back(execution)
+            else:
+                self._begin(OpenLease(execution))
 
     def refuse(self, head: LeaseBatchHead, reason: str) -> None:
         """Give back leases that can't be read, for a reason that their run's owner can understand."""
@@ -120,6 +135,8 @@ class LeaseRunner:
         if control.incarnation != self._worker.incarnation:
             return
         self._checkpointer.note_answer(control.confirmed, control.ends)
+        if control.share is not None:
+            self._pacer.share(control.share)
         for lease_id, sequence in control.confirmed.items():
             if (lease := self._leases.get(lease_id)) is not None:
                 lease.confirm(sequence)
@@ -136,12 +153,18 @@ class LeaseRunner:
             self._shorten(lease_id, end)
 
     def stop(self, order: Stop) -> None:
-        """End the leases of a run early, as ordered."""
+        """End the leases of a run early, as ordered: at once, or at a time."""
         self._checkpointer.note_heard()
         self._intake.stop(order)
         self._watch.stop(order.run)
-        meant = [lease for lease in self._leases.values() if _is_meant(lease.execution.lease, order)]
-        self._stop_leases(meant, order.grace_s)
+        wait_s = 0.0 if order.at is None else order.at - self._pacer.read_now()
+        if wait_s <= 0:
+            self._stop_meant(order)
+            return
+        for lease in self._find_meant(order):
+            if isinstance(execution := lease.execution, ScheduledExecution):
+                self._engines.feed.shorten(execution, execution.find_end(round((order.at or 0.0) * 1e9)))
+        asyncio.get_running_loop().call_later(wait_s, self._stop_meant, order)
 
     def stop_all(self, grace_s: float) -> None:
         """End every lease early, also those that come from now on."""
@@ -163,6 +186,7 @@ class LeaseRunner:
         """What happened since the last call of this; coarse latencies make a shorter message."""
         delta, lag_s = self._meter.take_progress()
         self._progress_count += 1
+        clock = self.coordinator_clock
         return Progress(
             worker=self._worker.name,
             incarnation=self._worker.incarnation,
@@ -175,6 +199,11 @@ class LeaseRunner:
             outcomes=delta.outcomes,
             bytes_received=delta.bytes_received,
             latency=coarsen(delta.latency) if coarse else delta.latency,
+            response_time=coarsen(delta.response_time) if coarse else delta.response_time,
+            lateness=coarsen(delta.lateness) if coarse else delta.lateness,
+            sent=delta.sent,
+            coordinator_at=clock.now() if clock.is_known else None,
+            clock_bound_s=clock.bound_s,
             lag_s=round(lag_s, 4),
             cpu_share=round(delta.cpu_share, 3),
             rss_mb=round(self._meter.gauges.rss_mb(), 1),
@@ -186,14 +215,23 @@ class LeaseRunner:
         """End every lease at once and close every connection."""
         self.stop_all(0)
         self._meter.stop()
+        self._pacer.close()
         if self._sending is not None:
             self._sending.cancel()
         await self._engines.close()
         await cancel(self._serving)
 
-    def _build_execution(self, lease: Lease, spec: Spec) -> Execution:
+    def _look(self, now: float, leases: dict[Execution, OpenLease]) -> None:
+        self._engines.feed.look()
+        self._pacer.follow_clock()
+        self._watch.look(now, leases)
+
+    def _build_execution(self, lease: Lease, spec: Spec, period: ActivePeriod | None = None) -> Execution:
         finished = asyncio.get_running_loop().create_future()
-        return Execution(lease, spec, finished, self._meter.clock.now)
+        clock = self._meter.clock.now
+        if not spec.is_open:
+            return Execution(lease, spec, finished, clock)
+        return ScheduledExecution(lease, spec, finished, clock, _find_schedule(spec), period)
 
     def _build_unknown(self, lease_id: str, run: str) -> Execution:
         return self._build_execution(Lease(id=lease_id, run=run, ranges=[], limit=0), Spec())
@@ -252,6 +290,19 @@ class LeaseRunner:
         if lease.has_news:
             self._checkpointer.want()
 
+    def _find_meant(self, order: Stop) -> list[OpenLease]:
+        return [lease for lease in self._leases.values() if _is_meant(lease.execution.lease, order)]
+
+    def _stop_meant(self, order: Stop) -> None:
+        self._stop_leases(self._find_meant(order), order.grace_s)
+
+    def _end_run(self, run: str) -> None:
+        """The time of a run is over."""
+        self._watch.stop(run)
+        ended = [lease for lease in self._leases.values() if lease.run == run]
+        if ended:
+            self._stop_leases(ended, ended[0].execution.spec.drain_s)
+
     def _forget(self, lease: OpenLease) -> None:
         self._leases.pop(lease.id, None)
         self._meter.forget(lease)
@@ -274,6 +325,11 @@ class LeaseRunner:
     def _cut_off(self, executions: list[Execution]) -> None:
         for execution in executions:
             self._engines.cut_off(execution)
+
+
+@lru_cache(maxsize=_MOST_SCHEDULES)
+def _find_schedule(spec: Spec) -> Schedule:
+    return build_schedule(spec)
 
 
 def _is_meant(lease: Lease, order: Stop) -> bool:

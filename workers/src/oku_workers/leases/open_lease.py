@@ -5,13 +5,15 @@ long as nothing changes, the same checkpoint is sent again, with the same number
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from oku_core.accounting.outcome import build_no_counts
-from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint, Part
+from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint
 from oku_core.messaging.progress import LeaseProgress
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.second_counts import SecondCounts
+from oku_workers.leases.open_part import OpenPart
+
+if TYPE_CHECKING:
+    from oku_workers.executions.tally import Tally
 
 
 class _State(NamedTuple):
@@ -46,10 +48,8 @@ class OpenLease:
         self.cpu_s = self.watched_s = self.underfilled_s = 0.0
         self.is_asked = False
         self.looked_taken = self.looked_ended = self.charged_ended = 0
-        self._seconds = SecondCounts()
+        self._parts: dict[Tally, OpenPart] = {}
         self._sequence = self._confirmed = self._sent = 0
-        self._counted: list[int] = build_no_counts()
-        self._part_sequence = 0
         self._last: Checkpoint | None = None
         self._last_state = _State(0, 0, execution.ranges.length, is_final=False)
         self._final_sequence = 0
@@ -86,15 +86,18 @@ class OpenLease:
 
     def count_seconds(self, now: float, *, is_due: bool = False) -> None:
         """Assign what has ended to its second, if one is over or a checkpoint is due; `now` is Unix time."""
-        if is_due or self._seconds.is_over(now):
-            self._seconds.count(self.execution.outcomes, now, self._sequence + 1)
+        for tally in self.execution.tallies:
+            if tally not in self._parts:
+                self._parts[tally] = OpenPart(tally)
+        for part in self._parts.values():
+            part.count_second(now, self._sequence + 1, is_due=is_due)
 
     def build_checkpoint(self, now: float, in_flight: Sequence[int], peak_rss_mb: float) -> Checkpoint:
         """Build the checkpoint of this instant.
 
         Args:
             now: Unix time.
-            in_flight: the indices that are in flight.
+            in_flight: the coordinates that are in flight.
             peak_rss_mb: the peak memory of the worker.
         """
         state = self._read_state()
@@ -106,10 +109,10 @@ class OpenLease:
         self._sequence += 1
         if state.is_final and not self._final_sequence:
             self._final_sequence = self._sequence
-        if execution.outcomes != self._counted:
-            self._counted, self._part_sequence = list(execution.outcomes), self._sequence
-            execution.ended_at = execution.ended_at if state.is_final else now
-        positions = [execution.ranges.position_of(index) for index in in_flight]
+        has_changed = [part.note_changes(self._sequence) for part in self._parts.values()]
+        if any(has_changed) and not state.is_final:
+            execution.ended_at = now
+        positions = [execution.ranges.position_of(coordinate) for coordinate in in_flight]
         self._last_state = state
         self._last = Checkpoint(
             lease=self.id,
@@ -118,7 +121,7 @@ class OpenLease:
             end=state.end,
             in_flight=sorted((*positions, *execution.given_back)),
             is_final=state.is_final,
-            parts=[self._build_part()] if self._part_sequence > self._confirmed else [],
+            parts=[part.build() for part in self._parts.values() if part.changed_in > self._confirmed],
             started_at=execution.started_at if state.taken else 0.0,
             ended_at=execution.ended_at if state.taken else 0.0,
             cpu_s=self.cpu_s,
@@ -141,23 +144,14 @@ class OpenLease:
     def confirm(self, sequence: int) -> None:
         """The coordinator has dealt with a checkpoint."""
         self._confirmed = max(self._confirmed, min(sequence, self._sequence))
-        self._seconds.confirm(self._confirmed)
+        for part in self._parts.values():
+            part.confirm(self._confirmed)
 
     def build_progress(self) -> LeaseProgress:
         """How far it is."""
         execution = self.execution
-        return LeaseProgress(execution.taken, execution.end, list(execution.outcomes))
+        return LeaseProgress(execution.taken, execution.end, execution.outcomes)
 
     def _read_state(self) -> _State:
         execution = self.execution
         return _State(execution.taken, execution.ended, execution.end, execution.finished.done())
-
-    def _build_part(self) -> Part:
-        execution = self.execution
-        return Part(
-            outcomes=list(execution.outcomes),
-            statuses={str(status): count for status, count in execution.statuses.items()},
-            bytes_received=execution.bytes_received,
-            latency=execution.build_latency(),
-            per_second=self._seconds.list_unconfirmed(),
-        )

@@ -1,14 +1,17 @@
 """What a worker measures of the runs that it works on: their rates, and whether the window was full."""
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed import Feed
 from oku_workers.executions.run_meter import RunMeter
 from oku_workers.executions.window_meter import WindowMeter
+from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.open_lease import OpenLease
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _MOST_RUNS = 4
 _AWAY_S = 8.0
@@ -21,6 +24,8 @@ class _Run:
 
     rate: RunMeter
     window: WindowMeter
+    is_paced: bool
+    """Whether a window that is not full is as it should be."""
     taken: int = 0
     ended: int = 0
     in_flight: int = 0
@@ -35,17 +40,15 @@ class RunWatch:
     """Looks at the leases in hand, some twenty times a second.
 
     Args:
-        feed: says what comes next.
-        read_window: how many requests are in flight at a time, by the engine at work.
+        engines: say what comes next, and how many requests may be in flight.
 
     Attributes:
         on_begin: called when the first index of a run is about to be taken.
         newest: the run that an index was last taken of; empty before the first.
     """
 
-    def __init__(self, feed: Feed, read_window: Callable[[], int]) -> None:
-        self._feed = feed
-        self._read_window = read_window
+    def __init__(self, engines: EngineSwitch) -> None:
+        self._engines = engines
         self._runs: dict[str, _Run] = {}
         self.on_begin: Callable[[], None] = _ignore
         self.newest = ""
@@ -57,22 +60,23 @@ class RunWatch:
         for execution, lease in leases.items():
             taken, ended = execution.taken, execution.ended
             if taken != ended or taken != lease.looked_taken or ended != lease.looked_ended:
-                run = self._find_run(lease.run, now)
+                run = self._find_run(lease, now)
                 run.taken += taken - lease.looked_taken
                 run.ended += ended - lease.looked_ended
                 run.in_flight += taken - ended
                 lease.looked_taken, lease.looked_ended = taken, ended
-        first, current = self._feed.find_first(), self._feed.current
+        feed, window = self._engines.feed, self._engines.window
+        first, current = feed.find_first(), feed.current
         for name, run in self._runs.items():
             has_untaken = first is not None and first.lease.run == name
             if has_untaken and first is not None:
                 run.last = leases.get(first, run.last)
-            has_work = has_untaken and current is not None
-            run.rate.look(now, run.taken, run.ended, run.in_flight, has_work=has_work)
+            has_work = has_untaken and (current is not None or feed.is_paced)
+            run.rate.look(now, window, run.taken, run.ended, run.in_flight, has_work=has_work)
             if run.taken:
                 self.newest = name
-            run.window.look(now, run.in_flight, run.ended, has_untaken=has_untaken)
-            if run.last is not None:
+            run.window.look(now, window, run.in_flight, run.ended, has_untaken=has_untaken)
+            if run.last is not None and not run.is_paced:
                 watched_s, underfilled_s = run.window.take()
                 run.last.watched_s += watched_s
                 run.last.underfilled_s += underfilled_s
@@ -84,7 +88,7 @@ class RunWatch:
 
     def find_enough(self) -> float:
         """How many indices bridge the absence of a coordinator, at the rate of the run that is next."""
-        first = self._feed.find_first()
+        first = self._engines.feed.find_first()
         meter = self.find_meter(first.lease.run) if first is not None else None
         return _AWAY_S * meter.rate_rps if meter and meter.rate_rps > 0 else math.inf
 
@@ -93,10 +97,11 @@ class RunWatch:
         if name in self._runs:
             self._runs[name].window.stop()
 
-    def _find_run(self, name: str, now: float) -> _Run:
+    def _find_run(self, lease: OpenLease, now: float) -> _Run:
+        name, spec = lease.run, lease.execution.spec
         if name not in self._runs:
-            window = self._read_window()
-            self._runs[name] = _Run(RunMeter(window, now), WindowMeter(window, now))
+            is_paced = spec.is_open or spec.max_rate is not None
+            self._runs[name] = _Run(RunMeter(now), WindowMeter(now), is_paced)
             while len(self._runs) > _MOST_RUNS:
                 del self._runs[next(iter(self._runs))]
             self.on_begin()

@@ -5,7 +5,8 @@ from typing import Any
 
 from oku_cli.options.option_group import option
 from oku_cli.options.spec.value_completion import VALUE_COMPLETIONS
-from oku_core.spec.fields import FIELDS, describe_default
+from oku_core.spec.fields import FIELDS, Field, describe_default
+from oku_core.spec.spec import Spec
 
 _Command = Callable[..., Any]
 
@@ -15,9 +16,9 @@ def spec_options(command: _Command) -> _Command:
     for field in reversed(FIELDS):
         default = describe_default(field)
         note = f"  [default: {default}]" if default else ""
-        flags, text = (*field.short, f"--{field.key}"), field.help + note
+        flags, text = (*field.short, f"--{field.long_flag}", _name(field)), field.help + note
         shape: dict[str, Any] = (
-            {"is_flag": True, "default": None}
+            {"is_flag": True, "default": None, "flag_value": not getattr(Spec(), field.attribute)}
             if field.is_switch
             else {
                 "metavar": field.metavar,
@@ -31,5 +32,10 @@ def spec_options(command: _Command) -> _Command:
 
 def pick_spec_values(options: dict[str, Any]) -> dict[str, object]:
     """Take the options of a spec that were given out of all options of a command."""
-    values = {field.key: options.pop(field.key.replace("-", "_")) for field in FIELDS}
+    values = {field.key: options.pop(_name(field)) for field in FIELDS}
     return {key: value for key, value in values.items() if value is not None and value != ()}
+
+
+def _name(field: Field) -> str:
+    """The parameter of a command that an option becomes."""
+    return field.key.replace("-", "_")

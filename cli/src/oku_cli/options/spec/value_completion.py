@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.spec import Engine
 
 _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
@@ -47,6 +48,7 @@ def _list_paths(folder: Path, begun: str) -> list[str]:
 
 
 VALUE_COMPLETIONS: Mapping[str, _Complete] = {
+    "arrivals": _offer(*Arrivals),
     "body": _complete_body,
     "engine": _offer(*Engine),
     "method": _offer(*_METHODS),

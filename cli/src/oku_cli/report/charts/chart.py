@@ -4,17 +4,20 @@ The SVG is a box of `BOX` by `BOX` units, stretched to the room there is; lines 
 `non-scaling-stroke`). Without scripts a chart is complete; with them, the pointer reads out its `Series`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
+from oku_cli.report.charts.plan import PhaseBand
 from oku_cli.report.charts.scale import AxisTick
 from oku_cli.report.markup import Html, element, join
 
 BOX = 1000
 _LEAST_APART = 0.075
 """The least distance of labels at the ends of lines, as a fraction of the height; closer ones overlap."""
+_LEAST_NAMED = 0.025
+"""The least width of a phase whose name is shown, as a fraction of the plot."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +82,7 @@ class Chart:
         ends: labels at the right, where lines end; `at` is a position on the y axis.
         marks: the events that are drawn across it.
         bands: the left and right end of each pause, from 0 to 1.
+        phases: the phases of the run: their names stand above the plot.
         track: the name of the track along which it is read out.
         series: the numbers that are read out.
     """
@@ -94,6 +98,7 @@ class Chart:
     ends: Sequence[Key] = ()
     marks: Sequence[Mark] = ()
     bands: Sequence[tuple[float, float]] = ()
+    phases: Sequence[PhaseBand] = ()
     track: str = ""
     series: Sequence[Series] = ()
 
@@ -107,6 +112,7 @@ def build_chart(chart: Chart) -> Html:
         element(
             "div",
             element("div", chart.y.title, class_="y-title"),
+            *([element("div", *map(_build_phase, chart.phases), class_="phases")] if chart.phases else []),
             element("div", *(_place_tick(tick, "bottom") for tick in chart.y.ticks), class_="y-axis"),
             element(
                 "div",
@@ -120,7 +126,7 @@ def build_chart(chart: Chart) -> Html:
             *([element("div", *_build_ends(chart.ends), class_="ends")] if chart.ends else []),
             element("div", *(_place_tick(tick, "left") for tick in chart.x.ticks), class_="x-axis"),
             element("div", chart.x.title, class_="x-title"),
-            class_="chart" + (" has-ends" if chart.ends or chart.x.is_shared else ""),
+            class_=" ".join(_list_classes(chart)),
         ),
     ]
     return element("figure", *parts, id=chart.id)
@@ -167,6 +173,14 @@ def _snap(number: float, step: float) -> float:
     return round(number / step) * step
 
 
+def _list_classes(chart: Chart) -> Iterator[str]:
+    yield "chart"
+    if chart.ends or chart.x.is_shared:
+        yield "has-ends"
+    if chart.phases:
+        yield "has-phases"
+
+
 def _build_picture(chart: Chart) -> Html:
     grid = [
         element("line", class_="grid", x1="0", x2=str(BOX), y1=f"{(1 - tick.at) * BOX:.4g}",
@@ -183,12 +197,33 @@ def _build_picture(chart: Chart) -> Html:
         element("title", chart.title, id=f"{chart.id}-title"),
         element("desc", chart.description, id=f"{chart.id}-desc"),
         *bands,
+        *_draw_phases(chart.phases),
         *grid,
         *chart.shapes,
         viewBox=f"0 0 {BOX} {BOX}",
         preserveAspectRatio="none",
         role="img",
         aria_labelledby=f"{chart.id}-title {chart.id}-desc",
+    )
+
+
+def _draw_phases(phases: Iterable[PhaseBand]) -> Iterator[Html]:
+    """Shade the warm-up, and draw a line where each phase but the first begins."""
+    for phase in phases:
+        x = f"{phase.left * BOX:.4g}"
+        if phase.is_warm_up:
+            width = f"{(phase.right - phase.left) * BOX:.4g}"
+            yield element("rect", class_="warm-up", x=x, width=width, y="0", height=str(BOX))
+        if phase.left:
+            yield element("line", class_="phase", x1=x, x2=x, y1="0", y2=str(BOX))
+
+
+def _build_phase(phase: PhaseBand) -> Html:
+    width = phase.right - phase.left
+    place = f"left:{100 * phase.left:.2f}%;width:{100 * width:.2f}%"
+    name = phase.name if width >= _LEAST_NAMED else ""
+    return element(
+        "span", name, style=place, title=phase.name, class_="warm-up" if phase.is_warm_up else None
     )
 
 

@@ -1,4 +1,4 @@
-"""Draws the request space: what is accounted, leased or pending, what was taken back, and when."""
+"""Draws the request space: what is accounted, leased, pending or unused, what was taken back, and when."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -43,7 +43,7 @@ def build_lease_chart(history: RunHistory, over_time: RunOverTime) -> Chart | No
     leases = history.leases
     if not leases:
         return None
-    space = Scale(low=0, high=history.summary.requests)
+    space = Scale(low=0, high=history.extent)
     snap = _FINE if len(leases) <= _MANY_LEASES else _COARSE
     apart = " apart" if len(leases) <= _FEW_LEASES else ""
     kinds = {
@@ -54,7 +54,7 @@ def build_lease_chart(history: RunHistory, over_time: RunOverTime) -> Chart | No
         ]
         for state in LeaseState
     }
-    steps = [step for step in build_linear_scale(history.summary.requests)[1] if step <= space.high]
+    steps = [step for step in build_linear_scale(history.extent)[1] if step <= space.high]
     counts = {state: format_count(leases.counts[state]) for state in LeaseState}
     totals = ", ".join(f"{counts[state]} {_WORDS[state]}" for state, boxes in kinds.items() if boxes)
     box = "Each box is a lease" if not leases.are_merged else "Each box is one or more leases"
@@ -70,7 +70,7 @@ def build_lease_chart(history: RunHistory, over_time: RunOverTime) -> Chart | No
             if boxes
         ],
         x=over_time.axis,
-        y=Axis(title="request index", ticks=build_ticks(space, steps, format_compact)),
+        y=Axis(title=_name_space(over_time), ticks=build_ticks(space, steps, format_compact)),
         legend=[
             Key(f"lease-{state}", f"{_WORDS[state]}: {counts[state]}")
             for state, boxes in kinds.items()
@@ -78,6 +78,7 @@ def build_lease_chart(history: RunHistory, over_time: RunOverTime) -> Chart | No
         ],
         marks=over_time.marks,
         bands=over_time.timeline.pauses,
+        phases=over_time.phases,
     )
 
 
@@ -92,6 +93,12 @@ _WORDS: Mapping[LeaseState, str] = {
     LeaseState.CLOSED: "closed",
     LeaseState.EXPIRED: "taken back",
 }
+
+
+def _name_space(over_time: RunOverTime) -> str:
+    """With a rate, what is due at about the same time lies together, worker by worker."""
+    is_open = over_time.plan is not None and over_time.plan.spec.is_open
+    return "place in the request space" if is_open else "request index"
 
 
 def _place(band: Band, timeline: Timeline, space: Scale, now: float) -> tuple[float, float, float, float]:
@@ -125,7 +132,7 @@ def _build_strip(name: str, note: str, parts: Sequence[Mapping[str, Any]], draw:
 def _draw_states(at: float, part: Mapping[str, Any], parts: int) -> Iterator[Html]:
     length = part["stop"] - part["start"]
     bottom = 0.0
-    for state in (SliceState.ACCOUNTED, SliceState.LEASED, SliceState.PENDING):
+    for state in (SliceState.ACCOUNTED, SliceState.LEASED, SliceState.PENDING, SliceState.UNUSED):
         if part[state]:
             top = bottom + part[state] / length
             yield _draw_part(at, parts, bottom, top, state, _describe_part(part, length))

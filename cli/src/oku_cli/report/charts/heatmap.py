@@ -58,6 +58,7 @@ def build_heatmap(samples: Sequence[Sample], over_time: RunOverTime) -> Chart | 
         + [Key(f"heat-{LEVELS - 1}", f"few to {format_count(math.ceil(top))} per second")],
         marks=over_time.marks,
         bands=over_time.timeline.pauses,
+        phases=over_time.phases,
         track=TRACK,
         series=[
             Series("answered", "", [float(sample.latency.total) for sample in over_time.columns]),

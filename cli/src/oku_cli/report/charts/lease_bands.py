@@ -30,10 +30,14 @@ class Band:
 
 
 class LeaseBands:
-    """The leases of a run of `requests` requests, as bands."""
+    """The leases of a run, as bands.
 
-    def __init__(self, requests: int) -> None:
-        self._requests = requests
+    Args:
+        extent: the index behind the last one of its request space that is shown.
+    """
+
+    def __init__(self, extent: int) -> None:
+        self._extent = extent
         self._step_s = 0.5
         self.bands: list[Band] = []
         self.are_merged = False
@@ -59,7 +63,7 @@ class LeaseBands:
     def _merge(self) -> None:
         merged: dict[tuple[LeaseState, int, int], Band] = {}
         for band in self.bands:
-            place = band.state, int(band.cut_at // self._step_s), band.start * _ROWS // self._requests
+            place = band.state, int(band.cut_at // self._step_s), band.start * _ROWS // self._extent
             other = merged.get(place)
             merged[place] = band if other is None else _join(other, band)
         self.are_merged = self.are_merged or len(merged) < len(self.bands)

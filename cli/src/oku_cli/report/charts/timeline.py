@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+import msgspec
+
 from oku_cli.report.charts.lease_bands import Band
 from oku_cli.report.charts.scale import AxisTick
 from oku_core.accounting.lease_state import LeaseState
@@ -22,6 +24,7 @@ PAUSE_S = 20.0
 """A longer time without samples is drawn as a pause, whatever its cause."""
 _GAP_S = 2.0
 """Lines break at longer gaps between samples; a shorter one is only a late tick."""
+_SHORTEST_S = 0.25
 _PAUSE_SHARE = 0.03
 """The width of a pause, as a fraction of the axis."""
 _MOST_PAUSES_SHARE = 0.3
@@ -109,6 +112,21 @@ def build_timeline(samples: Sequence[Sample], leases: Sequence[Band]) -> Timelin
     return Timeline(windows) if any(stop > start for start, stop in windows) else None
 
 
+def clip_start(samples: Sequence[Sample], starts_at: float) -> Sequence[Sample]:
+    """Leave out the time before a run's clock started, as far as nothing ended in it."""
+    first = next(
+        (place for place, sample in enumerate(samples) if _has_begun(sample, starts_at)), len(samples)
+    )
+    # A fraction of a second says nothing about the rate.
+    joined = 2 if samples[first:] and samples[first].at - starts_at < _SHORTEST_S else 1
+    begin = samples[first : first + joined]
+    if not begin or begin[-1].at - starts_at < _SHORTEST_S:
+        return samples[first:]
+    whole = merge(begin)
+    seconds = min(whole.seconds, whole.at - starts_at)
+    return [msgspec.structs.replace(whole, seconds=seconds), *samples[first + joined :]]
+
+
 def build_columns(samples: Sequence[Sample], timeline: Timeline, most: int = MOST_COLUMNS) -> list[Sample]:
     """Merge samples along equal time steps into at most about `most` columns.
 
@@ -163,6 +181,10 @@ def _are_apart(before: Sample, after: Sample, timeline: Timeline) -> bool:
     windows = [timeline.find_window(sample.at - sample.seconds / 2) for sample in (before, after)]
     missing_s = after.at - after.seconds - before.at
     return windows[0] != windows[1] or missing_s > max(_GAP_S, after.seconds)
+
+
+def _has_begun(sample: Sample, starts_at: float) -> bool:
+    return sample.at > starts_at or any(sample.outcomes)
 
 
 def _measure_s(samples: Iterable[Sample]) -> float:

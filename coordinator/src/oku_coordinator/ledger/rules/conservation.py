@@ -11,11 +11,12 @@ from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord, breaching
 from oku_coordinator.ledger.storage.tally import Tally, check_lease, check_worker_requests, move_covered
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
-from oku_coordinator.ledger.tables.account_table import fetch_account, sum_requests, write_accounts
+from oku_coordinator.ledger.tables.account_table import fetch_account, write_accounts
 from oku_coordinator.ledger.tables.lease_table import read_open_leases, sum_parts
-from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_state
+from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_spec, fetch_state
 from oku_coordinator.ledger.tables.series_table import sum_series, write_series
 from oku_coordinator.ledger.tables.slice_table import fetch_slices
+from oku_coordinator.ledger.tables.work_table import sum_requests
 from oku_core.accounting.interval import ConservationError, Lengths, SliceState, check_partition
 from oku_core.accounting.run_state import ACTIVE_STATES
 
@@ -63,7 +64,9 @@ def _begin_tally(transaction: Transaction, run: str) -> None:
 
 def _check_changes(transaction: Transaction, run: str, tally: Tally) -> None:
     with breaching(run):
-        fetch_account(transaction, run).check(tally.check(), tally.series)
+        account, is_open = fetch_account(transaction, run), fetch_spec(transaction, run).is_open
+        account.check(tally.check(), tally.series, is_open=is_open)
+        check_worker_requests(tally.worker_requests, account.seen)
 
 
 def check_run(transaction: Transaction, run: str) -> Lengths:
@@ -80,10 +83,16 @@ def _check_rows(transaction: Transaction, run: str) -> tuple[Lengths, list[Lease
     with breaching(run):
         leases = read_open_leases(transaction, run)
         slices = fetch_slices(transaction, run)
-        lengths = check_partition(slices, fetch_run(transaction, run).spec.requests)
+        record = fetch_run(transaction, run)
+        lengths = check_partition(slices, record.spec.requests)
+        if lengths.unused != record.spec.requests - record.requests:
+            raise ConservationError(
+                f"{lengths.unused} are unused, but the run has {record.requests} of {record.spec.requests}"
+            )
         lengths = move_covered(lengths, sum(lease.covered for lease in leases))
-        fetch_account(transaction, run).check(lengths, sum_series(transaction, run))
-        check_worker_requests(sum_requests(transaction, run), lengths)
+        account = fetch_account(transaction, run)
+        account.check(lengths, sum_series(transaction, run), is_open=record.spec.is_open)
+        check_worker_requests(sum_requests(transaction, run), account.seen)
         _check_leases(leases, sum_parts(transaction, run))
         leased = [(piece.start, piece.stop) for piece in slices if piece.state == SliceState.LEASED]
         held = sorted(piece for lease in leases for piece in lease.ranges.cut(0, lease.end))

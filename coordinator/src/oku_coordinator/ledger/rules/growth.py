@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 import msgspec
 
-from oku_coordinator.ledger.storage.records import LeaseRecord, PartName
+from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.run_account import PartName
 from oku_core.accounting.histogram import HistogramSnapshot, subtract
-from oku_core.accounting.outcome import build_no_counts
+from oku_core.accounting.outcome import build_no_counts, count_sent
 from oku_core.messaging.checkpoint import Checkpoint, Part
 from oku_core.results.lease_figures import LeaseFigures
 
 _GROWING = ("saturated", "lagged")
+_HISTOGRAMS = ("latency", "response_time", "lateness")
 _NOTHING = Part()
 
 
@@ -28,19 +30,11 @@ class PartGrowth:
 
     Attributes:
         part: the part as it is now, with all of its seconds.
-        outcomes: what the counts of outcomes have gained.
-        statuses: what the counts of responses by status code have gained.
-        bytes_received: how many bytes were received.
-        latency: the latencies that were recorded.
-        seconds: what the counts of outcomes have gained, by second.
+        gained: the difference to what it was.
     """
 
     part: Part
-    outcomes: list[int]
-    statuses: dict[str, int]
-    bytes_received: int
-    latency: HistogramSnapshot
-    seconds: dict[int, list[int]]
+    gained: Part
 
 
 def grow_parts(stored: Mapping[PartName, Part], checkpoint: Checkpoint) -> list[PartGrowth]:
@@ -51,14 +45,20 @@ def grow_parts(stored: Mapping[PartName, Part], checkpoint: Checkpoint) -> list[
         checkpoint: one without a fault of its own.
 
     Raises:
-        UntrueError: a part does not contain what it was, or the parts do not sum to what is covered.
+        UntrueError: a part does not contain what it was, or the parts do not sum to what is covered and
+            was sent.
     """
     growths = [grow_part(stored.get((part.phase, part.name), _NOTHING), part) for part in checkpoint.parts]
     named = {(part.phase, part.name) for part in checkpoint.parts}
-    left_out = sum(sum(part.outcomes) for name, part in stored.items() if name not in named)
-    total = left_out + sum(sum(growth.part.outcomes) for growth in growths)
+    parts = [part for name, part in stored.items() if name not in named]
+    parts += [growth.part for growth in growths]
+    total = sum(sum(part.outcomes) for part in parts)
     if total != checkpoint.covered:
         raise UntrueError(f"the outcomes sum to {total}, but {checkpoint.covered} are covered")
+    sent = sum(sum(part.sent_per_second.values()) for part in parts)
+    most = sum(count_sent(part.outcomes) for part in parts) + len(checkpoint.in_flight)
+    if sent > most:
+        raise UntrueError(f"{sent} were sent, but no more than {most} have ended or are in flight")
     return growths
 
 
@@ -68,10 +68,6 @@ def grow_part(before: Part, after: Part) -> PartGrowth:
     Raises:
         UntrueError: it does not contain what it was, or its seconds do not sum to its outcomes.
     """
-    try:
-        latency = subtract(after.latency, before.latency)
-    except ValueError as error:
-        raise UntrueError(f"the latencies do not contain what they were: {error}") from error
     if after.bytes_received < before.bytes_received:
         raise UntrueError("fewer bytes were received than before")
     seconds = {
@@ -82,14 +78,47 @@ def grow_part(before: Part, after: Part) -> PartGrowth:
     outcomes = _grow_counts(before.outcomes, after.outcomes, "the outcomes")
     if outcomes != sum_counts(seconds.values()):
         raise UntrueError("the seconds do not sum to the outcomes")
-    return PartGrowth(
-        part=msgspec.structs.replace(after, per_second=before.per_second | after.per_second),
+    gained = Part(
+        phase=after.phase,
+        name=after.name,
         outcomes=outcomes,
+        not_sent=_grow_counts(before.not_sent, after.not_sent, "the causes for not sending"),
         statuses=_grow_statuses(before.statuses, after.statuses),
         bytes_received=after.bytes_received - before.bytes_received,
-        latency=latency,
-        seconds=seconds,
+        per_second=seconds,
+        sent_per_second=_grow_sent(before.sent_per_second, after.sent_per_second),
+        **{name: _grow_histogram(before, after, name) for name in _HISTOGRAMS},
     )
+    part = msgspec.structs.replace(
+        after,
+        per_second=before.per_second | after.per_second,
+        sent_per_second=before.sent_per_second | after.sent_per_second,
+    )
+    return PartGrowth(part, gained)
+
+
+def list_ended(gained: Part) -> dict[int, list[int]]:
+    """What the seconds of a part have gained of requests that ended: a row of the series for each."""
+    return {second: [*outcomes, 0] for second, outcomes in gained.per_second.items()}
+
+
+def list_sent(gained: Part) -> dict[int, list[int]]:
+    """What the seconds of a part have gained of requests that were sent: a row of the series for each."""
+    return {second: [*build_no_counts(), sent] for second, sent in gained.sent_per_second.items()}
+
+
+def _grow_histogram(before: Part, after: Part, name: str) -> HistogramSnapshot:
+    try:
+        return subtract(getattr(after, name), getattr(before, name))
+    except ValueError as error:
+        raise UntrueError(f"{name} does not contain what it did: {error}") from error
+
+
+def _grow_sent(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int]:
+    grown = {second: sent - before.get(second, 0) for second, sent in after.items()}
+    if min(grown.values(), default=0) < 0:
+        raise UntrueError("fewer were sent in a second than before")
+    return {second: sent for second, sent in grown.items() if sent}
 
 
 def _grow_statuses(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:

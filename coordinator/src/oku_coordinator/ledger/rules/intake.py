@@ -11,15 +11,25 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from oku_coordinator.ledger.rules import closing
-from oku_coordinator.ledger.rules.growth import PartGrowth, UntrueError, find_regress, grow_parts, sum_counts
+from oku_coordinator.ledger.rules.growth import (
+    PartGrowth,
+    UntrueError,
+    find_regress,
+    grow_parts,
+    list_ended,
+    list_sent,
+    sum_counts,
+)
 from oku_coordinator.ledger.rules.lifecycle import follow_up
 from oku_coordinator.ledger.rules.limits import raise_limits
+from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.storage.lease_rows import pack_positions
 from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import lease_table, series_table
-from oku_coordinator.ledger.tables.account_table import add_flags, add_work, open_account
-from oku_coordinator.ledger.tables.run_table import add_watched, fetch_spec, fetch_state, open_window
+from oku_coordinator.ledger.tables.account_table import open_account
+from oku_coordinator.ledger.tables.run_table import add_watched, fetch_spec, fetch_state, open_period
+from oku_coordinator.ledger.tables.work_table import add_flags, add_work
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import FINAL_STATES, RunState
@@ -122,11 +132,15 @@ class _Intake:
     ) -> MessageVerdict:
         if fault := find_fault(checkpoint, lease.length) or find_regress(lease, checkpoint):
             raise UntrueError(fault)
+        plan = build_phase_plan(fetch_spec(self._transaction, lease.run))
+        for part in checkpoint.parts:
+            if fault := plan.find_fault(lease, part):
+                raise UntrueError(fault)
         stored = lease_table.fetch_parts(self._transaction, lease) if lease.sequence else {}
         growths = grow_parts(stored, checkpoint)
         if checkpoint.done and not lease.done:
             begun_at = min(self._now, max(lease.cut_at, checkpoint.started_at))
-            open_window(self._transaction, lease.run, begun_at)
+            open_period(self._transaction, lease.run, begun_at)
         grown = _grow_lease(lease, checkpoint, growths)
         lease_table.write_parts(self._transaction, lease, [growth.part for growth in growths])
         self._fold(batch.worker, lease, grown, growths)
@@ -144,12 +158,16 @@ class _Intake:
         self, worker: str, lease: LeaseRecord, grown: LeaseRecord, growths: Sequence[PartGrowth]
     ) -> None:
         """Fold what a lease has gained into the account of its run and what is kept beside it."""
-        account = open_account(self._transaction, lease.run)
         for growth in growths:
-            account.add(growth.outcomes, growth.statuses, growth.bytes_received, growth.latency)
-            started_at = grown.figures.started_at
-            placed = place(growth.seconds, started_at=started_at, cut_at=lease.cut_at, now=self._now)
-            series_table.collect(self._transaction, lease.run, placed)
+            gained = growth.gained
+            open_account(self._transaction, lease.run, (gained.phase, gained.name)).add(gained)
+            # Requests with due times are sent by the coordinator's clock, they end by the worker's.
+            for seconds, started_at in (
+                (list_ended(gained), grown.figures.started_at),
+                (list_sent(gained), 0.0),
+            ):
+                placed = place(seconds, started_at=started_at, cut_at=lease.cut_at, now=self._now)
+                series_table.collect(self._transaction, lease.run, placed)
         before, after = lease.figures, grown.figures
         add_work(
             self._transaction, lease.run, worker,
@@ -205,7 +223,7 @@ def _grow_lease(lease: LeaseRecord, checkpoint: Checkpoint, growths: Sequence[Pa
         done=checkpoint.done,
         in_flight=pack_positions(checkpoint.in_flight),
         sequence=checkpoint.sequence,
-        outcomes=sum_counts([lease.outcomes, *(growth.outcomes for growth in growths)]),
+        outcomes=sum_counts([lease.outcomes, *(growth.gained.outcomes for growth in growths)]),
         figures=read_figures(checkpoint),
     )
 

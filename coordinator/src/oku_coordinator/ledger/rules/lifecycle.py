@@ -1,14 +1,17 @@
 """The lifecycle of a run: how it enters the states of `oku_core.accounting.run_state`, each with its event.
 
-The windows of time in which it was active open when a worker begins, and close when it leaves those states.
+The periods of time in which it was active open when a worker begins, and close when it leaves those states.
+The clock of a schedule stops half a second after it is asked to, so that all workers stop at one time.
 """
 
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import account_table, run_table
+from oku_coordinator.ledger.tables import run_table, work_table
 from oku_coordinator.ledger.tables.history_table import note
 from oku_coordinator.ledger.tables.lease_table import has_open_leases
+from oku_coordinator.ledger.tables.period_table import stop_period
 from oku_coordinator.ledger.tables.run_table import fetch_run
-from oku_coordinator.ledger.tables.slice_table import sum_lengths
+from oku_coordinator.ledger.tables.slice_table import leave_unused, sum_lengths
+from oku_coordinator.ledger.tables.wave_table import forget_waves
 from oku_core.accounting.run_state import (
     ACTIVE_STATES,
     FINAL_STATES,
@@ -18,6 +21,8 @@ from oku_core.accounting.run_state import (
 )
 from oku_core.results.event import Event, EventType
 
+STOP_AHEAD_S = 0.5
+"""Workers hear of the end of a period before it comes."""
 _CLOSING_STATES = {RunState.PAUSING: RunState.PAUSED, RunState.CANCELLING: RunState.CANCELLED}
 
 
@@ -31,11 +36,24 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
     if state == RunState.PENDING:
         run_table.put_last(transaction, run, now)
         run_table.forget_served(transaction, run)
+    if state in _CLOSING_STATES:
+        stop_period(transaction, run, now + STOP_AHEAD_S)
     if state not in ACTIVE_STATES:
-        run_table.close_window(transaction, run, now)
+        stop_period(transaction, run, now)
+        run_table.close_period(transaction, run, now)
+    if state in (RunState.COMPLETED, RunState.CANCELLED):
+        forget_waves(transaction, run)
+    if state == RunState.CANCELLED and record.spec.is_timed:
+        leave_rest_unused(transaction, run)
     _note_state(transaction, run, state, now, reason)
     transaction.touched.add(run)
     transaction.tallies.pop(run, None)  # so that all of it is checked
+
+
+def leave_rest_unused(transaction: Transaction, run: str) -> None:
+    """Leave what is pending unused: as many requests as are accounted were all of the run."""
+    leave_unused(transaction, run)
+    run_table.set_requests(transaction, run, sum_lengths(transaction, run).accounted)
 
 
 def note_submission(transaction: Transaction, run: str, now: float) -> None:
@@ -54,7 +72,7 @@ def requeue(transaction: Transaction, run: str, now: float, reason: str) -> None
 
 def note_missing_workers(transaction: Transaction, run: str, now: float, missing: int, reason: str) -> None:
     """Note that a run begins without some of the workers that it had asked for."""
-    account_table.note_missing_workers(transaction, run, missing)
+    work_table.note_missing_workers(transaction, run, missing)
     text = f"the run begins with {reason}"
     note(transaction, run, Event(at=now, type=EventType.WORKERS_MISSING, text=text, reason=reason))
 
@@ -78,7 +96,8 @@ def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:
         return
     run_table.write_state(transaction, run, RunState.FAILED, reason, ended_at=now)
     run_table.mark_broken(transaction, run)
-    run_table.close_window(transaction, run, now)
+    stop_period(transaction, run, now)
+    run_table.close_period(transaction, run, now)
     _note_state(transaction, run, RunState.FAILED, now, reason)
 
 

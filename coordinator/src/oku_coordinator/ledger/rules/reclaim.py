@@ -1,25 +1,45 @@
 """Takes leases back: single ones, all of a run that is given up, and those of a stack that was killed."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from oku_coordinator.ledger.rules import closing
 from oku_coordinator.ledger.rules.lifecycle import enter_state, follow_up
+from oku_coordinator.ledger.rules.unsent import account_lost
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables.account_table import note_lost_worker
 from oku_coordinator.ledger.tables.history_table import note
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, find_lease
-from oku_coordinator.ledger.tables.run_table import close_window, fetch_run, fetch_state
+from oku_coordinator.ledger.tables.period_table import stop_period
+from oku_coordinator.ledger.tables.run_table import close_period, fetch_run, fetch_state
+from oku_coordinator.ledger.tables.work_table import note_lost_worker
+from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.event import Event, EventType
 
+FindLost = Callable[[LeaseRecord, Sequence[Range]], Iterable[Range]]
+"""What of the ranges of a lease that may have been sent is lost, as its time is past."""
 
-def take_back(transaction: Transaction, names: Iterable[str], reason: ExpiryReason, now: float) -> list[str]:
-    """Take open leases back: what they do not cover is pending again. Gives those that were taken back.
+
+def find_nothing(_lease: LeaseRecord, _ranges: Sequence[Range]) -> Iterable[Range]:
+    """Nothing is lost: it is all sent again."""
+    return ()
+
+
+def take_back(
+    transaction: Transaction,
+    names: Iterable[str],
+    reason: ExpiryReason,
+    now: float,
+    find_lost: FindLost = find_nothing,
+) -> list[str]:
+    """Take open leases back: what they do not cover is pending again, but for what is lost.
 
     Left alone are those that are not open, those of runs that are over, and, if they were not sent as far as
     is known, those of which their worker has spoken.
+
+    Returns:
+        Those that were taken back.
     """
     runs: dict[str, None] = {}
     taken: list[str] = []
@@ -28,6 +48,8 @@ def take_back(transaction: Transaction, names: Iterable[str], reason: ExpiryReas
         if lease is None or (reason == ExpiryReason.NOT_SENT and lease.sequence):
             continue
         _take_back(transaction, lease, reason, now)
+        if lost := list(find_lost(lease, lease.list_at_risk())):
+            account_lost(transaction, lease.run, lost, now)
         runs[lease.run] = None
         taken.append(name)
     for run in runs:
@@ -74,12 +96,14 @@ def cut_at_limits(transaction: Transaction, names: Iterable[str]) -> list[LeaseR
 def park_run(transaction: Transaction, run: str, now: float, *, goes_on: bool) -> None:
     """Take back the leases of a killed stack and pause the run, unless it goes on at once.
 
-    The open window of activity ends with the last checkpoint that came.
+    The open period of activity ends with the last checkpoint that came, and so does that of its schedule:
+    what was due later is due again when the run goes on.
     """
     record = fetch_run(transaction, run)
     if record.is_at_rest:
         return
-    close_window(transaction, run, record.last_checkpoint_at)
+    close_period(transaction, run, record.last_checkpoint_at)
+    stop_period(transaction, run, record.last_checkpoint_at or 0.0)
     for lease in fetch_open_leases(transaction, run):
         _take_back(transaction, lease, ExpiryReason.STACK_LOST, now)
     follow_up(transaction, run, now)

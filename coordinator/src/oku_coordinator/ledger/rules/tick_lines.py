@@ -11,6 +11,7 @@ from itertools import chain
 
 import msgspec
 
+from oku_coordinator.ledger.rules.planned_seconds import PlannedSeconds, fetch_planned_seconds
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import outbox_table, series_table
 from oku_core.results.lines import Fields, LineKind, build_late_tick_line, build_tick_line
@@ -34,12 +35,14 @@ def put_settled(transaction: Transaction, run: str, settled_to: float) -> None:
     published_to = due[-1][1].at if due else published_to
     stop = math.inf if settled_to == math.inf else math.floor(published_to + 0.5)
     increments = series_table.take_increments(transaction, run, stop)
-    if outbox_table.is_published(transaction, run):
+    if (due or increments) and outbox_table.is_published(transaction, run):
+        planned = fetch_planned_seconds(transaction, run)
         seen, unseen = assign(find_seconds([sample for _, sample in due]), increments)
         for number, (state, sample) in enumerate(due):
-            counted = _add(sample, seen.get(number, []))
-            outbox_table.put(transaction, run, LineKind.TICK, sample.at, [build_tick_line(state, counted)])
-        late = list(_build_late(transaction, run, chain.from_iterable(unseen.values()), late_lines))
+            counted = planned.add_to(_add(sample, seen.get(number, [])))
+            line = build_tick_line(state, counted, planned.measure_progress(counted))
+            outbox_table.put(transaction, run, LineKind.TICK, sample.at, [line])
+        late = list(_build_late(transaction, run, chain.from_iterable(unseen.values()), late_lines, planned))
         outbox_table.enter(transaction, run, LineKind.TICK, late)
         late_lines += len(late)
     # Should a run be published later, its lines begin then: what it has now counts as published.
@@ -64,11 +67,13 @@ def _add(sample: Sample, rows: Sequence[SeriesRow]) -> Sample:
     outcomes = sample.outcomes
     for row in rows:
         outcomes = add_counts(outcomes, row.outcomes)
-    return msgspec.structs.replace(sample, outcomes=outcomes, **build_rates(sample.seconds, outcomes))
+    sent = sample.requests_sent + sum(row.sent for row in rows)
+    rates = build_rates(sample.seconds, outcomes)
+    return msgspec.structs.replace(sample, requests_sent=sent, outcomes=outcomes, **rates)
 
 
 def _build_late(
-    transaction: Transaction, run: str, rows: Iterable[SeriesRow], before: int
+    transaction: Transaction, run: str, rows: Iterable[SeriesRow], before: int, planned: PlannedSeconds
 ) -> Iterator[tuple[int, Fields]]:
     """A line for each row, at its end; the number of the line is in its time, so no other line has it.
 
@@ -84,7 +89,14 @@ def _build_late(
         active_s = None if sample is None else max(0.0, sample.active_s - since_s)
         yield (
             end * _SECOND_NS + number % _SECOND_NS,
-            build_late_tick_line(row.outcomes, seconds, active_s),
+            build_late_tick_line(
+                row.outcomes,
+                row.sent,
+                seconds,
+                active_s,
+                requests_planned=planned.count(row.second, end) if seconds else None,
+                phase=planned.find_phase(row.second),
+            ),
         )
 
 

@@ -40,6 +40,7 @@ def build_lease_record(row: sqlite3.Row | Mapping[str, Any]) -> LeaseRecord:
             id=row["id"], run=row["run"], ranges=IndexRanges(ranges), worker=row["worker"],
             incarnation=row["incarnation"], state=LeaseState(row["state"]), reason=row["reason"],
             cut_at=row["cut_at"], limit=row["limit"], end=row["end"],
+            wave=row["wave"], lane=row["lane"],
         )  # fmt: skip
         return decode_growth(lease, [row[name] for name in _GROWING_NAMES])
 

@@ -1,4 +1,4 @@
-"""The tables of leases and of what they have accounted for, second by second."""
+"""The tables of leases and of what has come of them while they are open."""
 
 LEASE_TABLES = """
 CREATE TABLE leases (
@@ -19,9 +19,11 @@ CREATE TABLE leases (
     in_flight TEXT NOT NULL DEFAULT '[]',
     covered INTEGER NOT NULL DEFAULT 0,
     sequence INTEGER NOT NULL DEFAULT 0,
-    outcomes TEXT NOT NULL DEFAULT '[0,0,0,0,0,0]',
+    outcomes TEXT NOT NULL,
     figures TEXT NOT NULL DEFAULT '[]',
-    resent INTEGER NOT NULL DEFAULT 0       -- how many of its requests may have been sent in vain
+    resent INTEGER NOT NULL DEFAULT 0,      -- how many of its requests may have been sent in vain
+    wave INTEGER,                           -- of an open run: the first coordinate of its wave
+    lane INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 CREATE INDEX active_leases ON leases (run) WHERE state = 'active';
 CREATE INDEX resent_leases ON leases (run) WHERE resent > 0;
@@ -39,13 +41,4 @@ CREATE TABLE lease_parts (
     body BLOB NOT NULL,                     -- a Part of an open lease, packed
     PRIMARY KEY (lease, phase, name)
 ) WITHOUT ROWID;
-CREATE TABLE series (
-    run TEXT NOT NULL,
-    second INTEGER NOT NULL,                -- the first of those that it tells of; -1 for no known one
-    seconds INTEGER NOT NULL DEFAULT 1,     -- how many they are
-    outcomes TEXT NOT NULL,
-    published TEXT NOT NULL DEFAULT '[0,0,0,0,0,0]',
-    PRIMARY KEY (run, second)
-) WITHOUT ROWID;
-CREATE INDEX unpublished_series ON series (run, second) WHERE outcomes != published;
 """

@@ -3,22 +3,26 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import msgspec
 
-from oku_coordinator.ledger.storage.run_account import Account
-from oku_core.accounting.index_ranges import IndexRanges
+from oku_coordinator.ledger.storage.run_account import Account, RunAccount
+from oku_core.accounting.index_ranges import IndexRanges, Range
 from oku_core.accounting.interval import ConservationError, Lengths
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.accounting.outcome import build_no_counts
+from oku_core.accounting.outcome import build_no_causes, build_no_counts
 from oku_core.accounting.run_state import ACTIVE_STATES, REST_STATES, RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.event import Event
 from oku_core.results.lease_figures import LeaseFigures
 from oku_core.results.sample import Sample
+from oku_core.results.series import SeriesRow
 from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
+from oku_core.schedule.active_period import ActivePeriod
+from oku_core.schedule.wave import Wave
 from oku_core.spec.spec import Spec
 
 
@@ -56,9 +60,10 @@ class RunRow:
 
     Attributes:
         target: scheme, host and port of its first URL; empty for Oku's own delay servers.
+        load: at which rate, or with how many in flight, and for how long it sends, in words.
         outcomes: what is accounted, in the order of `OUTCOMES`.
-        windows: how many windows of activity it has had.
-        active_since: when the open window began.
+        periods: how many periods of activity it has had.
+        active_since: when the open period began.
         watched_s: how many seconds of its workers were watched for how full their windows were.
         underfilled_s: in how many of them a window was not full although indices were untaken.
         drops_in_flight: whether its requests in flight get no time to finish once it is stopped.
@@ -70,6 +75,7 @@ class RunRow:
     requests: int
     engine: str
     target: str
+    load: str = ""
     state: RunState
     reason: str
     created_at: float
@@ -77,7 +83,7 @@ class RunRow:
     ended_at: float | None
     active_s: float
     active_since: float | None
-    windows: int
+    periods: int
     last_checkpoint_at: float | None
     resent_at_most: int
     served: int | None
@@ -110,7 +116,7 @@ class RunRow:
         return f"{self.created_at!r}_{self.number}"
 
     def measure_active_s(self, now: float) -> float:
-        """Seconds of activity until `now`, the open window included."""
+        """Seconds of activity until `now`, the open period included."""
         open_s = 0.0 if self.active_since is None else max(0.0, now - self.active_since)
         return self.active_s + open_s
 
@@ -146,6 +152,8 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
         sequence: that of its newest checkpoint; 0 if none came yet.
         outcomes: the counts of outcomes of what is covered.
         figures: those of its newest checkpoint.
+        wave: of an open run, the first coordinate of the wave that it lies in; None in closed runs.
+        lane: the lane of that wave.
     """
 
     id: str
@@ -163,6 +171,8 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     sequence: int = 0
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
     figures: LeaseFigures = LeaseFigures()
+    wave: int | None = None
+    lane: int = 0
 
     @property
     def length(self) -> int:
@@ -184,6 +194,11 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
         """How many requests may have been sent although no outcome of theirs is committed."""
         return len(self.in_flight) + self.bound - self.done
 
+    def list_at_risk(self) -> list[Range]:
+        """The ranges of these requests; those in flight come first."""
+        in_flight = [(index, index + 1) for index in self.ranges.list_indices(self.in_flight)]
+        return [*in_flight, *self.ranges.cut(self.done, self.bound)]
+
     @property
     def start(self) -> int:
         """Its first index."""
@@ -193,10 +208,6 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     def stop(self) -> int:
         """The index behind its last one."""
         return self.ranges.ranges[-1][1]
-
-
-PartName = tuple[str, str]
-"""The phase and the name of a part of a lease."""
 
 
 class LeaseOrder(NamedTuple):
@@ -213,6 +224,92 @@ class LeaseOrder(NamedTuple):
     incarnation: str
     size: Callable[[int], int]
     limit: Callable[[int], int]
+
+
+class PieceOrder(NamedTuple):
+    """A lease of an open run that is to be dealt.
+
+    Attributes:
+        worker: the name of the worker.
+        incarnation: its process.
+        wave: the first coordinate of the wave that it lies in.
+        lane: its lane of that wave.
+        ranges: its coordinates; all of them are pending.
+    """
+
+    worker: str
+    incarnation: str
+    wave: int
+    lane: int
+    ranges: Sequence[Range]
+
+
+class PeriodRecord(NamedTuple):
+    """A period in which the clock of a schedule runs; times are of the coordinator's steady clock.
+
+    Attributes:
+        starts_at: the Unix time at which it begins.
+        offset_s: what the schedule's clock says then.
+        stop_s: what it says at the end; None while that is not known.
+    """
+
+    starts_at: float
+    offset_s: float
+    stop_s: float | None = None
+
+    def measure_s(self, now: float) -> float:
+        """What the schedule's clock says at a Unix time; it stands still before the period and after it."""
+        return max(self.offset_s, self.count_s(now))
+
+    def count_s(self, now: float) -> float:
+        """What the schedule's clock says at a Unix time, as if it went before the period, too.
+
+        What is due when the period begins can still be in time before that.
+        """
+        running_s = self.offset_s + now - self.starts_at
+        return running_s if self.stop_s is None else min(running_s, self.stop_s)
+
+    def find_end(self) -> float | None:
+        """The Unix time at which it ends; None while that is not known."""
+        return None if self.stop_s is None else self.build_period().unix_time(self.stop_s)
+
+    def build_period(self) -> ActivePeriod:
+        """The period as workers get it."""
+        return ActivePeriod(self.starts_at, self.offset_s)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dealing:
+    """How far an open run is dealt.
+
+    Attributes:
+        waves: those that are not accounted, in rising order.
+        cut: how many waves were cut so far.
+        next_block: the first block of the schedule that is in none of them.
+        pending: the coordinates in these waves that nobody has.
+    """
+
+    waves: Sequence[Wave]
+    cut: int
+    next_block: int
+    pending: Sequence[Range]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deal:
+    """What changes in the waves of an open run.
+
+    Attributes:
+        dropped: the first coordinates of waves that are cut anew.
+        waves: those that are cut now.
+        next_block: the first block of the schedule that is then in no wave.
+        orders: the leases to deal.
+    """
+
+    dropped: Sequence[int]
+    waves: Sequence[Wave]
+    next_block: int
+    orders: Sequence[PieceOrder]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,13 +345,31 @@ class Standing:
 
     Attributes:
         record: its row and its spec.
-        lengths: how much of it is pending, leased and accounted.
+        lengths: how much of it is in each state.
         leases: its open leases by id, each with the committed counts of its outcomes.
+        period: the newest period of its schedule; None without one.
+        not_sent: why requests were not sent, in the order of `NOT_SENT_CAUSES`.
     """
 
     record: RunRecord
     lengths: Lengths
     leases: Mapping[str, list[int]]
+    period: PeriodRecord | None = None
+    not_sent: Sequence[int] = field(default_factory=build_no_causes)
+
+
+class Course(NamedTuple):
+    """How a run with a rate went by the clock.
+
+    Attributes:
+        series: its seconds, in order of time.
+        periods: its periods of activity, the oldest first.
+        settled_to: the Unix time up to which workers have told what they did; infinite for a run at rest.
+    """
+
+    series: Sequence[SeriesRow]
+    periods: Sequence[PeriodRecord]
+    settled_to: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -263,21 +378,28 @@ class Snapshot:
 
     Attributes:
         record: its row and its spec.
-        lengths: how much of it is pending, leased and accounted.
-        account: what its checkpoints sum to.
+        lengths: how much of it is in each state.
+        accounts: what its requests sum to, by phase and name.
         workers: what each worker did.
         processes: the peak memory of the other processes.
         flags: each with how many requests it concerns and its worst figure.
         breach: why the run does not balance; None when it does.
+        course: how it went by the clock; None without a rate.
     """
 
     record: RunRecord
     lengths: Lengths
-    account: Account
+    accounts: RunAccount
     workers: list[WorkerSummary]
     processes: list[ProcessSummary]
     flags: list[tuple[Flag, int, float]]
     breach: str | None
+    course: Course | None = None
+
+    @cached_property
+    def account(self) -> Account:
+        """What all its requests sum to."""
+        return self.accounts.build_total()
 
 
 UNREADABLE = (ValueError, OverflowError, msgspec.MsgspecError)

@@ -15,7 +15,7 @@ from oku_core.spec.spec import Spec
 
 _LEASE_COLUMNS = (
     "id", "run", "start", "stop", "ranges", "worker", "incarnation", "reason", "cut_at", "limit", "end",
-    "done", "in_flight", "sequence", "outcomes", "figures",
+    "done", "in_flight", "sequence", "outcomes", "figures", "wave", "lane",
 )  # fmt: skip
 _TRIGGERS = """
 CREATE TEMP TRIGGER slice_added AFTER INSERT ON slices BEGIN
@@ -29,7 +29,7 @@ CREATE TEMP TRIGGER lease_opened AFTER INSERT ON leases WHEN new.state = 'active
     SELECT note_lease(new.id, new.run, new.start, new.stop,
         (SELECT ranges FROM lease_ranges WHERE lease = new.id), new.worker, new.incarnation, new.reason,
         new.cut_at, new."limit", new."end", new.done, new.in_flight, new.sequence, new.outcomes,
-        new.figures); END;
+        new.figures, new.wave, new.lane); END;
 CREATE TEMP TRIGGER lease_grown AFTER UPDATE OF "limit", "end", done, in_flight, sequence, outcomes, figures
     ON leases WHEN old.state = 'active' AND new.state = 'active' BEGIN
     SELECT note_growth(new.id, new.run, new."limit", new."end", new.done, new.in_flight, new.sequence,

@@ -1,70 +1,179 @@
-"""The account of a run: what its checkpoints sum to."""
+"""The account of a run: what its checkpoints sum to, kept apart by phase and by name of requests."""
 
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import ConservationError, Lengths
-from oku_core.accounting.outcome import build_no_counts, count_answered
+from oku_core.accounting.outcome import (
+    LOST,
+    NOT_DEALT,
+    NOT_SENT,
+    build_no_causes,
+    build_no_counts,
+    count_answered,
+    count_sent,
+)
+from oku_core.messaging.checkpoint import Part
+
+PartName = tuple[str, str]
+"""The phase and the name of requests."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Account:
-    """What the checkpoints of a run sum to."""
+    """What the requests of one phase and name, or of several, sum to.
+
+    Attributes:
+        outcomes: the counts of outcomes in the order of `OUTCOMES`.
+        not_sent: the counts of causes in the order of `NOT_SENT_CAUSES`.
+        statuses: the number of responses by status code.
+        bytes_received: the number of bytes in response bodies.
+        latency: from sending to the last byte.
+        response_time: from due to the last byte; empty in closed runs.
+        lateness: from due to sending; empty in closed runs.
+    """
 
     outcomes: list[int] = field(default_factory=build_no_counts)
+    not_sent: list[int] = field(default_factory=build_no_causes)
     statuses: dict[str, int] = field(default_factory=dict)
     bytes_received: int = 0
-    histogram: Histogram = field(default_factory=Histogram)
+    latency: Histogram = field(default_factory=Histogram)
+    response_time: Histogram = field(default_factory=Histogram)
+    lateness: Histogram = field(default_factory=Histogram)
 
     @property
     def accounted(self) -> int:
         """How many requests have an outcome."""
         return sum(self.outcomes)
 
-    def add(
-        self,
-        outcomes: Sequence[int],
-        statuses: Mapping[str, int],
-        bytes_received: int,
-        latency: HistogramSnapshot,
-    ) -> None:
+    def add(self, gained: Part) -> None:
         """Fold in what has been gained."""
-        for index, count in enumerate(outcomes):
+        for index, count in enumerate(gained.outcomes):
             self.outcomes[index] += count
-        for status, count in statuses.items():
+        for index, count in enumerate(gained.not_sent):
+            self.not_sent[index] += count
+        for status, count in gained.statuses.items():
             self.statuses[status] = self.statuses.get(status, 0) + count
-        self.bytes_received += bytes_received
-        self.histogram.add(latency)
+        self.bytes_received += gained.bytes_received
+        self.latency.add(gained.latency)
+        self.response_time.add(gained.response_time)
+        self.lateness.add(gained.lateness)
 
-    def copy(self) -> "Account":
-        """A copy that later checkpoints do not change."""
-        histogram = copy(self.histogram)
-        histogram.counts = list(histogram.counts)
-        return Account(list(self.outcomes), dict(self.statuses), self.bytes_received, histogram)
+    def build_part(self) -> Part:
+        """The same as a part, without its seconds; later checkpoints do not change it."""
+        return Part(
+            outcomes=list(self.outcomes),
+            not_sent=list(self.not_sent),
+            statuses=dict(self.statuses),
+            bytes_received=self.bytes_received,
+            latency=self.latency.build_latency(),
+            response_time=self.response_time.build_latency(),
+            lateness=self.lateness.build_latency(),
+        )
 
-    def check(self, lengths: Lengths, series: Sequence[int]) -> None:
-        """Check the first law: outcomes sum to accounted requests, latencies and statuses to answered ones.
+    def check(self, *, is_open: bool) -> None:
+        """Check the first law: latencies and statuses sum to what was answered, causes to what was not sent.
 
         Args:
-            lengths: how much of the run is in each state.
-            series: the outcomes of all its seconds together, which are those of the run.
+            is_open: whether the requests have due times.
 
         Raises:
             ConservationError: they do not.
         """
-        if self.accounted != lengths.accounted:
-            raise ConservationError(
-                f"the outcomes sum to {self.accounted}, but {lengths.accounted} are accounted"
-            )
-        if self.outcomes != list(series):
-            raise ConservationError(
-                f"the outcomes are {self.outcomes}, but the seconds sum to {list(series)}"
-            )
         answered = count_answered(self.outcomes)
-        latencies, statuses = self.histogram.total, sum(self.statuses.values())
+        latencies, statuses = self.latency.total, sum(self.statuses.values())
         if not latencies == answered == statuses:
             raise ConservationError(
                 f"{answered} were answered, but {latencies} latencies and {statuses} statuses are there"
             )
+        if sum(self.not_sent) != self.outcomes[NOT_SENT]:
+            raise ConservationError(
+                f"{self.outcomes[NOT_SENT]} were not sent, but the causes sum to {sum(self.not_sent)}"
+            )
+        timed, late = self.response_time.total, self.lateness.total
+        due = (answered, count_sent(self.outcomes)) if is_open else (0, 0)
+        if (timed, late) != due:
+            raise ConservationError(
+                f"there are {timed} response times and {late} latenesses, but {due[0]} and {due[1]} are due"
+            )
+
+
+@dataclass
+class RunAccount:
+    """What all requests of a run sum to, by phase and name."""
+
+    parts: dict[PartName, Account] = field(default_factory=dict)
+
+    @property
+    def outcomes(self) -> list[int]:
+        """The counts of outcomes of all parts together."""
+        return [sum(column) for column in zip(build_no_counts(), *self._each_outcomes(), strict=True)]
+
+    @property
+    def seen(self) -> int:
+        """How many requests workers have told of; the coordinator has accounted for the rest by itself."""
+        return sum(
+            account.accounted - account.outcomes[LOST] - account.not_sent[NOT_DEALT]
+            for account in self.parts.values()
+        )
+
+    def _each_outcomes(self) -> Sequence[list[int]]:
+        return [account.outcomes for account in self.parts.values()]
+
+    def open(self, name: PartName) -> Account:
+        """The account of a part, to fold into; a new one if nothing has come of it yet."""
+        return self.parts.setdefault(name, Account())
+
+    def build_total(self, takes_in: Callable[[PartName], bool] = lambda _: True) -> Account:
+        """The sum of all parts, or of some; later checkpoints do not change it.
+
+        Args:
+            takes_in: says whether a part is among those to sum up.
+        """
+        total = Account()
+        for name, account in self.parts.items():
+            if takes_in(name):
+                total.add(account.build_part())
+        return total
+
+    def copy(self) -> "RunAccount":
+        """A copy that later checkpoints do not change."""
+        return RunAccount({name: _copy(account) for name, account in self.parts.items()})
+
+    def check(self, lengths: Lengths, series: Sequence[int], *, is_open: bool) -> None:
+        """Check the first law over all parts: each one by itself, and that they sum to what is accounted.
+
+        Args:
+            lengths: how much of the run is in each state.
+            series: the outcomes of all its seconds together, which are those of the run.
+            is_open: whether its requests have due times.
+
+        Raises:
+            ConservationError: they do not.
+        """
+        outcomes = self.outcomes
+        if sum(outcomes) != lengths.accounted:
+            raise ConservationError(
+                f"the outcomes sum to {sum(outcomes)}, but {lengths.accounted} are accounted"
+            )
+        if outcomes != list(series):
+            raise ConservationError(f"the outcomes are {outcomes}, but the seconds sum to {list(series)}")
+        for (phase, name), account in self.parts.items():
+            try:
+                account.check(is_open=is_open)
+            except ConservationError as error:
+                where = " ".join(filter(None, (phase and f"phase {phase}", name and f"name {name}")))
+                raise ConservationError(f"{where}: {error}" if where else str(error)) from error
+
+
+def _copy(account: Account) -> Account:
+    return Account(
+        outcomes=list(account.outcomes),
+        not_sent=list(account.not_sent),
+        statuses=dict(account.statuses),
+        bytes_received=account.bytes_received,
+        latency=account.latency.copy(),
+        response_time=account.response_time.copy(),
+        lateness=account.lateness.copy(),
+    )

@@ -7,12 +7,14 @@ machine. One process writes at a time; it holds a `FileLock` for as long as it l
 import sqlite3
 from pathlib import Path
 
+from oku_coordinator.ledger.storage.account_schema import ACCOUNT_TABLES
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
-from oku_coordinator.ledger.storage.upgrades import UPGRADES
+from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
+from oku_coordinator.ledger.storage.upgrades import UPGRADES, teach
 from oku_core.errors import UserError
 from oku_core.process.private_files import prepare_private_file, tighten_private_file
 
-VERSION = 10
+VERSION = 11
 """Of the tables, kept in the file. Each change of them gets a new one, and a step in `UPGRADES`."""
 
 _TABLES = (
@@ -23,15 +25,16 @@ CREATE TABLE runs (
     requests INTEGER NOT NULL,
     engine TEXT NOT NULL DEFAULT 'aiohttp',          -- what a list says of the spec
     target TEXT NOT NULL DEFAULT '',                 -- and this: scheme, host and port of the first URL
+    load TEXT NOT NULL DEFAULT '',                   -- and this, in words
     state TEXT NOT NULL,
     reason TEXT NOT NULL DEFAULT '',
     queued_at REAL NOT NULL,                         -- when it was submitted or last resumed
     created_at REAL NOT NULL,
     started_at REAL,
     ended_at REAL,
-    active_s REAL NOT NULL DEFAULT 0,                -- closed windows of activity
-    active_since REAL,                               -- begin of the open window
-    windows INTEGER NOT NULL DEFAULT 0,
+    active_s REAL NOT NULL DEFAULT 0,                -- closed periods of activity
+    active_since REAL,                               -- begin of the open period
+    periods INTEGER NOT NULL DEFAULT 0,
     last_checkpoint_at REAL,
     leases_cut INTEGER NOT NULL DEFAULT 0,
     resent_at_most INTEGER NOT NULL DEFAULT 0,
@@ -39,15 +42,7 @@ CREATE TABLE runs (
     watched_s REAL NOT NULL DEFAULT 0,               -- seconds of workers in which the window could be full
     underfilled_s REAL NOT NULL DEFAULT 0,           -- those of them in which it was not
     drops_in_flight INTEGER NOT NULL DEFAULT 0,      -- it is cancelled, and its requests get no grace
-    outcomes TEXT NOT NULL,
-    statuses TEXT NOT NULL DEFAULT '{}',
-    bytes_received INTEGER NOT NULL DEFAULT 0,       -- the lower 62 bits, as of sum_us
-    bytes_received_high INTEGER NOT NULL DEFAULT 0,  -- what is beyond them
-    sum_us INTEGER NOT NULL DEFAULT 0,
-    sum_us_high INTEGER NOT NULL DEFAULT 0,
-    min_us INTEGER NOT NULL DEFAULT 0,
-    max_us INTEGER NOT NULL DEFAULT 0,
-    histogram BLOB,
+    outcomes TEXT NOT NULL,                          -- the sum of those of its accounts
     is_broken INTEGER NOT NULL DEFAULT 0,            -- its account did not balance
     is_published INTEGER NOT NULL DEFAULT 0,         -- its lines go to the outbox
     owes_summary INTEGER NOT NULL DEFAULT 0          -- it is at rest without a summary
@@ -70,6 +65,8 @@ CREATE TABLE slices (
 CREATE INDEX pending_slices ON slices (run, start) WHERE state = 'pending';
 """
     + LEASE_TABLES
+    + ACCOUNT_TABLES
+    + SCHEDULE_TABLES
     + """
 CREATE TABLE workers (
     run TEXT NOT NULL,
@@ -190,6 +187,7 @@ def _prepare(database: sqlite3.Connection, path: Path, *, read_only: bool) -> No
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("PRAGMA synchronous = FULL")
     if version != VERSION:
+        teach(database)
         steps = "".join(UPGRADES[step] for step in range(version, VERSION)) if version else _TABLES
         database.executescript(f"BEGIN; {steps} PRAGMA user_version = {VERSION}; COMMIT;")
 

@@ -39,7 +39,8 @@ class Tally:
         self._requests = sum(lengths)
         self._lengths: Counter[str] = Counter(lengths._asdict())
         self._parts: Counter[str] = Counter(parts)
-        self._worker_requests = worker_requests
+        self.worker_requests = worker_requests
+        """The requests of all workers together."""
         self.series = list(series)
         """The outcomes of all seconds together."""
         self.leases: dict[str, LeaseRecord] = {}
@@ -118,7 +119,7 @@ class Tally:
 
     def note_requests(self, added: int) -> None:
         """Count more requests of workers."""
-        self._worker_requests += added
+        self.worker_requests += added
 
     def note_second(self, sign: int, outcomes: Sequence[int]) -> None:
         """Count the outcomes of a second that were added, or with a `sign` of -1 removed."""
@@ -130,8 +131,7 @@ class Tally:
 
         Raises:
             ConservationError: the slices do not partition the request space any more, the leased ones do not
-                match the open leases, an open lease contradicts itself, or the workers' requests do not sum
-                to what is accounted.
+                match the open leases, or an open lease contradicts itself.
         """
         lengths = self.lengths
         check_replacement(self._list_slices(-1), self._list_slices(1))
@@ -144,7 +144,6 @@ class Tally:
             raise ConservationError(f"the range [{start}, {stop}) {fault}")
         for name in self._grown:
             check_lease(name, self.leases.get(name), self._parts[name])
-        check_worker_requests(self._worker_requests, lengths)
         self._slices.clear()
         self._grown.clear()
         return lengths
@@ -161,8 +160,7 @@ class Tally:
 
 def move_covered(lengths: Lengths, covered: int) -> Lengths:
     """The lengths of a run whose open leases cover so many requests of the leased slices."""
-    pending, leased, accounted = lengths
-    return Lengths(pending=pending, leased=leased - covered, accounted=accounted + covered)
+    return lengths._replace(leased=lengths.leased - covered, accounted=lengths.accounted + covered)
 
 
 def check_lease(name: str, lease: LeaseRecord | None, in_parts: int) -> None:
@@ -196,12 +194,10 @@ def check_lease(name: str, lease: LeaseRecord | None, in_parts: int) -> None:
         )
 
 
-def check_worker_requests(requests: int, lengths: Lengths) -> None:
-    """Raise a `ConservationError` unless the workers' requests sum to what is accounted."""
-    if requests != lengths.accounted:
-        raise ConservationError(
-            f"the workers' requests sum to {requests}, but {lengths.accounted} are accounted"
-        )
+def check_worker_requests(requests: int, seen: int) -> None:
+    """Raise a `ConservationError` unless the workers' requests sum to what they have told of."""
+    if requests != seen:
+        raise ConservationError(f"the workers' requests sum to {requests}, but {seen} are accounted")
 
 
 def _add(counter: Counter[_T], key: _T, count: int) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from oku_coordinator.ledger.storage.row_watch import RowWatch
-from oku_coordinator.ledger.storage.run_account import Account
+from oku_coordinator.ledger.storage.run_account import PartName, RunAccount
 from oku_coordinator.ledger.storage.schema import open_database
 from oku_coordinator.ledger.storage.tally import Tally
 from oku_core.spec.spec import Spec
@@ -30,7 +30,7 @@ class Memory:
         specs: the decoded specs.
     """
 
-    accounts: dict[str, Account] = field(default_factory=dict)
+    accounts: dict[str, RunAccount] = field(default_factory=dict)
     tallies: dict[str, Tally] = field(default_factory=dict)
     specs: dict[str, Spec] = field(default_factory=dict)
 
@@ -56,10 +56,11 @@ class Transaction:
         self.specs = memory.specs
         self.touched: set[str] = set()
         """Runs whose slices, leases or account have changed; they are checked at the end."""
-        self.folded: set[str] = set()
-        """Runs whose account has changed in memory; it is written at the end."""
+        self.folded: dict[str, set[PartName]] = {}
+        """The parts of runs whose accounts have changed in memory; they are written at the end."""
         self.seconds: dict[str, dict[int, list[int]]] = {}
-        """What the seconds of runs have gained, as counts of outcomes; it is written at the end."""
+        """What the seconds of runs have gained: counts of outcomes, and behind them how many requests were
+        sent. It is written at the end."""
 
     def execute(self, sql: str, *values: Any) -> int:
         """Change rows; gives how many were changed."""

@@ -1,6 +1,18 @@
 """What leads the tables of a ledger from each version to the next."""
 
+import contextlib
+import sqlite3
+
+import msgspec
+
+from oku_coordinator.ledger.storage.account_schema import ACCOUNT_TABLES
+from oku_coordinator.ledger.storage.lease_rows import decode_counts, encode_counts
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
+from oku_coordinator.ledger.storage.records import UNREADABLE
+from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
+from oku_core.messaging.checkpoint import Part
+from oku_core.spec.load_description import describe_load
+from oku_core.spec.spec import decode_spec
 
 _FROM_VERSION_8 = """
 ALTER TABLE leases RENAME COLUMN boot TO incarnation;
@@ -33,14 +45,25 @@ DROP INDEX active_leases;
 DROP INDEX expired_leases;
 DROP TABLE strays;
 """
+_SERIES_OF_VERSION_10 = """
+CREATE TABLE series (
+    run TEXT NOT NULL,
+    second INTEGER NOT NULL,
+    seconds INTEGER NOT NULL DEFAULT 1,
+    outcomes TEXT NOT NULL,
+    published TEXT NOT NULL,
+    PRIMARY KEY (run, second)
+) WITHOUT ROWID;
+CREATE INDEX unpublished_series ON series (run, second) WHERE outcomes != published;
+"""
 _MOVE_LEASES = """
 INSERT INTO leases (id, run, start, stop, length, worker, incarnation, state, reason, cut_at, closed_at,
-    "limit", "end", done, covered, resent)
+    "limit", "end", done, covered, outcomes, resent)
     SELECT id, run, start, stop, stop - start, coalesce(worker, ''), coalesce(incarnation, ''),
         CASE state WHEN 'reported' THEN 'closed' ELSE state END,
         CASE reason WHEN 'not_claimed' THEN 'not_taken' WHEN 'report_lost' THEN 'dropped' ELSE reason END,
         cut_at, closed_at, stop - start, stop - start,
-        CASE state WHEN 'reported' THEN stop - start ELSE 0 END, covered,
+        CASE state WHEN 'reported' THEN stop - start ELSE 0 END, covered, '[0,0,0,0,0,0]',
         CASE WHEN state = 'expired' AND reason != 'not_sent' THEN stop - start ELSE 0 END
     FROM old_leases;
 DROP TABLE old_leases;
@@ -55,5 +78,89 @@ INSERT INTO series (run, second, outcomes, published)
     SELECT run, -1, replace(outcomes, ' ', ''), replace(outcomes, ' ', '') FROM runs
     WHERE replace(outcomes, ' ', '') != '[0,0,0,0,0,0]';
 """
-UPGRADES = {8: _FROM_VERSION_8, 9: f"{_EXPIRE_ALL}{LEASE_TABLES}{_MOVE_LEASES}"}
+_PUT_ASIDE = """
+DROP INDEX active_leases;
+DROP INDEX resent_leases;
+DROP INDEX unpublished_series;
+ALTER TABLE leases RENAME TO old_leases;
+ALTER TABLE lease_ranges RENAME TO old_lease_ranges;
+ALTER TABLE lease_parts RENAME TO old_lease_parts;
+ALTER TABLE series RENAME TO old_series;
+"""
+_ADD_OUTCOMES = """
+-- Two outcomes are new, not_sent and lost; nothing has come to them yet.
+INSERT INTO leases (id, run, start, stop, length, worker, incarnation, state, reason, cut_at, closed_at,
+    "limit", "end", done, in_flight, covered, sequence, outcomes, figures, resent)
+    SELECT id, run, start, stop, length, worker, incarnation, state, reason, cut_at, closed_at,
+        "limit", "end", done, in_flight, covered, sequence, add_outcomes(outcomes), figures, resent
+    FROM old_leases;
+INSERT INTO lease_ranges (lease, run, ranges) SELECT lease, run, ranges FROM old_lease_ranges;
+INSERT INTO lease_parts (lease, phase, name, run, requests, body)
+    SELECT lease, phase, name, run, requests, add_outcomes_to_part(body) FROM old_lease_parts;
+INSERT INTO series (run, second, seconds, outcomes, published)
+    SELECT run, second, seconds, add_outcomes(outcomes), add_outcomes(published) FROM old_series;
+UPDATE runs SET outcomes = add_outcomes(outcomes);
+INSERT INTO accounts (run, phase, name, outcomes, not_sent, statuses, bytes_received, bytes_received_high,
+    latency, latency_sum_us, latency_sum_us_high, latency_min_us, latency_max_us)
+    SELECT run, '', '', outcomes, '[0,0,0]', statuses, bytes_received, bytes_received_high,
+        histogram, sum_us, sum_us_high, min_us, max_us
+    FROM runs WHERE CASE WHEN json_valid(outcomes)
+        THEN (SELECT sum(value) FROM json_each(runs.outcomes)) > 0 ELSE TRUE END;
+DROP TABLE old_leases;
+DROP TABLE old_lease_ranges;
+DROP TABLE old_lease_parts;
+DROP TABLE old_series;
+ALTER TABLE runs ADD COLUMN load TEXT NOT NULL DEFAULT '';
+UPDATE runs SET load = coalesce(tell_load((SELECT spec FROM specs WHERE specs.run = runs.run)), '');
+ALTER TABLE runs DROP COLUMN statuses;
+ALTER TABLE runs DROP COLUMN bytes_received;
+ALTER TABLE runs DROP COLUMN bytes_received_high;
+ALTER TABLE runs DROP COLUMN sum_us;
+ALTER TABLE runs DROP COLUMN sum_us_high;
+ALTER TABLE runs DROP COLUMN min_us;
+ALTER TABLE runs DROP COLUMN max_us;
+ALTER TABLE runs DROP COLUMN histogram;
+ALTER TABLE runs RENAME COLUMN windows TO periods;
+"""
+UPGRADES = {
+    8: _FROM_VERSION_8,
+    9: f"{_EXPIRE_ALL}{LEASE_TABLES}{_SERIES_OF_VERSION_10}{_MOVE_LEASES}",
+    10: f"{_PUT_ASIDE}{LEASE_TABLES}{ACCOUNT_TABLES}{SCHEDULE_TABLES}{_ADD_OUTCOMES}",
+}
 """What leads from each version to the next; ledgers from before the first of them are not read."""
+_NEW_OUTCOMES = (0, 0)
+_decode_part = msgspec.msgpack.Decoder(Part).decode
+
+
+def teach(database: sqlite3.Connection) -> None:
+    """Give a connection the functions that the steps call."""
+    for function in (add_outcomes, add_outcomes_to_part, tell_load):
+        database.create_function(function.__name__, 1, function, deterministic=True)
+
+
+def add_outcomes(counts: str) -> str:
+    """Counts of outcomes of version 10, with those that are new since.
+
+    Counts that cannot be read stay as they are, for the breach of their run: the other runs are upgraded.
+    """
+    with contextlib.suppress(*UNREADABLE):
+        return encode_counts([*decode_counts(counts), *_NEW_OUTCOMES])
+    return counts
+
+
+def add_outcomes_to_part(body: bytes) -> bytes:
+    """A packed part of version 10, with the outcomes that are new since; one that cannot be read as it is."""
+    with contextlib.suppress(*UNREADABLE):
+        part = _decode_part(body)
+        for counts in (part.outcomes, *part.per_second.values()):
+            counts.extend(_NEW_OUTCOMES)
+        return msgspec.msgpack.encode(part)
+    return body
+
+
+def tell_load(spec: str | None) -> str | None:
+    """What a list says of the load of a spec; None if the spec is missing or cannot be read."""
+    try:
+        return None if spec is None else describe_load(decode_spec(spec))
+    except (ValueError, msgspec.MsgspecError):
+        return None

@@ -15,10 +15,13 @@ _ROWS = {
     "slices": ("start", "run = ?1"),
     "workers": ("worker", "run = ?1"),
     # The ids of leases are the name of their run, a dot, and the rest: "/" is what comes after the dot.
+    "accounts": ("(phase, name)", "run = ?1"),
     "series": ("second", "run = ?1"),
     "lease_parts": ("(lease, phase, name)", "lease > ?1 || '.' AND lease < ?1 || '/' AND run = ?1"),
     "lease_ranges": ("lease", "lease > ?1 || '.' AND lease < ?1 || '/' AND run = ?1"),
     "leases": ("id", "id > ?1 || '.' AND id < ?1 || '/' AND run = ?1"),
+    "waves": ("begin", "run = ?1"),
+    "active_periods": ("ordinal", "run = ?1"),
     "servers": ("store", "run = ?1"),
     "processes": ("process", "run = ?1"),
     "flags": ("flag", "run = ?1"),
@@ -38,7 +41,7 @@ def begin_deletion(transaction: Transaction, run: str) -> None:
     record = fetch_run(transaction, run)
     if not record.is_at_rest:
         raise RunInUseError(run, record.state)
-    for table in ("runs", "specs", "histories"):
+    for table in ("runs", "specs", "schedules", "histories"):
         transaction.execute(f"DELETE FROM {table} WHERE run = ?", run)  # noqa: S608  # names of our own
     transaction.execute("INSERT INTO deletions VALUES (?)", run)
 

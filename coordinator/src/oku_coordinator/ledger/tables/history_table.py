@@ -116,6 +116,12 @@ def fetch_samples(transaction: Transaction, run: str) -> list[Sample]:
     return join(samples, series, row["requests"] if row else 0)
 
 
+def fetch_settled_to(transaction: Transaction, run: str) -> float:
+    """Until which Unix time the seconds of a run have ticks; all workers had told of them."""
+    row = transaction.select_one("SELECT published_to FROM histories WHERE run = ?", run)
+    return float(row["published_to"]) if row else 0.0
+
+
 def fetch_events(transaction: Transaction, run: str) -> list[Event]:
     """The events of a run, oldest first."""
     rows = transaction.select("SELECT body FROM events WHERE run = ? ORDER BY id", run)

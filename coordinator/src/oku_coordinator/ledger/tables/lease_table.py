@@ -11,14 +11,16 @@ from oku_coordinator.ledger.storage.records import (
     BreachError,
     LeaseOrder,
     LeaseRecord,
-    PartName,
+    PieceOrder,
     UnknownRunError,
     breaching,
 )
+from oku_coordinator.ledger.storage.run_account import PartName
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.run_table import add_resent, fetch_state
-from oku_coordinator.ledger.tables.slice_table import PendingSupply, sum_lengths
+from oku_coordinator.ledger.tables.slice_table import PendingSupply, replace_pending, sum_lengths
 from oku_core.accounting.index_ranges import IndexRanges, Range
+from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.messaging.checkpoint import Part
@@ -66,6 +68,28 @@ def deal_leases(
     return leases
 
 
+def deal_pieces(
+    transaction: Transaction, run: str, orders: Sequence[PieceOrder], now: float
+) -> list[LeaseRecord]:
+    """Lease pieces of waves, which are pending; the whole of each may be taken at once."""
+    number = transaction.select("SELECT leases_cut FROM runs WHERE run = ?", run)[0]["leases_cut"]
+    leases = []
+    for order in orders:
+        number += 1
+        ranges = IndexRanges(order.ranges)
+        lease = LeaseRecord(
+            id=build_lease_id(run, number), run=run, ranges=ranges, worker=order.worker,
+            incarnation=order.incarnation, cut_at=now, end=ranges.length, limit=ranges.length,
+            wave=order.wave, lane=order.lane,
+        )  # fmt: skip
+        leases.append(lease)
+    pieces = [Slice(*piece, SliceState.LEASED) for lease in leases for piece in lease.ranges.ranges]
+    replace_pending(transaction, run, sorted(pieces))
+    _insert_leases(transaction, leases)
+    transaction.execute("UPDATE runs SET leases_cut = ? WHERE run = ?", number, run)
+    return leases
+
+
 def _insert_leases(transaction: Transaction, leases: Sequence[LeaseRecord]) -> None:
     transaction.execute_each(
         "INSERT INTO lease_ranges (lease, run, ranges) VALUES (?, ?, ?)",
@@ -77,11 +101,11 @@ def _insert_leases(transaction: Transaction, leases: Sequence[LeaseRecord]) -> N
     )
     transaction.execute_each(
         "INSERT INTO leases (id, run, start, stop, length, worker, incarnation, state, cut_at, covered,"  # noqa: S608  # ours
-        f" {GROWING_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f" wave, lane, {GROWING_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
                 lease.id, lease.run, lease.start, lease.stop, lease.length, lease.worker, lease.incarnation,
-                lease.state, lease.cut_at, lease.covered, *encode_growth(lease),
+                lease.state, lease.cut_at, lease.covered, lease.wave, lease.lane, *encode_growth(lease),
             )
             for lease in leases
         ],
@@ -191,9 +215,9 @@ def fetch_taken_back(transaction: Transaction, run: str) -> list[Range]:
     ranges: list[Range] = []
     for row in rows:
         lease = build_lease_record(row)
-        ranges += [(index, index + 1) for index in lease.ranges.list_indices(lease.in_flight)]
-        if lease.state == LeaseState.EXPIRED:
-            ranges += lease.ranges.cut(lease.done, lease.bound)
+        at_risk = lease.list_at_risk()
+        # Of a lease that has closed, only what was in flight may have been sent.
+        ranges += at_risk if lease.state == LeaseState.EXPIRED else at_risk[: len(lease.in_flight)]
     return ranges
 
 

@@ -20,6 +20,7 @@ from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_reference import LATEST
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError, format_value
+from oku_core.spec.load_description import describe_load
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
 
 MOST_SPECS = 8
@@ -32,9 +33,9 @@ def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is
     """Enter a new run; its whole request space is pending."""
     transaction.execute(
         "INSERT INTO runs (run, name, requests, state, queued_at, created_at, outcomes, is_published, engine,"
-        " target) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " target, load) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         run, spec.name, spec.requests, RunState.PENDING, now, now, f"{build_no_counts()}", is_published,
-        spec.engine, _shorten(spec.urls),
+        spec.engine, _shorten(spec.urls), describe_load(spec),
     )  # fmt: skip
     transaction.execute("INSERT INTO specs VALUES (?, ?)", run, encode_spec(spec).decode())
     insert_slices(transaction, run, [Slice(0, spec.requests, SliceState.PENDING)])
@@ -167,6 +168,11 @@ def add_watched(
     )  # fmt: skip
 
 
+def set_requests(transaction: Transaction, run: str, requests: int) -> None:
+    """Note how many requests a run has; its spec may allow for more."""
+    transaction.execute("UPDATE runs SET requests = ? WHERE run = ?", requests, run)
+
+
 def set_served(transaction: Transaction, run: str, served: int) -> None:
     """Keep what the delay servers counted for a run at rest; does nothing for any other."""
     if fetch_run(transaction, run).is_at_rest:
@@ -207,17 +213,17 @@ def forget_served(transaction: Transaction, run: str) -> None:
     transaction.execute("UPDATE runs SET served = NULL WHERE run = ?", run)
 
 
-def open_window(transaction: Transaction, run: str, begun_at: float) -> None:
-    """Open a window of activity, as a worker has begun; only for an active run without an open one."""
+def open_period(transaction: Transaction, run: str, begun_at: float) -> None:
+    """Open a period of activity, as a worker has begun; only for an active run without an open one."""
     transaction.execute(
-        "UPDATE runs SET active_since = ?1, windows = windows + 1, started_at = coalesce(started_at, ?1)"
+        "UPDATE runs SET active_since = ?1, periods = periods + 1, started_at = coalesce(started_at, ?1)"
         " WHERE run = ?2 AND active_since IS NULL AND state IN ('running', 'pausing', 'cancelling')",
         begun_at, run,
     )  # fmt: skip
 
 
-def close_window(transaction: Transaction, run: str, ended_at: float | None) -> None:
-    """Close the open window, if there is one; with None it counts for nothing."""
+def close_period(transaction: Transaction, run: str, ended_at: float | None) -> None:
+    """Close the open period, if there is one; with None it counts for nothing."""
     transaction.execute(
         "UPDATE runs SET active_s = active_s + max(0, coalesce(?1, active_since) - active_since),"
         " active_since = NULL WHERE run = ?2 AND active_since IS NOT NULL",

@@ -1,10 +1,11 @@
-"""The seconds of runs in the ledger: how many requests ended in each, with which outcomes.
+"""The seconds of runs in the ledger: how many requests were sent in each, and how many ended, and how.
 
 They grow in the transaction that accounts for the requests, so together they are the account of the run,
 exactly and always. A row tells of one second; old seconds are merged, so that a long run has no more rows
 than samples. Each row also knows how much of it has been published, so that its increments add up to it.
 """
 
+import sqlite3
 from collections.abc import Mapping, Sequence
 
 from oku_coordinator.ledger.storage.lease_rows import decode_counts, encode_counts
@@ -15,10 +16,18 @@ from oku_core.results.series import SeriesRow, add_counts
 
 UNPLACED = -1
 """The second of what an older Oku has accounted, which did not keep when it ended."""
+_NOTHING = (*build_no_counts(), 0)
+"""The counts of a second, and behind them how many requests were sent in it."""
 
 
 def collect(transaction: Transaction, run: str, seconds: Mapping[int, Sequence[int]]) -> None:
-    """Collect what seconds have gained; it is written at the end of the transaction."""
+    """Collect what seconds have gained; it is written at the end of the transaction.
+
+    Args:
+        transaction: to write in.
+        run: its id.
+        seconds: counts of outcomes, and behind them how many requests were sent, by Unix second.
+    """
     gained = transaction.seconds.setdefault(run, {})
     for second, counts in seconds.items():
         total = gained.get(second)
@@ -34,31 +43,36 @@ def write_series(transaction: Transaction) -> None:
 
 
 def _add(transaction: Transaction, run: str, second: int, counts: Sequence[int]) -> None:
+    *outcomes, sent = counts
     row = transaction.select_one(
         # The last row that begins by then, as far as it reaches to this second.
-        "SELECT second, seconds, outcomes FROM series WHERE run = ? AND second <= ?"
+        "SELECT second, seconds, outcomes, sent FROM series WHERE run = ? AND second <= ?"
         " ORDER BY second DESC LIMIT 1",
         run, second,
     )  # fmt: skip
     if row is None or row["second"] + row["seconds"] <= second or row["second"] == UNPLACED:
         transaction.execute(
-            "INSERT INTO series (run, second, outcomes) VALUES (?, ?, ?)", run, second, encode_counts(counts)
-        )
+            "INSERT INTO series (run, second, outcomes, published, sent) VALUES (?, ?, ?, ?, ?)",
+            run, second, encode_counts(outcomes), encode_counts(build_no_counts()), sent,
+        )  # fmt: skip
         return
     with breaching(run):
-        total = add_counts(decode_counts(row["outcomes"]), counts)
+        total = add_counts(decode_counts(row["outcomes"]), outcomes)
     transaction.execute(
-        "UPDATE series SET outcomes = ? WHERE run = ? AND second = ?",
-        encode_counts(total), run, row["second"],
+        "UPDATE series SET outcomes = ?, sent = ? WHERE run = ? AND second = ?",
+        encode_counts(total), row["sent"] + sent, run, row["second"],
     )  # fmt: skip
 
 
 def fetch_series(transaction: Transaction, run: str) -> list[SeriesRow]:
-    """The seconds of a run in which requests ended, oldest first."""
+    """The seconds of a run in which requests were sent or ended, oldest first."""
     rows = transaction.select(
-        "SELECT second, seconds, outcomes FROM series WHERE run = ? ORDER BY second", run
+        "SELECT second, seconds, outcomes, sent FROM series WHERE run = ? ORDER BY second", run
     )
-    return [_build_row(*row) for row in rows]
+    return [
+        SeriesRow(second=second, seconds=seconds, outcomes=decode_counts(outcomes), sent=sent)
+        for second, seconds, outcomes, sent in rows
+    ]
 
 
 def take_increments(transaction: Transaction, run: str, before: float) -> list[SeriesRow]:
@@ -70,28 +84,27 @@ def take_increments(transaction: Transaction, run: str, before: float) -> list[S
         before: only seconds that are over by then; infinity for all.
     """
     rows = transaction.select(
-        "SELECT second, seconds, outcomes, published FROM series INDEXED BY unpublished_series"
-        " WHERE run = ? AND outcomes != published AND second + seconds <= ? ORDER BY second",
+        "SELECT second, seconds, outcomes, published, sent, published_sent FROM series"
+        " INDEXED BY unpublished_series WHERE run = ?"
+        " AND (outcomes != published OR sent != published_sent) AND second + seconds <= ? ORDER BY second",
         run, before,
     )  # fmt: skip
     transaction.execute_each(
-        "UPDATE series SET published = outcomes WHERE run = ? AND second = ?",
+        "UPDATE series SET published = outcomes, published_sent = sent WHERE run = ? AND second = ?",
         [(run, row["second"]) for row in rows],
     )
-    return [
-        SeriesRow(
-            second=row["second"],
-            seconds=row["seconds"],
-            outcomes=[
-                now - was
-                for now, was in zip(
-                    decode_counts(row["outcomes"]), decode_counts(row["published"]), strict=True
-                )
-            ],
-            is_new=not any(decode_counts(row["published"])),
-        )
-        for row in rows
-    ]
+    return [_build_increment(row) for row in rows]
+
+
+def _build_increment(row: sqlite3.Row) -> SeriesRow:
+    outcomes, published = decode_counts(row["outcomes"]), decode_counts(row["published"])
+    return SeriesRow(
+        second=row["second"],
+        seconds=row["seconds"],
+        outcomes=[now - was for now, was in zip(outcomes, published, strict=True)],
+        sent=row["sent"] - row["published_sent"],
+        is_new=not any(published) and not row["published_sent"],
+    )
 
 
 def merge_seconds(transaction: Transaction, run: str, step_s: int, since: float, until: float) -> None:
@@ -105,26 +118,27 @@ def merge_seconds(transaction: Transaction, run: str, step_s: int, since: float,
         until: where to end; a step that is not over by then is left as it is.
     """
     rows = transaction.select(
-        "SELECT second, seconds, outcomes, published FROM series"
+        "SELECT second, seconds, outcomes, published, sent, published_sent FROM series"
         " WHERE run = ? AND second >= ? AND second < ? ORDER BY second",
         run, max(0, int(since // step_s) * step_s), int(until // step_s) * step_s,
     )  # fmt: skip
     steps: dict[int, tuple[list[int], list[int]]] = {}
     for row in rows:
-        counts, published = steps.setdefault(
-            row["second"] // step_s * step_s, (build_no_counts(), build_no_counts())
+        at = row["second"] // step_s * step_s
+        counts, published = steps.get(at, (_NOTHING, _NOTHING))
+        steps[at] = (
+            add_counts(counts, (*decode_counts(row["outcomes"]), row["sent"])),
+            add_counts(published, (*decode_counts(row["published"]), row["published_sent"])),
         )
-        for total, column in ((counts, "outcomes"), (published, "published")):
-            for index, count in enumerate(decode_counts(row[column])):
-                total[index] += count
     transaction.execute_each(
         "DELETE FROM series WHERE run = ? AND second = ?", [(run, row["second"]) for row in rows]
     )
     transaction.execute_each(
-        "INSERT INTO series (run, second, seconds, outcomes, published) VALUES (?, ?, ?, ?, ?)",
+        "INSERT INTO series (run, second, seconds, outcomes, sent, published, published_sent)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
         [
-            (run, second, step_s, encode_counts(counts), encode_counts(published))
-            for second, (counts, published) in steps.items()
+            (run, second, step_s, encode_counts(counts), sent, encode_counts(published), published_sent)
+            for second, ((*counts, sent), (*published, published_sent)) in steps.items()
         ],
     )
 
@@ -136,7 +150,3 @@ def sum_series(transaction: Transaction, run: str) -> list[int]:
         for index, count in enumerate(decode_counts(row["outcomes"])):
             total[index] += count
     return total
-
-
-def _build_row(second: int, seconds: int, outcomes: str) -> SeriesRow:
-    return SeriesRow(second=second, seconds=seconds, outcomes=decode_counts(outcomes))

@@ -10,6 +10,7 @@ from oku_coordinator.ledger.storage.tally import move_covered
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import ConservationError, Lengths, Slice, SliceState, build_partition
+from oku_core.spec.spec import OPEN_END
 
 _PAGE = 500
 """Slices; at most so many are read at once."""
@@ -54,6 +55,22 @@ def sum_lengths(transaction: Transaction, run: str) -> Lengths:
     )
     sums = Lengths(*(lengths.get(state, 0) for state in Lengths._fields))
     return move_covered(sums, covered[0][0])
+
+
+def measure_extent(transaction: Transaction, run: str, requests: int) -> int:
+    """The index behind the last one that was ever dealt, of a run that did not or may not use all of them.
+
+    Args:
+        transaction: to read in.
+        run: its id.
+        requests: how many the run has; the result if it uses all of them.
+    """
+    row = transaction.select_one(
+        "SELECT max(stop) AS extent FROM slices WHERE run = ? AND state IN ('leased', 'accounted')", run
+    )
+    dealt = row["extent"] or 0 if row else 0
+    unused = transaction.select_one("SELECT 1 FROM slices WHERE run = ? AND state = 'unused' LIMIT 1", run)
+    return dealt if unused or requests == OPEN_END else requests
 
 
 class PendingSupply:
@@ -115,6 +132,66 @@ class PendingSupply:
             self._transaction.touched.add(self._run)
 
 
+def fetch_pending(transaction: Transaction, run: str, stop: int) -> list[Range]:
+    """The pending slices of a run that begin below `stop`, cut there."""
+    rows = transaction.select(
+        "SELECT start, stop FROM slices INDEXED BY pending_slices"
+        " WHERE run = ? AND state = 'pending' AND start < ? ORDER BY start",
+        run, stop,
+    )  # fmt: skip
+    return [(row["start"], min(stop, row["stop"])) for row in rows]
+
+
+def is_accounted(transaction: Transaction, run: str, start: int, stop: int) -> bool:
+    """Whether the indices `[start, stop)` of a run are in accounted slices."""
+    row = transaction.select_one(
+        "SELECT stop, state FROM slices WHERE run = ? AND start <= ? ORDER BY start DESC LIMIT 1", run, start
+    )
+    # Neighbours of one state are joined.
+    return row is not None and row["stop"] >= stop and row["state"] == SliceState.ACCOUNTED
+
+
+def replace_pending(transaction: Transaction, run: str, pieces: Sequence[Slice]) -> None:
+    """Put slices in the place of parts of pending ones, joined with their neighbours.
+
+    Args:
+        transaction: to write in.
+        run: its id.
+        pieces: the new slices, in rising order.
+
+    Raises:
+        BreachError: one of them does not lie within a pending slice.
+    """
+    if not pieces:
+        return
+    transaction.touched.add(run)
+    before = _fetch_between(transaction, run, pieces[0].start, pieces[-1].stop)
+    after: list[Slice] = []
+    left = deque(pieces)
+    for start, stop, state in before:
+        at = start
+        while left and state == SliceState.PENDING and at <= left[0].start and left[0].stop <= stop:
+            piece = left.popleft()
+            after += [Slice(at, piece.start, state), piece]
+            at = piece.stop
+        after.append(Slice(at, stop, state))
+    if left:
+        raise BreachError(run, f"the slice [{left[0].start}, {left[0].stop}) is not pending")
+    _write_changes(transaction, run, before, after)
+
+
+def _fetch_between(transaction: Transaction, run: str, start: int, stop: int) -> list[Slice]:
+    """The slices that have the indices `[start, stop)`, and their neighbours."""
+    rows = transaction.select(
+        "SELECT * FROM (SELECT start, stop, state FROM slices WHERE run = ?1 AND start <= ?2"
+        " ORDER BY start DESC LIMIT 2)"
+        " UNION ALL SELECT start, stop, state FROM slices WHERE run = ?1 AND start > ?2 AND start <= ?3"
+        " ORDER BY start",
+        run, start, stop,
+    )  # fmt: skip
+    return _build_slices(run, rows)
+
+
 def replace_leased(
     transaction: Transaction, run: str, changes: Iterable[tuple[Range, Sequence[Slice]]]
 ) -> None:
@@ -144,6 +221,41 @@ def replace_leased(
         page = min(_PAGE, 2 * page) if 4 * len(replaced) >= page else _FIRST_PAGE
 
 
+def account_pending(transaction: Transaction, run: str, start: int, stop: int) -> int:
+    """Make accounted what is pending of a range `[start, stop)`; gives how many requests that are."""
+    accounted, page = 0, _FIRST_PAGE
+    while start < stop:
+        before = _fetch_around(transaction, run, start, page)
+        # The last one of a full page may have a neighbour to be joined with: it is left to the next page.
+        edge = min(stop, before[-1].start) if len(before) == page else stop
+        after = [piece for each in before for piece in _account(each, start, edge)]
+        accounted += sum(piece.length for piece in after if piece.state == SliceState.ACCOUNTED)
+        accounted -= sum(piece.length for piece in before if piece.state == SliceState.ACCOUNTED)
+        _write_changes(transaction, run, before, after)
+        start, page = edge, min(_PAGE, 2 * page)
+    if accounted:
+        transaction.touched.add(run)
+    return accounted
+
+
+def _account(piece: Slice, start: int, stop: int) -> Sequence[Slice]:
+    """What becomes of a slice when what is pending of a range is accounted."""
+    begin, end = max(start, piece.start), min(stop, piece.stop)
+    if piece.state != SliceState.PENDING or begin >= end:
+        return [piece]
+    return [
+        Slice(piece.start, begin, SliceState.PENDING),
+        Slice(begin, end, SliceState.ACCOUNTED),
+        Slice(end, piece.stop, SliceState.PENDING),
+    ]
+
+
+def leave_unused(transaction: Transaction, run: str) -> None:
+    """Leave everything unused that is pending."""
+    transaction.execute("UPDATE slices SET state = 'unused' WHERE run = ? AND state = 'pending'", run)
+    transaction.touched.add(run)
+
+
 def _fetch_around(transaction: Transaction, run: str, start: int, most: int) -> list[Slice]:
     """The slice before one that begins at `start`, that one, and those behind it; `most` in all."""
     rows = transaction.select(
@@ -157,7 +269,7 @@ def _fetch_around(transaction: Transaction, run: str, start: int, most: int) -> 
 def _rewrite(
     transaction: Transaction, run: str, before: Sequence[Slice], replaced: dict[Range, Sequence[Slice]]
 ) -> None:
-    """Write what becomes of adjacent slices if some are replaced; only rows that change are written."""
+    """Write what becomes of adjacent slices if some are replaced."""
     after: list[Slice] = []
     for piece in before:
         leased = piece.start, piece.stop
@@ -167,6 +279,13 @@ def _rewrite(
             after.append(piece)
     for start, stop in replaced:
         raise BreachError(run, f"a lease of [{start}, {stop}) is open, but its range is not leased")
+    _write_changes(transaction, run, before, after)
+
+
+def _write_changes(
+    transaction: Transaction, run: str, before: Sequence[Slice], after: Sequence[Slice]
+) -> None:
+    """Write slices in the place of adjacent ones, joined where they can be."""
     try:
         joined = build_partition(after)
     except ConservationError as error:

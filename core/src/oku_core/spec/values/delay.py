@@ -12,17 +12,16 @@
 import math
 import re
 from collections.abc import Callable
-from functools import lru_cache
 from statistics import NormalDist
 from typing import Self
 
 from oku_core.errors import format_value
 from oku_core.spec.values.quantity import parse_duration_s
+from oku_core.uniform import uniform
 
 MAX_DELAY_S = 3600.0
 """The longest delay that a user can ask for. The tails of `exp` and `lognormal` are cut here, too."""
 
-_MASK = (1 << 64) - 1
 _LAST_P = 1 - 2.0**-53
 _RANGE = re.compile(r"(.+)\.\.(.+)")
 _WHOLE_SECONDS = re.compile(r"[0-9_]+ *[sS]?")
@@ -53,21 +52,6 @@ class Delay(str):
     def draw_s(self, seed: int, index: int) -> float:
         """The delay of request `index` in seconds; it depends on the seed and the index alone."""
         return self.quantile_s(uniform(seed, index))
-
-
-def uniform(seed: int, index: int) -> float:
-    """A pseudorandom number in `[0, 1)`, uniformly distributed over the indices.
-
-    This is SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014),
-    evaluated at the index; the seed determines where the sequence starts.
-    """
-    z = _find_start(seed) + (index + 1) * 0x9E3779B97F4A7C15 & _MASK
-    return (_mix(z) >> 11) * 2.0**-53
-
-
-@lru_cache(maxsize=16)
-def _find_start(seed: int) -> int:
-    return _mix(seed & _MASK)
 
 
 def parse_delay(value: object) -> Delay:
@@ -127,9 +111,3 @@ def _lognormal(text: str, median_s: float, sigma_text: str) -> Delay:
     mean_s = median_s * math.exp(sigma * sigma / 2)
     # A draw can be 0, where inv_cdf is undefined.
     return Delay(text, mean_s, lambda p: min(median_s * math.exp(sigma * normal(p or 2.0**-54)), MAX_DELAY_S))
-
-
-def _mix(z: int) -> int:
-    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 & _MASK
-    z = (z ^ (z >> 27)) * 0x94D049BB133111EB & _MASK
-    return z ^ (z >> 31)

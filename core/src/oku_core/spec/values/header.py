@@ -25,7 +25,6 @@ _REFUSED = {
     "http2-settings": "connections speak HTTP/1.1 only; leave the header out",
 }
 _CONNECTION_OPTIONS = frozenset({"close", "keep-alive"})
-_CLOSE = "close"
 
 
 class Header(str):
@@ -50,6 +49,10 @@ class Header(str):
     def is_named(self, name: str) -> bool:
         """Whether the header has this name, which must be in lower case."""
         return self.name.lower() == name
+
+
+CLOSE = Header("Connection: close")
+"""Asks for a new connection for each request."""
 
 
 def parse_headers(value: object) -> tuple[Header, ...]:
@@ -91,7 +94,8 @@ def find_framing_fault(headers: Sequence[Header], body: str | None) -> str | Non
 
 def asks_to_close(headers: Iterable[Header]) -> bool:
     """Whether the headers ask for a new connection for each request."""
-    return any(header.is_named("connection") and _CLOSE in _split_options(header.value) for header in headers)
+    found = (header for header in headers if header.is_named("connection"))
+    return any(CLOSE.value in _split_options(header.value) for header in found)
 
 
 def _parse_header(text: str) -> Header:

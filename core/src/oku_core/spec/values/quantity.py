@@ -34,12 +34,27 @@ def parse_count(value: object) -> int:
     return number.numerator
 
 
+def parse_number(value: object, wanted: str) -> Fraction:
+    """Parse a number that need not be whole: `0.5`, `1.5k`; `wanted` says in the error what is allowed."""
+    return _parse(value, _COUNT_UNITS, wanted)
+
+
+def parse_exact_duration(value: object) -> Fraction:
+    """Parse a duration into seconds without rounding, in the forms of `parse_duration_s`."""
+    return _parse(value, _DURATION_UNITS, _DURATION)
+
+
 def parse_duration_s(value: object) -> float:
     """Parse a duration into seconds: `10s`, `500ms`, `2m`, `1h`; a bare number means seconds."""
     try:
-        return float(_parse(value, _DURATION_UNITS, _DURATION))
+        return float(parse_exact_duration(value))
     except OverflowError:
         raise ValueError(f"{format_value(value)} is not {_DURATION}") from None
+
+
+def find_exact_seconds(seconds: float) -> Fraction:
+    """The seconds that a user wrote, exactly, from what `parse_duration_s` has rounded: 0.3 is 3/10."""
+    return Fraction(repr(seconds))
 
 
 def parse_size(value: object) -> int:

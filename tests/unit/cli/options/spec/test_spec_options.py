@@ -8,10 +8,20 @@ from oku_core.spec.fields import FIELDS
 
 
 def test_every_field_of_a_spec_is_a_flag_of_the_same_name() -> None:
-    """One table makes flags and keys, so they cannot differ."""
+    """One table makes flags and keys; where they differ, it says so."""
     flags = {option for parameter in command.params for option in parameter.opts}
 
-    assert {f"--{field.key}" for field in FIELDS} <= flags
+    assert {f"--{field.long_flag}" for field in FIELDS} <= flags
+    assert {field.key: field.long_flag for field in FIELDS if field.flag} == {
+        "stages": "stage", "keepalive": "no-keepalive",
+    }  # fmt: skip
+
+
+def test_a_flag_of_a_switch_says_the_opposite_of_its_default() -> None:
+    """`--no-keepalive` is `keepalive: false` in a file."""
+    context = command.make_context("run", ["--no-keepalive", "--insecure", "--stage", "1m:5/s"])
+
+    assert pick_spec_values(context.params) == {"stages": ("1m:5/s",), "insecure": True, "keepalive": False}
 
 
 def test_help_shows_defaults_as_one_would_write_them() -> None:
@@ -20,7 +30,7 @@ def test_help_shows_defaults_as_one_would_write_them() -> None:
 
     assert "including connecting. [default: 10s]" in text
     assert "[default: 200]" in text
-    assert "[default: 1000 with a URL, 100000 without]" in text
+    assert "[default: 1000 with a URL, 100000 without; none with --duration or --stage]" in text
 
 
 def test_only_what_was_given_overrides_a_file() -> None:

@@ -18,7 +18,8 @@ def list_words(*arguments: str) -> list[str]:
 
 
 def test_words_of_which_there_are_few_are_offered() -> None:
-    """Engines, methods, and what commands choose from."""
+    """Engines, methods, arrivals, and what commands choose from."""
+    assert list_words("run", "--arrivals", "p") == ["poisson"]
     assert list_words("run", "--engine", "") == ["aiohttp", "httptools"]
     assert list_words("run", "--engine", "h") == ["httptools"]
     assert list_words("run", "-m", "p") == ["POST", "PUT", "PATCH"]

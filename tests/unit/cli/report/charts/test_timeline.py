@@ -7,6 +7,7 @@ from oku_cli.report.charts.timeline import (
     Timeline,
     build_columns,
     build_timeline,
+    clip_start,
     cut_at_gaps,
     format_since,
 )
@@ -143,3 +144,20 @@ def test_lines_break_where_samples_are_missing(
 def test_times_since_the_start_are_short(seconds: float, text: str) -> None:
     """They have one or two units."""
     assert format_since(seconds) == text
+
+
+def test_the_axis_begins_with_the_clock_of_the_run() -> None:
+    """While it waits for workers, nothing ends; the second in which it begins is shorter."""
+    samples = [make_sample(1, []), make_sample(2, []), make_sample(3), make_sample(4)]
+    clipped = clip_start(samples, START + 2.25)
+    assert [(each.at - START, each.seconds) for each in clipped] == [(3, 0.75), (4, 1.0)]
+    assert clip_start(samples, START - 9) == samples
+    assert clip_start(samples[:2], START + 2.25) == []
+
+
+def test_a_fraction_of_a_second_belongs_to_the_next_one() -> None:
+    """A few requests in 20 ms are no rate."""
+    first, second = clip_start([make_sample(1), make_sample(2), make_sample(3)], START + 0.875)
+    assert (first.seconds, first.outcomes[0], second.outcomes[0]) == (1.125, 2, 1)
+    (only,) = clip_start([make_sample(1)], START + 0.875)
+    assert only.seconds == 1.0

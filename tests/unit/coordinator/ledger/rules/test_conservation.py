@@ -42,12 +42,12 @@ def read_all(raw: sqlite3.Connection) -> dict[str, list[tuple[object, ...]]]:
 
 ALL_TAMPERINGS = TAMPERINGS | {
     "a leased slice is gone": "DELETE FROM slices WHERE start = 10",
-    "an outcome was added": "UPDATE runs SET outcomes = '[15, 0, 0, 0, 0, 0]'",
-    "an outcome became another": "UPDATE runs SET outcomes = '[13, 0, 1, 0, 0, 0]'",
+    "an outcome was added": "UPDATE runs SET outcomes = '[15, 0, 0, 0, 0, 0, 0, 0]'",
+    "an outcome became another": "UPDATE runs SET outcomes = '[13, 0, 1, 0, 0, 0, 0, 0]'",
     "an outcome is missing": "UPDATE runs SET outcomes = '[10]'",
-    "statuses were added": """UPDATE runs SET statuses = '{"200": 14, "404": 1}'""",
-    "the histogram is gone": "UPDATE runs SET histogram = NULL",
-    "the histogram is none": "UPDATE runs SET histogram = x'00112233'",
+    "statuses were added": """UPDATE accounts SET statuses = '{"200": 14, "404": 1}'""",
+    "the histogram is gone": "UPDATE accounts SET latency = NULL",
+    "the histogram is none": "UPDATE accounts SET latency = x'00112233'",
     "two leases have one range": "UPDATE leases SET start = 10, stop = 20 WHERE start = 20",
     "an open lease covers more": "UPDATE leases SET covered = 5 WHERE start = 20",
 }
@@ -112,9 +112,9 @@ def test_every_change_of_a_run_ends_with_the_check(
     """Whatever a change is about, the whole run must balance after it."""
     done, out = deal(), deal()
     apply([make_batch(done)], 5.0)
-    raw.execute("UPDATE runs SET outcomes = '[11, 0, 0, 0, 0, 0]'")
+    raw.execute("UPDATE runs SET outcomes = '[11, 0, 0, 0, 0, 0, 0, 0]'")
     before = read_all(raw)
-    with pytest.raises(BreachError, match="outcomes sum to 11, but 10 are accounted"):
+    with pytest.raises(BreachError, match=r"its outcomes are \[11, .*, but its accounts sum to \[10, "):
         change(ledger, out.id)
     assert ledger.runs.fetch("r1").state == RunState.FAILED
     assert read_all(raw) == before
@@ -135,7 +135,7 @@ def test_a_breach_is_the_end_of_one_run_only(
     assert ledger.runs.fetch("sound").accounted == 5
 
 
-def test_a_run_that_fails_closes_its_window(
+def test_a_run_that_fails_closes_its_period(
     ledger: Ledger, raw: sqlite3.Connection, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """A run was active until it failed."""

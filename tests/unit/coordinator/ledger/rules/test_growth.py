@@ -1,9 +1,11 @@
+from collections import Counter
 from typing import Any
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger.rules.growth import (
     PartGrowth,
@@ -11,49 +13,63 @@ from oku_coordinator.ledger.rules.growth import (
     find_regress,
     grow_part,
     grow_parts,
+    list_ended,
+    list_sent,
     sum_counts,
 )
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.index_ranges import IndexRanges
-from oku_core.accounting.outcome import build_no_counts, count_answered
+from oku_core.accounting.outcome import NOT_SENT, build_no_counts, count_answered
 from oku_core.messaging.checkpoint import Checkpoint, Part
 from oku_core.results.lease_figures import LeaseFigures
 
 Request = tuple[int, int, int]
 """The place of its outcome, the second in which it ended, and its latency in µs."""
-Requests = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 4), st.integers(0, 9999)), max_size=20)
+Requests = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 4), st.integers(0, 9999)), max_size=20)
 
 
 def build_part(requests: list[Request], **changes: Any) -> Part:
     """The part of these requests."""
-    outcomes, latency = build_no_counts(), Histogram()
-    seconds: dict[int, list[int]] = {}
+    outcomes, latency, lateness = build_no_counts(), Histogram(), Histogram()
+    seconds, sent = dict[int, list[int]](), Counter[int]()
     for place, second, latency_us in requests:
         outcomes[place] += 1
         seconds.setdefault(second, build_no_counts())[place] += 1
         if place < 2:
             latency.record(latency_us)
+        if place != NOT_SENT:
+            lateness.record(latency_us // 10)
+            sent[second] += 1
     statuses = {status: count for status, count in (("200", outcomes[0]), ("500", outcomes[1])) if count}
     part = Part(
-        outcomes=outcomes, statuses=statuses, bytes_received=3 * len(requests),
-        latency=latency.build_latency(), per_second=seconds,
+        outcomes=outcomes, not_sent=[0, outcomes[NOT_SENT], 0], statuses=statuses,
+        bytes_received=3 * len(requests), latency=latency.build_latency(),
+        response_time=latency.build_latency(), lateness=lateness.build_latency(), per_second=seconds,
+        sent_per_second=dict(sent),
     )  # fmt: skip
     return msgspec.structs.replace(part, **changes)
 
 
-@given(before=Requests, gained=Requests)
-def test_a_part_gains_what_lies_between_two_checkpoints(before: list[Request], gained: list[Request]) -> None:
+@given(before=Requests, more=Requests)
+def test_a_part_gains_what_lies_between_two_checkpoints(before: list[Request], more: list[Request]) -> None:
     """Everything of it is the difference, and the stored part has all of its seconds."""
-    earlier, later = build_part(before), build_part([*before, *gained])
+    earlier, later = build_part(before), build_part([*before, *more])
     growth = grow_part(earlier, later)
-    expected = build_part(gained)
+    gained, expected = growth.gained, build_part(more)
     assert growth.part == later
-    assert growth.outcomes == expected.outcomes == sum_counts(growth.seconds.values())
-    assert (growth.statuses, growth.seconds) == (expected.statuses, expected.per_second)
-    assert growth.bytes_received == expected.bytes_received
-    assert (growth.latency.total, growth.latency.sum_us) == (expected.latency.total, expected.latency.sum_us)
-    assert growth.latency.total == count_answered(growth.outcomes)
+    assert gained.outcomes == expected.outcomes == sum_counts(gained.per_second.values())
+    assert (gained.statuses, gained.per_second) == (expected.statuses, expected.per_second)
+    assert (gained.not_sent, gained.sent_per_second) == (expected.not_sent, expected.sent_per_second)
+    assert gained.bytes_received == expected.bytes_received
+    for name in ("latency", "response_time", "lateness"):
+        grown, due = getattr(gained, name), getattr(expected, name)
+        assert (grown.total, grown.sum_us) == (due.total, due.sum_us)
+    assert gained.latency.total == count_answered(gained.outcomes)
+    assert list_ended(gained) == {second: [*counts, 0] for second, counts in expected.per_second.items()}
+    assert list_sent(gained) == {
+        second: [*build_no_counts(), sent] for second, sent in expected.sent_per_second.items()
+    }
 
 
 @given(before=Requests, gained=Requests)
@@ -61,7 +77,9 @@ def test_seconds_that_have_not_changed_may_be_left_out(before: list[Request], ga
     """The part keeps them."""
     earlier, later = build_part(before), build_part([*before, *gained])
     fresh = {s: counts for s, counts in later.per_second.items() if earlier.per_second.get(s) != counts}
-    assert grow_part(earlier, msgspec.structs.replace(later, per_second=fresh)) == grow_part(earlier, later)
+    sent = {s: count for s, count in later.sent_per_second.items() if earlier.sent_per_second.get(s) != count}
+    trimmed = msgspec.structs.replace(later, per_second=fresh, sent_per_second=sent)
+    assert grow_part(earlier, trimmed) == grow_part(earlier, later)
 
 
 BEFORE = [(0, 1, 1000), (0, 1, 2000), (1, 2, 3000), (2, 2, 0)]
@@ -70,13 +88,16 @@ BEFORE = [(0, 1, 1000), (0, 1, 2000), (1, 2, 3000), (2, 2, 0)]
 @pytest.mark.parametrize(
     ("after", "fault"),
     [
-        (build_part(BEFORE[1:]), "latencies do not contain"),
+        (build_part(BEFORE, latency=build_part(BEFORE[1:]).latency), "latency does not contain what it did"),
+        (build_part(BEFORE, lateness=build_part([]).lateness), "lateness does not contain what it did"),
+        (build_part([*BEFORE, (6, 3, 0)], not_sent=[0, -1, 2]), "the causes for not sending counted"),
+        (build_part(BEFORE, sent_per_second={1: 1}), "fewer were sent in a second"),
         (build_part(BEFORE[:3], bytes_received=12, per_second={}), "the outcomes counted"),
         (build_part(BEFORE, bytes_received=11), "fewer bytes"),
         (build_part(BEFORE, statuses={"201": 2, "500": 1}), "a status has gone"),
         (build_part([*BEFORE, (0, 3, 9)], statuses={"200": 1, "500": 3}), "less often"),
-        (build_part(BEFORE, per_second={1: [1, 0, 0, 0, 0, 0]}), "a second counted"),
-        (build_part(BEFORE, per_second={3: [0, 0, 1, 0, 0, 0]}), "do not sum to the outcomes"),
+        (build_part(BEFORE, per_second={1: make_counts(1)}), "a second counted"),
+        (build_part(BEFORE, per_second={3: make_counts(timeout=1)}), "do not sum to the outcomes"),
         (build_part([*BEFORE, (3, 3, 0)], per_second={}), "do not sum to the outcomes"),
     ],
 )
@@ -101,7 +122,10 @@ def test_the_parts_of_a_lease_grow_by_themselves() -> None:
         stored, build_checkpoint(11, build_part([*BEFORE, (0, 3, 1), (4, 3, 0)], name="grown"), new)
     )
     assert [growth.part.name for growth in growths] == ["grown", ""]
-    assert [growth.outcomes for growth in growths] == [[1, 0, 0, 0, 1, 0], [0, 0, 0, 0, 0, 1]]
+    assert [growth.gained.outcomes for growth in growths] == [
+        make_counts(1, disconnected=1),
+        make_counts(protocol_error=1),
+    ]
     assert isinstance(growths[0], PartGrowth)
 
 
@@ -110,6 +134,17 @@ def test_parts_must_sum_to_what_is_covered(done: int) -> None:
     """Those that are left out count."""
     with pytest.raises(UntrueError, match=f"the outcomes sum to 4, but {done} are covered"):
         grow_parts({("", ""): build_part(BEFORE)}, build_checkpoint(done))
+
+
+def test_no_more_was_sent_than_has_ended_or_is_in_flight() -> None:
+    """What was sent may be in flight; what is not sent, was not."""
+    sent = {1: 2, 2: 2, 3: 1}
+    grow_parts({}, build_checkpoint(5, build_part(BEFORE, sent_per_second=sent), in_flight=[4]))
+    with pytest.raises(UntrueError, match="5 were sent, but no more than 4 have ended or are in flight"):
+        grow_parts({}, build_checkpoint(4, build_part(BEFORE, sent_per_second=sent)))
+    parts = build_part([*BEFORE, (NOT_SENT, 3, 0)], sent_per_second=sent)
+    with pytest.raises(UntrueError, match="5 were sent, but no more than 4 have ended or are in flight"):
+        grow_parts({}, build_checkpoint(5, parts))
 
 
 LEASE = LeaseRecord(

@@ -6,12 +6,14 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.kit.coordinators.leases import build_batch, build_checkpoint, build_part, deal_lease
+from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
 from oku_core.accounting.interval import Lengths, Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
 from oku_core.results.lines import LineKind
@@ -52,9 +54,9 @@ def test_a_checkpoint_accounts_for_what_it_covers_and_its_lease_goes_on(ledger: 
     assert ledger.check("r1") == Lengths(pending=80, leased=12, accounted=8)
     slices = [Slice(0, 20, SliceState.LEASED), Slice(20, 100, SliceState.PENDING)]
     assert ledger.leases.fetch_slices("r1") == slices
-    assert ledger.runs.fetch_snapshot("r1").account.outcomes == [8, 0, 0, 0, 0, 0]
+    assert ledger.runs.fetch_snapshot("r1").account.outcomes == make_counts(8)
     held = fetch_open(ledger, lease)
-    assert (held.done, held.sequence, held.outcomes) == (10, 1, [8, 0, 0, 0, 0, 0])
+    assert (held.done, held.sequence, held.outcomes) == (10, 1, make_counts(8))
     assert list(held.in_flight) == [4, 7]
     assert (held.covered, held.at_risk) == (8, 12)
     assert fetch_resent(ledger) == 0
@@ -66,9 +68,9 @@ def test_the_next_checkpoint_adds_what_it_has_gained(ledger: Ledger, deal: Deal)
     for sequence, checkpoint in enumerate([(5, 1, 2), (12, 2), (20,)], 1):
         say(ledger, lease, 5.0, build_progress(lease, *checkpoint, sequence=sequence))
     snapshot = ledger.runs.fetch_snapshot("r1")
-    assert snapshot.account.outcomes == [20, 0, 0, 0, 0, 0]
+    assert snapshot.account.outcomes == make_counts(20)
     assert snapshot.account.statuses == {"200": 20}
-    assert (snapshot.account.histogram.total, snapshot.account.histogram.sum_us) == (20, 20_000)
+    assert (snapshot.account.latency.total, snapshot.account.latency.sum_us) == (20, 20_000)
     assert snapshot.account.bytes_received == 260
     assert [worker.requests for worker in snapshot.workers] == [20]
     assert snapshot.record.state == RunState.RUNNING
@@ -97,11 +99,11 @@ def test_the_last_checkpoint_closes_its_lease_and_gives_the_rest_back(
 def test_a_lease_that_was_not_begun_is_given_back_without_a_trace(
     ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """Nothing was sent, so nothing counts as resent and no window opens."""
+    """Nothing was sent, so nothing counts as resent and no period opens."""
     assert apply([make_batch(deal(), done=0)], 5.0) == [MessageVerdict.CLOSED]
     assert ledger.leases.fetch_slices("r1") == [Slice(0, 100, SliceState.PENDING)]
     record = ledger.runs.fetch("r1")
-    assert (record.resent_at_most, record.started_at, record.windows) == (0, None, 0)
+    assert (record.resent_at_most, record.started_at, record.periods) == (0, None, 0)
 
 
 def test_a_checkpoint_of_several_ranges_is_in_positions(ledger: Ledger, deal: Deal) -> None:
@@ -247,7 +249,7 @@ def test_what_has_not_changed_may_be_left_out(ledger: Ledger, deal: Deal) -> Non
     grown = msgspec.structs.replace(build_part(3, second=3), name="grown")
     say(ledger, lease, 5.0, build_checkpoint(lease, 5, is_final=False, parts=[kept, grown]))
     longer = msgspec.structs.replace(
-        build_part(7), name="grown", per_second={4: [4, 0, 0, 0, 0, 0], 5: [0] * 6}
+        build_part(7), name="grown", per_second={4: make_counts(4), 5: build_no_counts()}
     )
     receipt = say(ledger, lease, 6.0, build_checkpoint(lease, 9, sequence=2, is_final=False, parts=[longer]))
     assert receipt.verdicts == [MessageVerdict.ACCOUNTED]
@@ -400,13 +402,13 @@ def test_nothing_is_accounted_for_a_run_that_has_failed(
 
 
 @pytest.mark.parametrize(("worker_time", "begin"), [(3.0, 3.0), (1.0, 2.0), (99.0, 5.0)])
-def test_a_window_opens_when_the_worker_began(
+def test_a_period_opens_when_the_worker_began(
     ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply, worker_time: float, begin: float
 ) -> None:
     """The worker's clock counts within bounds: after the lease was dealt at 2 s, and before now at 5 s."""
     apply([make_batch(deal(), is_final=False, started_at=worker_time)], 5.0)
     record = ledger.runs.fetch("r1")
-    assert (record.started_at, record.active_since, record.windows) == (begin, begin, 1)
+    assert (record.started_at, record.active_since, record.periods) == (begin, begin, 1)
 
 
 def test_a_lease_that_a_worker_refuses_is_for_others(

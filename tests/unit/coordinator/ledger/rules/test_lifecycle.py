@@ -134,13 +134,13 @@ def test_only_the_time_between_first_request_and_rest_is_activity(
     apply([make_batch(lease, started_at=300.0)], 305.0)
     record = ledger.runs.fetch("r1")
     assert (record.state, record.active_s, record.active_since) == (RunState.COMPLETED, 15.0, None)
-    assert (record.started_at, record.windows) == (4.0, 2)
+    assert (record.started_at, record.periods) == (4.0, 2)
 
 
-def test_all_leases_of_a_window_open_it_once(
+def test_all_leases_of_a_period_open_it_once(
     ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """Two workers that begin open one window."""
+    """Two workers that begin open one period."""
     first, second = deal(), deal()
     batches = [
         make_batch(first, is_final=False),
@@ -148,10 +148,10 @@ def test_all_leases_of_a_window_open_it_once(
     ]
     apply(batches, 5.0)
     record = ledger.runs.fetch("r1")
-    assert (record.active_since, record.windows) == (3.0, 1)
+    assert (record.active_since, record.periods) == (3.0, 1)
 
 
-def test_a_coordinator_that_comes_back_finds_the_window_open(
+def test_a_coordinator_that_comes_back_finds_the_period_open(
     ledger: Ledger, path: Path, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """The workers have gone on without it."""
@@ -159,14 +159,14 @@ def test_a_coordinator_that_comes_back_finds_the_window_open(
     apply([make_batch(lease, done=1, is_final=False)], 3.0)
     again = Ledger(path)
     apply_batches(again, [make_batch(lease, sequence=2)], 63.0)
-    assert (again.runs.fetch("r1").active_s, again.runs.fetch("r1").windows) == (60.0, 1)
+    assert (again.runs.fetch("r1").active_s, again.runs.fetch("r1").periods) == (60.0, 1)
     again.close()
 
 
 def test_a_clock_that_was_set_back_does_not_take_activity_away(
     ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """The window is empty then, not negative."""
+    """The period is empty then, not negative."""
     lease = deal()
     apply([make_batch(lease, is_final=False)], 5.0)
     assert ledger.runs.fetch("r1").measure_active_s(1.0) == 0.0

@@ -224,7 +224,7 @@ def test_a_killed_stack_without_a_checkpoint_was_not_active(ledger: Ledger, deal
     assert ledger.runs.fetch("r1").active_s == 0.0
 
 
-def test_a_run_that_was_resumed_and_killed_has_two_windows(
+def test_a_run_that_was_resumed_and_killed_has_two_periods(
     ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """The first lasted until its pause, the second until the last checkpoint."""
@@ -234,7 +234,7 @@ def test_a_run_that_was_resumed_and_killed_has_two_windows(
     ledger.runs.change_state("r1", RunState.PENDING, 20.0)
     ledger.runs.change_state("r1", RunState.RUNNING, 21.0)
     apply([make_batch(deal(now=22.0), started_at=23.0, is_final=False)], 24.0)
-    assert ledger.runs.fetch("r1").windows == 2
+    assert ledger.runs.fetch("r1").periods == 2
     ledger.runs.park_interrupted(100_000.0)
     assert ledger.runs.fetch("r1").active_s == 7.0 + 1.0
 

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
@@ -46,10 +47,10 @@ def build_growing(lease: LeaseRecord, sequence: int, *seconds: int, is_final: bo
     for _ in range(covered):
         latency.record(1000)
     part = Part(
-        outcomes=[covered, 0, 0, 0, 0, 0],
+        outcomes=make_counts(covered),
         statuses={"200": covered},
         latency=latency.build_latency(),
-        per_second={BEGIN + place: [ok, 0, 0, 0, 0, 0] for place, ok in enumerate(seconds) if ok},
+        per_second={BEGIN + place: make_counts(ok) for place, ok in enumerate(seconds) if ok},
     )
     checkpoint = build_checkpoint(lease, covered)
     return msgspec.structs.replace(

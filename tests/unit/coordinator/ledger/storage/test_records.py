@@ -14,7 +14,7 @@ def build_record(**changes: Any) -> RunRecord:
     values: dict[str, Any] = {
         "run": "r1", "name": "", "requests": 1, "engine": "aiohttp", "target": "",
         "spec": Spec(), "state": RunState.RUNNING, "reason": "", "created_at": 0.0,
-        "started_at": None, "ended_at": None, "active_s": 0.0, "active_since": None, "windows": 0,
+        "started_at": None, "ended_at": None, "active_s": 0.0, "active_since": None, "periods": 0,
         "last_checkpoint_at": None, "resent_at_most": 0, "served": None, "watched_s": 0.0,
         "underfilled_s": 0.0, "outcomes": build_no_counts(),
         "is_broken": False, "is_published": False, "number": 1,
@@ -32,10 +32,10 @@ def build_record(**changes: Any) -> RunRecord:
         (5.0, 9.5, 9.0, 5.0),
     ],
 )
-def test_activity_is_what_closed_windows_sum_to_and_the_open_one_so_far(
+def test_activity_is_what_closed_periods_sum_to_and_the_open_one_so_far(
     active_s: float, active_since: float | None, now: float, measured: float
 ) -> None:
-    """A window may open at 0 s, and a clock may be set back."""
+    """A period may open at 0 s, and a clock may be set back."""
     assert build_record(active_s=active_s, active_since=active_since).measure_active_s(now) == measured
 
 

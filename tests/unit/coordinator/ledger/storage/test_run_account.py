@@ -1,163 +1,124 @@
-import sqlite3
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.coordinators.parts import build_closed_part, build_open_part
+from tests.kit.outcomes import make_counts
 
-from oku_coordinator.ledger.storage.run_account import Account
-from oku_coordinator.ledger.tables.account_table import build_account, build_account_columns
-from oku_core.accounting.histogram import Histogram
+from oku_coordinator.ledger.storage.run_account import Account, RunAccount
 from oku_core.accounting.interval import ConservationError, Lengths
 from oku_core.messaging.checkpoint import Part
 
-COLUMNS = (
-    "outcomes", "statuses", "bytes_received_high", "bytes_received", "sum_us_high", "sum_us", "min_us",
-    "max_us", "histogram",
-)  # fmt: skip
-
-
-def build_row(values: Mapping[str, Any]) -> sqlite3.Row:
-    """A row as SQLite gives it."""
-    database = sqlite3.connect(":memory:")
-    database.row_factory = sqlite3.Row
-    names = ", ".join(f"? AS {name}" for name in values)
-    row: sqlite3.Row = database.execute(f"SELECT {names}", tuple(values.values())).fetchone()
-    database.close()
-    return row
-
-
-def build_part(latencies_us: list[int], unanswered: int) -> Part:
-    """A part whose even latencies were ok and whose odd ones had another status."""
-    histogram = Histogram()
-    for latency_us in latencies_us:
-        histogram.record(latency_us)
-    odd = sum(latency_us % 2 for latency_us in latencies_us)
-    even = len(latencies_us) - odd
-    statuses = {status: count for status, count in [("200", even), ("404", odd)] if count}
-    return Part(
-        outcomes=[even, odd, unanswered, 0, 0, 0],
-        statuses=statuses,
-        bytes_received=even,
-        latency=histogram.build_latency(),
-    )
-
-
-Parts = st.lists(
-    st.builds(build_part, st.lists(st.integers(0, 3_600_000_000), max_size=5), st.integers(0, 5)),
+NAMES = [("warm-up", ""), ("main", ""), ("main", "cart")]
+LATENCIES = st.lists(st.integers(0, 3_590_000_000), max_size=5)
+CAUSES = st.lists(st.integers(0, 9), min_size=3, max_size=3)
+PARTS = st.lists(
+    st.tuples(st.sampled_from(NAMES), st.builds(build_open_part, LATENCIES, st.integers(0, 5), CAUSES)),
     max_size=5,
 )
 
 
-def describe(account: Account) -> object:
-    """Everything that the ledger keeps of a run."""
-    histogram = account.histogram
-    figures = (histogram.total, histogram.sum_us, histogram.min_us, histogram.max_us)
-    return account.outcomes, account.statuses, account.bytes_received, histogram.counts, figures
-
-
-def fold(parts: list[Part]) -> Account:
-    """The account of several parts."""
-    account = Account()
-    for part in parts:
-        add(account, part)
+def fold(parts: list[tuple[tuple[str, str], Part]]) -> RunAccount:
+    """The account of several parts, each with its phase and name."""
+    account = RunAccount()
+    for name, part in parts:
+        account.open(name).add(part)
     return account
 
 
-def add(account: Account, part: Part) -> None:
-    """Add a part to an account."""
-    account.add(part.outcomes, part.statuses, part.bytes_received, part.latency)
+def fold_one(part: Part) -> RunAccount:
+    """The account of a run without phases, of which this came."""
+    return fold([(("", ""), part)])
 
 
 @settings(max_examples=25)
-@given(Parts)
-def test_an_account_is_the_sum_of_its_parts_in_any_order(parts: list[Part]) -> None:
-    """Outcomes, statuses, bytes and histograms add up."""
+@given(PARTS)
+def test_an_account_is_the_sum_of_its_parts_in_any_order(parts: list[tuple[tuple[str, str], Part]]) -> None:
+    """Outcomes, causes, statuses, bytes and histograms add up."""
     account = fold(parts)
-    assert describe(account) == describe(fold(parts[::-1]))
-    assert account.accounted == sum(sum(part.outcomes) for part in parts)
-    assert account.histogram.total == sum(part.latency.total for part in parts)
-    assert sum(account.statuses.values()) == account.histogram.total
-    assert account.bytes_received == sum(part.bytes_received for part in parts)
+    total = account.build_total()
+    assert total.build_part() == fold(parts[::-1]).build_total().build_part()
+    assert total.outcomes == account.outcomes
+    assert total.accounted == sum(sum(part.outcomes) for _, part in parts)
+    assert total.bytes_received == sum(part.bytes_received for _, part in parts)
+    for name in ("latency", "response_time", "lateness"):
+        assert getattr(total, name).total == sum(getattr(part, name).total for _, part in parts)
 
 
 @settings(max_examples=25)
-@given(Parts)
-def test_an_account_comes_back_from_its_row(parts: list[Part]) -> None:
-    """It is exact, with the sum, minimum and maximum that a histogram in V2 form does not carry."""
-    account = fold(parts)
-    row = build_row(dict(zip(COLUMNS, build_account_columns(account), strict=True)))
-    assert describe(build_account(row)) == describe(account)
+@given(PARTS)
+def test_parts_may_be_summed_up_by_themselves(parts: list[tuple[tuple[str, str], Part]]) -> None:
+    """A phase has the requests of all of its names."""
+    main = fold(parts).build_total(lambda name: name[0] == "main")
+    assert main.accounted == sum(sum(part.outcomes) for (phase, _), part in parts if phase == "main")
 
 
 @settings(max_examples=25)
-@given(Parts, st.builds(build_part, st.just([1, 2]), st.just(1)))
-def test_a_copy_does_not_change(parts: list[Part], late: Part) -> None:
+@given(PARTS)
+def test_a_copy_does_not_change(parts: list[tuple[tuple[str, str], Part]]) -> None:
     """It stays the same whatever is added to the original."""
     account = fold(parts)
-    copy = account.copy()
-    before = describe(fold(parts))
-    add(account, late)
-    assert describe(copy) == before
-
-
-@pytest.mark.parametrize(
-    ("column", "said"),
-    [
-        ({"outcomes": "[1, 2]"}, "not six counts"),
-        ({"outcomes": "[1, 0, 0, 0, 0, -1]"}, "not six counts"),
-        ({"outcomes": "nothing"}, "Expecting value"),
-        ({"statuses": "nothing"}, "Expecting value"),
-        ({"histogram": b"nothing"}, "no HdrHistogram"),
-    ],
-)
-def test_a_row_that_cannot_be_read_is_said(column: dict[str, Any], said: str) -> None:
-    """It raises a ValueError, whatever is wrong."""
-    values = dict(zip(COLUMNS, build_account_columns(fold([build_part([1, 2], 1)])), strict=True))
-    build_account(build_row(values))
-    with pytest.raises(ValueError, match=said):
-        build_account(build_row(values | column))
+    copy, before = account.copy(), fold(parts)
+    account.open(NAMES[0]).add(build_open_part([1, 2], 1))
+    account.open(("new", "")).add(build_open_part([1], 1))
+    assert copy.parts.keys() == before.parts.keys()
+    assert copy.build_total().build_part() == before.build_total().build_part()
 
 
 def test_an_account_must_sum_to_what_is_accounted() -> None:
     """Its check says by how much it does not."""
-    account = fold([build_part([1, 2], 1)])
-    account.check(Lengths(pending=5, leased=5, accounted=3), account.outcomes)
+    account = fold_one(build_closed_part([1, 2], 1))
+    account.check(Lengths(pending=5, leased=5, accounted=3), account.outcomes, is_open=False)
     with pytest.raises(ConservationError, match="outcomes sum to 3, but 4 are accounted"):
-        account.check(Lengths(pending=5, leased=5, accounted=4), account.outcomes)
+        account.check(Lengths(pending=5, leased=5, accounted=4), account.outcomes, is_open=False)
 
 
 def test_an_account_must_be_what_its_seconds_sum_to() -> None:
     """Each outcome counts by itself."""
-    account = fold([build_part([1, 2], 1)])
+    account = fold_one(build_closed_part([1, 2], 1))
     with pytest.raises(ConservationError, match=r"outcomes are \[1, 1, 1, .*the seconds sum to \[2, 0, 1"):
-        account.check(Lengths(pending=5, leased=5, accounted=3), [2, 0, 1, 0, 0, 0])
+        account.check(Lengths(pending=5, leased=5, accounted=3), make_counts(2, timeout=1), is_open=False)
 
 
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda account: account.histogram.record(1), "2 were answered, but 3 latencies and 2 statuses are"),
+        (lambda account: account.latency.record(1), "2 were answered, but 3 latencies and 2 statuses are"),
         (lambda account: account.statuses.pop("404"), "2 were answered, but 2 latencies and 1 statuses are"),
+        (lambda account: account.not_sent.__setitem__(0, 3), "2 were not sent, but the causes sum to 4"),
+        (
+            lambda account: account.response_time.record(1),
+            "there are 3 response times and 3 latenesses, but 2 and 3 are due",
+        ),
+        (
+            lambda account: account.lateness.record(1),
+            "there are 2 response times and 4 latenesses, but 2 and 3 are due",
+        ),
     ],
 )
-def test_latencies_and_statuses_must_be_those_of_the_answered(
+def test_distributions_statuses_and_causes_must_be_those_of_the_outcomes(
     spoil: Callable[[Account], object], said: str
 ) -> None:
-    """Requests without a complete response have neither."""
-    account = fold([build_part([1, 2], 1)])
-    spoil(account)
-    with pytest.raises(ConservationError, match=said):
-        account.check(Lengths(pending=0, leased=0, accounted=3), account.outcomes)
+    """Requests without a complete response have no latency and no status, and those not sent no lateness."""
+    account = fold([(("main", "cart"), build_open_part([1, 2], 1, [1, 1, 0]))])
+    lengths = Lengths(pending=0, leased=0, accounted=5)
+    account.check(lengths, account.outcomes, is_open=True)
+    spoil(account.parts["main", "cart"])
+    with pytest.raises(ConservationError, match=f"^phase main name cart: {said}"):
+        account.check(lengths, account.outcomes, is_open=True)
 
 
-def test_sums_may_be_larger_than_an_integer_of_the_database() -> None:
-    """The microseconds of 10**13 requests of three seconds are; nothing is rounded."""
-    account = fold([])
-    account.bytes_received, account.histogram.sum_us = 10**24 + 7, 3 * 10**19 + 1
-    columns = dict(zip(COLUMNS, build_account_columns(account), strict=True))
-    assert all(not isinstance(value, int) or value < 2**63 for value in columns.values())
-    columns["histogram"] = build_account_columns(fold([build_part([1, 2], 1)]))[-1]
-    again = build_account(build_row(columns))
-    assert (again.bytes_received, again.histogram.sum_us) == (10**24 + 7, 3 * 10**19 + 1)
+def test_the_requests_of_closed_runs_are_never_due() -> None:
+    """They have neither response times nor latenesses."""
+    account = fold_one(build_open_part([1, 2]))
+    lengths = Lengths(pending=0, leased=0, accounted=2)
+    with pytest.raises(ConservationError, match=r"^there are 2 response times and 2 latenesses, but 0 and 0"):
+        account.check(lengths, account.outcomes, is_open=False)
+
+
+def test_workers_have_seen_all_but_what_was_lost_or_not_dealt() -> None:
+    """These two the coordinator has accounted for by itself."""
+    account = fold_one(build_open_part([1, 2], 1, [3, 2, 4]))
+    account.open(("", "")).add(Part(outcomes=make_counts(lost=7)))
+    assert account.seen == 2 + 1 + 3 + 2

@@ -1,3 +1,4 @@
+import json
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -5,18 +6,21 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.leases import apply_batches, deal_lease
+from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.schema import VERSION, open_database
-from oku_core.accounting.lease_state import LeaseState
+from oku_core.accounting.interval import Lengths
+from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.event import EventType
+from oku_core.results.lines import LineKind
 from oku_core.results.summary import Flag
 
 FOLDER = Path(__file__).parent
-OLD = {version: (FOLDER / f"version_{version}.sql").read_text() for version in (8, 9)}
+OLD = {version: (FOLDER / f"version_{version}.sql").read_text() for version in (8, 9, 10)}
 """Ledgers of older versions, as coordinators left them that were killed in the middle of run r1."""
 
 
@@ -92,7 +96,7 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
         open_database(tmp_path / "nowhere" / "ledger.sqlite3")
 
 
-@pytest.fixture(params=[8, 9])
+@pytest.fixture(params=[8, 9, 10])
 def old(path: Path, request: pytest.FixtureRequest) -> Path:
     """A ledger of an older version."""
     return restore(path, request.param)
@@ -134,13 +138,18 @@ def test_an_upgraded_ledger_has_its_run_with_account_and_history(path: Path) -> 
         assert ledger.runs.fetch_servers("r1") == {"store-1": 4.0}
     assert (snapshot.record.name, snapshot.record.spec.urls) == ("shop", ("http://shop.test/{i}",))
     assert (snapshot.record.state, snapshot.record.resent_at_most) == (RunState.RUNNING, 40)
-    assert (snapshot.lengths, snapshot.breach) == ((90, 0, 10), None)
-    assert (snapshot.account.outcomes, snapshot.account.histogram.total) == ([9, 1, 0, 0, 0, 0], 10)
+    assert (snapshot.lengths, snapshot.breach) == (Lengths(90, 0, 10), None)
+    assert (snapshot.account.outcomes, snapshot.account.latency.total) == (
+        make_counts(9, unexpected_status=1),
+        10,
+    )
     assert [worker.name for worker in snapshot.workers] == ["w1"]
     assert [process.name for process in snapshot.processes] == ["coordinator"]
     assert [flag for flag, _, _ in snapshot.flags] == [Flag.CLOCK_SET, Flag.WORKER_LOST]
     assert [sample.at for sample in history.samples] == [4.0, 5.0]
-    assert {tuple(sample.outcomes) for sample in history.samples} == {(2, 1, 0, 0, 0, 0)}
+    assert {tuple(sample.outcomes) for sample in history.samples} == {
+        tuple(make_counts(2, unexpected_status=1))
+    }
     assert {sample.latency.total for sample in history.samples} == {3}
     assert EventType.LEASE_EXPIRED in {event.type for event in history.events}
     assert [mark.state for mark in marks] == [
@@ -156,7 +165,11 @@ def test_the_leases_of_an_older_ledger_are_taken_back(path: Path) -> None:
         spans = [span for page in ledger.history.read_leases("r1") for span in page]
         taken_back = ledger.leases.fetch_taken_back("r1")
         assert ledger.leases.fetch_open("r1") == []
-    assert (snapshot.record.state, snapshot.lengths, snapshot.breach) == (RunState.RUNNING, (92, 0, 8), None)
+    assert (snapshot.record.state, snapshot.lengths, snapshot.breach) == (
+        RunState.RUNNING,
+        Lengths(92, 0, 8),
+        None,
+    )
     # Cut off, two lost leases, a second execution, and two leases that were out.
     assert snapshot.record.resent_at_most == 2 + 20 + 10 + 20
     assert [(span.state, span.reason, span.worker) for span in spans] == [
@@ -202,6 +215,61 @@ def test_a_run_of_an_upgraded_ledger_is_resumed_to_its_end(
         snapshot = ledger.runs.fetch_snapshot("r1")
     assert (snapshot.record.state, snapshot.breach) == (RunState.COMPLETED, None)
     assert snapshot.account.accounted == 100
+
+
+def test_the_open_leases_of_a_ledger_with_fewer_outcomes_are_taken_back_with_what_they_cover(
+    path: Path,
+) -> None:
+    """Their parts, the seconds and the account have a zero for each new outcome, and lines can be made."""
+    with closing(Ledger(restore(path, 10), publishes=True)) as ledger:
+        before = ledger.runs.fetch_snapshot("r1")
+        open_leases = ledger.leases.fetch_open("r1")
+        ledger.leases.take_back([lease.id for lease in open_leases], ExpiryReason.DROPPED, 7.0)
+        after = ledger.runs.fetch_snapshot("r1")
+        lines = ledger.outbox.take(1000, 10**6, 8.0)
+        samples = ledger.history.fetch("r1").samples
+    assert [lease.outcomes for lease in open_leases] == [
+        make_counts(2, unexpected_status=1, timeout=2), make_counts(), make_counts(),
+    ]  # fmt: skip
+    assert (before.breach, after.breach) == (None, None)
+    assert before.lengths == Lengths(pending=41, leased=43, accounted=16)
+    assert after.lengths == Lengths(pending=84, leased=0, accounted=16)
+    assert list(after.accounts.parts) == [("", "")]
+    assert after.account.outcomes == make_counts(13, unexpected_status=1, timeout=2)
+    assert after.account.latency.total == 14
+    covered = [json.loads(line.text) for line in lines if line.run == "r1" and line.kind == LineKind.RANGE]
+    assert sum(line["requests"] for line in covered) == 16
+    assert sum(sum(sample.outcomes) for sample in samples) == 16
+
+
+@pytest.mark.parametrize(
+    ("damage", "is_found"),
+    [
+        ("UPDATE series SET outcomes = 'x'", True),
+        ("UPDATE leases SET outcomes = 'x' WHERE state = 'active'", True),
+        ("UPDATE lease_parts SET body = x'00'", False),  # until it is looked at
+    ],
+)
+def test_a_ledger_is_upgraded_though_a_row_of_it_cannot_be_read(
+    path: Path, damage: str, *, is_found: bool
+) -> None:
+    """It is the breach of its run, and no other run has anything to do with it."""
+    with closing(sqlite3.connect(restore(path, 10))) as database:
+        database.execute(damage)
+        database.commit()
+    with closing(Ledger(path)) as ledger:
+        breach = ledger.runs.fetch_snapshot("r1").breach
+    assert (breach is not None) == is_found
+
+
+def test_a_ledger_is_upgraded_though_the_outcomes_of_a_run_cannot_be_read(path: Path) -> None:
+    """The row stays as it is."""
+    with closing(sqlite3.connect(restore(path, 10))) as database:
+        database.execute("UPDATE runs SET outcomes = '[1,' WHERE run = 'r1'")
+        database.commit()
+    with closing(open_database(path)) as database:
+        assert database.execute("SELECT outcomes FROM runs WHERE run = 'r1'").fetchone()[0] == "[1,"
+        assert database.execute("PRAGMA user_version").fetchone()[0] == VERSION
 
 
 def list_schema(database: sqlite3.Connection) -> set[tuple[str, str, object]]:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.tampering import TAMPERINGS
+from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.conservation import change
@@ -15,6 +16,7 @@ from oku_coordinator.ledger.tables.slice_table import fetch_slices
 from oku_core.accounting.interval import ConservationError, Lengths, Slice
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 
@@ -67,7 +69,7 @@ def test_a_tally_follows_every_change(
     apply([make_batch(first, done=7, in_flight=[2, 5])], 5.0)
     ledger.leases.take_back([third.id], ExpiryReason.WORKER_LOST, 6.0)
     assert ledger.runs.fetch_standing("r1").lengths == ledger.check("r1") == Lengths(85, 7, 8)
-    assert ledger.runs.fetch_standing("r1").leases == {second.id: [3, 0, 0, 0, 0, 0]}
+    assert ledger.runs.fetch_standing("r1").leases == {second.id: make_counts(3)}
     assert ledger.leases.count_held("r1") == {"w1": 1}
     assert [lease.worker for lease in ledger.leases.fetch_open("r1")] == ["w1"]
 
@@ -82,7 +84,7 @@ def test_what_was_undone_is_not_in_the_tally(ledger: Ledger, deal: Deal) -> None
 
     with pytest.raises(RuntimeError, match="disk"):
         ledger.file.change(fail)
-    assert ledger.runs.fetch_standing("r1").leases == {lease.id: [0] * 6}
+    assert ledger.runs.fetch_standing("r1").leases == {lease.id: build_no_counts()}
     assert ledger.runs.fetch_standing("r1").lengths == Lengths(90, 10, 0)
 
 
@@ -118,7 +120,7 @@ def test_a_tally_costs_no_look_at_other_rows(
 
 def test_a_slice_that_changes_twice_is_a_breach() -> None:
     """A row that is added twice cannot be right."""
-    tally = Tally(Lengths(10, 0, 0), [], parts={}, worker_requests=0, series=[0] * 6)
+    tally = Tally(Lengths(10, 0, 0), [], parts={}, worker_requests=0, series=build_no_counts())
     tally.note_slice(1, 0, 5, "pending")
     tally.note_slice(1, 0, 5, "pending")
     with pytest.raises(ConservationError, match="has changed 2 times"):

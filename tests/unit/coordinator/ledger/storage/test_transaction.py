@@ -38,13 +38,13 @@ def test_a_full_disk_is_said_and_loses_nothing(
     before = ledger.runs.fetch_snapshot("r1")
     fill_disk(ledger, is_full=True)
     # Each has a part of several pages that covers nothing.
-    large = [Part(name="x" * 200, phase=f"{number}") for number in range(20)]
+    large = [Part(name="x" * 190 + f"{number}") for number in range(20)]
     batches = [make_batch(lease, done=0, parts=large, is_final=False) for lease in leases[10:]]
     with pytest.raises(sqlite3.OperationalError, match="full"):
         apply(batches, 6.0)
     after = ledger.runs.fetch_snapshot("r1")
     assert (after.record, after.lengths) == (before.record, before.lengths)
-    assert after.account.histogram.counts == before.account.histogram.counts
+    assert after.account.latency.counts == before.account.latency.counts
     assert all(lease.sequence == 0 for lease in ledger.leases.fetch_open("r1"))
     fill_disk(ledger, is_full=False)
     assert apply(batches, 7.0) == [MessageVerdict.ACCOUNTED] * 50
@@ -83,10 +83,10 @@ def test_a_change_that_fails_half_way_is_undone_as_a_whole(
         with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
             apply(batches, 5.0)
     snapshot = ledger.runs.fetch_snapshot("r1")
-    assert (snapshot.account.accounted, snapshot.account.histogram.total) == (0, 0)
+    assert (snapshot.account.accounted, snapshot.account.latency.total) == (0, 0)
     assert (snapshot.lengths.leased, snapshot.breach) == (20, None)
     assert apply(batches, 6.0) == [MessageVerdict.CLOSED, MessageVerdict.CLOSED]
-    assert ledger.runs.fetch_snapshot("r1").account.histogram.total == 20
+    assert ledger.runs.fetch_snapshot("r1").account.latency.total == 20
 
 
 def test_who_only_reads_cannot_write(

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
@@ -26,7 +27,7 @@ def build_sample(at: float) -> Sample:
         histogram.record(value_us)
     return build(
         at=at, seconds=1.0, requests_total=int(at), accounted=int(at), leased=0, pending=0, done=int(at),
-        resent_at_most=0, in_flight=at % 7, workers=1, outcomes=[2, 1, 0, 0, 0, 0],
+        resent_at_most=0, in_flight=at % 7, workers=1, outcomes=make_counts(2, unexpected_status=1),
         latency=histogram.build_latency(),
     )  # fmt: skip
 

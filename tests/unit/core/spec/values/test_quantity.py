@@ -1,15 +1,19 @@
 import re
 from collections.abc import Callable
+from fractions import Fraction
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from oku_core.spec.values.quantity import (
+    find_exact_seconds,
     format_bytes,
     format_duration,
     parse_count,
     parse_duration_s,
+    parse_exact_duration,
+    parse_number,
     parse_size,
 )
 
@@ -90,6 +94,22 @@ def test_a_duration_is_read_in_every_usual_form(value: object, seconds: float) -
 def test_a_duration_survives_being_written(seconds: float) -> None:
     """A float that is written out is read back as the same float."""
     assert parse_duration_s(seconds) == parse_duration_s(repr(seconds)) == seconds
+
+
+@given(st.integers(0, 30 * 86400 * 10**6))
+def test_the_duration_that_was_written_is_found_again(microseconds: int) -> None:
+    """0.3 s is three tenths of a second, which no float is; a rate times a time is exact."""
+    text = f"{microseconds // 10**6}.{microseconds % 10**6:06}s"
+    assert parse_exact_duration(text) == Fraction(microseconds, 10**6)
+    assert find_exact_seconds(parse_duration_s(text)) == Fraction(microseconds, 10**6)
+
+
+def test_a_number_need_not_be_whole() -> None:
+    """It is exact in every form of a count; the error says what the caller wants."""
+    assert parse_number("1.5", "a weight") == Fraction(3, 2)
+    assert parse_number("0.0001k", "a weight") == Fraction(1, 10)
+    with pytest.raises(ValueError, match=r"^heavy is not a weight$"):
+        parse_number("heavy", "a weight")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import ClientConnectionError
 from tests.kit.workers.engine_benches import RESPONSE, AiohttpBench, settle
 
-from oku_workers.executions.execution import OK, TIMEOUT, Execution
+from oku_workers.executions.tally import OK, TIMEOUT, Tally
 
 
 @pytest.fixture
@@ -241,7 +241,7 @@ async def test_a_slot_that_fails_ends_its_lease_and_goes_on_after_a_pause(
     first = bench.add((0, 3))
     await settle()
     with monkeypatch.context() as fault:
-        fault.setattr(Execution, "answer", fail)
+        fault.setattr(Tally, "answer", fail)
         bench.answer(0)
         await settle()
     assert isinstance(first.finished.exception(), ZeroDivisionError)

@@ -3,11 +3,12 @@
 import asyncio
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.outcomes import make_counts
 from yarl import URL
 
 from oku_core.messaging.lease import Lease
@@ -16,15 +17,12 @@ from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.response_cache import LONGEST_BYTES, ResponseCache
 from oku_workers.engines.limits import LONGEST_HEAD_BYTES
-from oku_workers.executions.execution import (
-    DISCONNECTED,
-    OK,
-    PROTOCOL_ERROR,
-    TIMEOUT,
-    UNEXPECTED_STATUS,
-    Execution,
-)
+from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
+from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, UNEXPECTED_STATUS
+
+if TYPE_CHECKING:
+    from oku_workers.executions.feed_protocol import FeedProtocol
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
@@ -67,7 +65,7 @@ class Bench:
         self.has_bodies = method != "HEAD"
         self.keeps_connections = True
         self.known = known or ResponseCache()
-        self.feed = Feed()
+        self.feed: FeedProtocol = Feed()
         self.build: Any = None
         self.kept: list[bool] = []
         self.reasons: list[object] = []
@@ -80,15 +78,15 @@ class Bench:
     def connect(self) -> None:
         """A connection of its own for the next request."""
         self.transport: Any = Transport()
-        self.connection = Connection(
-            self, Origin(URL("http://h"), None), self.execution, self._take(), b"request"
-        )
+        self.connection = Connection(self, Origin(URL("http://h"), None), b"request")
+        self._take(self.connection, self.connection.since_ns)
         self.connection.connection_made(self.transport)
 
     def go_on(self, connection: Connection, now_ns: int) -> None:
         """As the engine does while there is work."""
         self.kept.append(True)
-        connection.send(self.execution, self._take(), b"request", now_ns)
+        self._take(connection, now_ns)
+        connection.send(b"request")
 
     def release(self, connection: Connection) -> None:
         """As the engine does."""
@@ -97,12 +95,12 @@ class Bench:
 
     def lose(self, connection: Connection, outcome: int, reason: object) -> None:
         """As the engine does."""
-        execution = connection.execution
+        tally = connection.tally
         connection.close()
-        if execution is not None:
+        if tally is not None:
             self.kept.append(False)
             self.reasons.append(reason)
-            execution.fail(outcome)
+            tally.fail(outcome)
 
     def forget(self, connection: Connection) -> None:
         """Nothing more comes."""
@@ -120,10 +118,11 @@ class Bench:
     def tell(self) -> tuple[list[int], dict[int, int], int, list[bool]]:
         """All that was made of what came."""
         execution = self.execution
-        return execution.outcomes, execution.statuses, execution.bytes_received, self.kept
+        return execution.outcomes, execution.tally.statuses, execution.tally.bytes_received, self.kept
 
-    def _take(self) -> int:
-        return self.feed.take(self.execution)
+    def _take(self, connection: Connection, now_ns: int) -> None:
+        tally, coordinate, _, due_ns = self.feed.take()
+        connection.note(tally, coordinate, now_ns, due_ns)
 
 
 @dataclass(frozen=True)
@@ -226,8 +225,8 @@ def test_a_response_byte_by_byte(response: Response) -> None:
     bench = Bench(response.method)
     bench.receive(*(response.content[at : at + 1] for at in range(len(response.content))))
     assert bench.kept == [response.is_kept]
-    assert bench.execution.statuses == {response.status: 1}
-    assert bench.execution.bytes_received == response.size
+    assert bench.execution.tally.statuses == {response.status: 1}
+    assert bench.execution.tally.bytes_received == response.size
 
 
 @given(responses("GET"), st.data())
@@ -237,7 +236,7 @@ def test_a_response_that_ends_early_is_none(response: Response, data: st.DataObj
     bench.receive(*cut(data, response.content[: data.draw(st.integers(0, len(response.content) - 1))]))
     bench.end()
     assert bench.execution.outcomes[DISCONNECTED] == 1
-    assert bench.execution.bytes_received == 0
+    assert bench.execution.tally.bytes_received == 0
 
 
 @given(responses("GET"), st.sampled_from([b"x", b"HTTP/1.1", PLAIN, b"\0", b"0\r\n\r\n"]), st.data())
@@ -258,7 +257,7 @@ def test_what_comes_with_a_response_answers_nobody(
 
     assert bench.kept == [False]
     assert bench.execution.ended == ended + 1
-    assert bench.execution.statuses.keys() <= {response.status}
+    assert bench.execution.tally.statuses.keys() <= {response.status}
     assert bench.known.find(pieces[-1]) is None
 
 
@@ -282,8 +281,8 @@ def test_responses_that_differ_by_a_byte(length: int) -> None:
         for head in heads:
             bench.receive(head + b"x" * length, head + b"y" * length)
         bench.receive(shorter)
-    assert bench.execution.statuses == {200: 9, 201: 6}
-    assert bench.execution.bytes_received == 12 * length + 3 * (length - 1)
+    assert bench.execution.tally.statuses == {200: 9, 201: 6}
+    assert bench.execution.tally.bytes_received == 12 * length + 3 * (length - 1)
 
 
 def test_more_responses_than_can_be_known() -> None:
@@ -294,15 +293,15 @@ def test_more_responses_than_can_be_known() -> None:
             bench.receive(
                 b"HTTP/1.1 200 OK\r\nX: %d\r\nContent-Length: %d\r\n\r\n" % (kind, turn) + b"x" * turn
             )
-    assert bench.execution.statuses == {200: 1200}
-    assert bench.execution.bytes_received == 400 * (0 + 1 + 2)
+    assert bench.execution.tally.statuses == {200: 1200}
+    assert bench.execution.tally.bytes_received == 400 * (0 + 1 + 2)
 
 
 def test_the_parser_goes_on_after_a_known_response() -> None:
     """It has not seen that response, and need not have."""
     bench = Bench()
     bench.receive(PLAIN, PLAIN, PLAIN[:5], PLAIN[5:], PLAIN, PLAIN[:-1], PLAIN[-1:], PLAIN)
-    assert bench.tell() == ([6, 0, 0, 0, 0, 0], {200: 6}, 12, [True] * 6)
+    assert bench.tell() == (make_counts(6), {200: 6}, 12, [True] * 6)
 
 
 def test_the_end_of_one_response_is_not_taken_for_another() -> None:
@@ -310,8 +309,8 @@ def test_the_end_of_one_response_is_not_taken_for_another() -> None:
     bench = Bench()
     bench.receive(PLAIN)
     bench.receive(b"HTTP/1.1 201 Any\r\nContent-Length: %d\r\n\r\n" % (2 * len(PLAIN)), PLAIN, PLAIN)
-    assert bench.execution.statuses == {200: 1, 201: 1}
-    assert bench.execution.bytes_received == 2 + 2 * len(PLAIN)
+    assert bench.execution.tally.statuses == {200: 1, 201: 1}
+    assert bench.execution.tally.bytes_received == 2 + 2 * len(PLAIN)
 
 
 UNTIL_CLOSE = [
@@ -345,7 +344,7 @@ def test_a_body_without_a_length_ends_with_its_connection(head: bytes, *, is_who
         bench.end(error)
         outcome = OK if error is None else DISCONNECTED
         assert (bench.execution.outcomes[outcome], bench.kept) == (1, [False])
-        assert bench.execution.bytes_received == (2 if error is None else 0)
+        assert bench.execution.tally.bytes_received == (2 if error is None else 0)
 
 
 @pytest.mark.parametrize("head", WITH_LENGTH)
@@ -354,7 +353,7 @@ def test_a_body_with_a_length_does_not(head: bytes) -> None:
     bench = Bench()
     bench.receive(head + b"hi")
     bench.end()
-    assert (bench.execution.outcomes[DISCONNECTED], bench.execution.bytes_received) == (1, 0)
+    assert (bench.execution.outcomes[DISCONNECTED], bench.execution.tally.bytes_received) == (1, 0)
 
 
 @pytest.mark.parametrize("where", ["idle", "before the head", "in the head", "in the body", "after it"])
@@ -425,7 +424,7 @@ def test_a_head_that_is_just_short_enough() -> None:
     head += b"y" * (LONGEST_HEAD_BYTES - len(head) - 4) + b"\r\n\r\n"
     bench = Bench()
     bench.receive(head + b"x" * 100_000)
-    assert (bench.execution.outcomes[OK], bench.execution.bytes_received) == (1, 100_000)
+    assert (bench.execution.outcomes[OK], bench.execution.tally.bytes_received) == (1, 100_000)
 
 
 @pytest.mark.parametrize("is_known", [True, False])
@@ -435,7 +434,8 @@ def test_an_answer_before_the_request_is_out(*, is_known: bool, is_large: bool) 
     bench = Bench()
     if is_known:
         bench.receive(PLAIN)
-    bench.connection.send(bench.execution, 1, b"x" * (100_000 if is_large else 10), 0)
+    bench.connection.note(bench.execution.tally, 1, 0, 0)
+    bench.connection.send(b"x" * (100_000 if is_large else 10))
     bench.transport.unsent = 50_000 if is_large else 0
     bench.receive(PLAIN)
     assert bench.execution.outcomes[TIMEOUT] + bench.execution.outcomes[OK] == 1 + is_known
@@ -448,12 +448,12 @@ def test_the_same_response_to_head_and_get() -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n"
     without.receive(head, head, head)
     with_body.receive(head, b"hi", head + b"hi")
-    assert without.tell() == ([3, 0, 0, 0, 0, 0], {200: 3}, 0, [True] * 3)
-    assert with_body.tell() == ([2, 0, 0, 0, 0, 0], {200: 2}, 4, [True] * 2)
+    assert without.tell() == (make_counts(3), {200: 3}, 0, [True] * 3)
+    assert with_body.tell() == (make_counts(2), {200: 2}, 4, [True] * 2)
 
 
 def test_a_body_in_answer_to_head() -> None:
     """It is not read as a body, and the connection is not used again."""
     bench = Bench("HEAD")
     bench.receive(PLAIN)
-    assert bench.tell() == ([1, 0, 0, 0, 0, 0], {200: 1}, 0, [False])
+    assert bench.tell() == (make_counts(1), {200: 1}, 0, [False])

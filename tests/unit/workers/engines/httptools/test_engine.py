@@ -6,10 +6,11 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from tests.kit.workers.engine_benches import LAST_ANSWER, HttptoolsBench, settle
 
+from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import parse_urls
 from oku_workers.engines.defaults import KEEPALIVE_S
 from oku_workers.engines.httptools.engine import CONNECTING_AT_ONCE
-from oku_workers.executions.execution import OK, TIMEOUT
+from oku_workers.executions.tally import OK, TIMEOUT
 
 BuildBench = Callable[..., HttptoolsBench]
 
@@ -80,6 +81,57 @@ async def test_connections_are_made_in_steps(build_bench: BuildBench) -> None:
     bench.may_connect.set()
     await settle()
     assert bench.engine.in_flight == len(bench.open) == 1000
+
+
+@pytest.mark.parametrize(("due", "made"), [(0, 0), (2, 2), (9, 3)])
+async def test_connections_are_made_before_the_first_requests_are_due(
+    build_bench: BuildBench, monkeypatch: pytest.MonkeyPatch, due: int, made: int
+) -> None:
+    """As many as will be needed at once, and no more than the window; the requests go out on them."""
+    bench = build_bench()
+    monkeypatch.setattr(bench.feed, "count_first", lambda _: due)
+    await settle()
+    assert (len(bench.open), bench.sent, bench.engine.in_flight) == (made, [], 0)
+    bench.add((0, 3))
+    await settle()
+    assert (len(bench.open), bench.sent) == (3, [0, 1, 2])
+
+
+async def test_what_cannot_be_connected_ahead_counts_as_nothing(
+    build_bench: BuildBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The request that comes later tries again."""
+    bench = build_bench()
+    monkeypatch.setattr(bench.feed, "count_first", lambda _: 3)
+    bench.refuses = True
+    await settle()
+    bench.refuses = False
+    execution = bench.add((0, 3))
+    await settle()
+    assert (bench.sent, execution.ended) == ([0, 1, 2], 0)
+
+
+async def test_connections_that_are_made_ahead_end_with_the_engine(
+    build_bench: BuildBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while they are being made."""
+    bench = build_bench()
+    monkeypatch.setattr(bench.feed, "count_first", lambda _: 3)
+    bench.may_connect.clear()
+    await settle()
+    assert bench.connecting == 3
+    await asyncio.wait_for(bench.engine.close(), 1)
+    assert bench.connecting == 0
+
+
+async def test_a_run_that_keeps_no_connection_makes_none_ahead(
+    build_bench: BuildBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of its requests has one of its own."""
+    bench = build_bench(headers=(Header("Connection: close"),))
+    monkeypatch.setattr(bench.feed, "count_first", lambda _: 3)
+    await settle()
+    assert bench.open == []
 
 
 async def test_idle_connections_wait_for_the_next_lease(bench: HttptoolsBench) -> None:

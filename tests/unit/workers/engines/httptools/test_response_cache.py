@@ -12,7 +12,7 @@ def test_what_is_known_was_told_before(told: list[tuple[int, int]]) -> None:
     known = ResponseCache()
     for number, length in told:
         response = b"%d " % number + b"x" * (length - len(b"%d " % number))
-        parsed = (200, number, True)
+        parsed = (0, 200, number)
         known.add(response, parsed)
         assert known.find(response) == (parsed if len(response) <= LONGEST_BYTES else None)
     assert known.count <= MOST

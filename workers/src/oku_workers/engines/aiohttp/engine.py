@@ -1,14 +1,15 @@
 """The default engine: aiohttp's client, with one coroutine for each request in flight.
 
-Each of the `concurrency` slots takes an index, sends its request, waits for the end of the body, and takes
-the next index. docs/decisions/0005-aiohttp-engine.md says what each setting is worth.
+Each slot takes a request, sends it, waits for the end of the body, and takes the next one. There are as many
+slots as were ever in use at a time, and one that waits. docs/decisions/0005-aiohttp-engine.md says what each
+setting is worth.
 """
 
 import asyncio
 import logging
 import ssl
 from functools import partial
-from time import perf_counter_ns
+from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 from oku_core.process.supervision import Health, Supervisor
@@ -20,9 +21,10 @@ from oku_workers.engines.aiohttp.request import build_arguments, build_urls
 from oku_workers.engines.aiohttp.session import build_session
 from oku_workers.engines.defaults import STUCK_S
 from oku_workers.engines.first_errors import FirstErrors
-from oku_workers.engines.window import choose_window
-from oku_workers.executions.execution import TIMEOUT, Execution
-from oku_workers.executions.feed import Feed
+from oku_workers.engines.window import choose_window, limit_window
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.feed_protocol import FeedProtocol
+from oku_workers.executions.tally import OK, TIMEOUT, UNEXPECTED_STATUS, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -44,28 +46,48 @@ class _Slot:
 
     Attributes:
         task: sends it.
-        execution: what its index belongs to.
-        index: the index.
+        tally: counts it.
+        coordinate: its place in the ledger.
         sent_ns: when it was sent.
-        is_open: whether it may take another index.
+        lateness_us: how long after its due time that was.
+        is_fresh: whether its task has not begun yet.
+        is_open: whether it may take another request.
         ending: how a request that is being cut off is to be accounted for; an outcome, or given back.
         cut_ns: when it was cut off.
     """
 
-    __slots__ = ("cut_ns", "ending", "execution", "index", "is_open", "sent_ns", "task")
+    __slots__ = (
+        "coordinate",
+        "cut_ns",
+        "ending",
+        "is_fresh",
+        "is_open",
+        "lateness_us",
+        "sent_ns",
+        "tally",
+        "task",
+    )
 
     def __init__(self) -> None:
         self.task: asyncio.Task[None] | None = None
-        self.execution: Execution | None = None
-        self.index = self.sent_ns = self.cut_ns = 0
+        self.tally: Tally | None = None
+        self.coordinate = self.sent_ns = self.lateness_us = self.cut_ns = 0
         self.ending: int | None = None
+        self.is_fresh = False
         self.is_open = True
+
+    def take(self, feed: FeedProtocol) -> int:
+        """Take the next request of a feed, and return its index; it is in flight from now on."""
+        self.tally, self.coordinate, index, due_ns = feed.take()
+        self.sent_ns = now_ns = monotonic_ns()
+        self.lateness_us = (now_ns - due_ns) // 1000 if due_ns else 0
+        return index
 
     def cut(self, ending: int) -> None:
         """End the request that is in flight; its slot accounts for it with `ending`."""
         if self.task is not None and self.sent_ns and self.ending is None:
             self.ending = ending
-            self.cut_ns = perf_counter_ns()
+            self.cut_ns = monotonic_ns()
             self.task.cancel()
 
     def close(self) -> None:
@@ -90,12 +112,13 @@ class AiohttpEngine:
     def __init__(
         self,
         spec: Spec,
-        feed: Feed,
+        feed: FeedProtocol,
         supervisor: Supervisor,
         local_address: str | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self._feed = feed
+        feed.has_room = self._has_room
         self._supervisor = supervisor
         self._health = supervisor.enlist("requests")
         """The health of all slots together."""
@@ -104,14 +127,15 @@ class AiohttpEngine:
         """Slots that did not end when they were told to."""
         self._resting = 0
         """Slots that have failed and will begin again."""
+        self._waiting = self._fresh = 0
+        """Slots that wait for something to take, and those that have not begun yet."""
         self._method = spec.method
         self._limit_ns = int(spec.timeout_s * 1e9)
         self._expected = list_codes(spec.expect_status)
         self._build_url = build_urls(spec)
         self._build_arguments = build_arguments(spec)
-        self.window = choose_window(spec)
+        self.window = limit_window(choose_window(spec))
         self._slots: list[_Slot] = []
-        self._filler: asyncio.Task[None] | None = None
         self._sweeper: asyncio.Task[None] | None = None
         self._is_closing = False
         self._errors = FirstErrors()
@@ -125,27 +149,37 @@ class AiohttpEngine:
 
     def start(self) -> None:
         """Begin to take from the feed."""
-        self._filler = self._supervisor.start("slots", self._fill_slots)
         self._sweeper = self._supervisor.start("timeouts", self._keep_sweeping)
+        self._add_slots()
 
     def group_in_flight(self) -> dict[Execution, list[int]]:
-        """The indices that were taken and have not ended, for each execution that has any."""
+        """The coordinates that were taken and have not ended, for each execution that has any."""
         groups: dict[Execution, list[int]] = {}
         for slot in self._slots:
-            if slot.sent_ns and slot.execution is not None:
-                groups.setdefault(slot.execution, []).append(slot.index)
+            if slot.sent_ns and slot.tally is not None:
+                groups.setdefault(slot.tally.execution, []).append(slot.coordinate)
         return groups
 
+    def set_window(self, window: int) -> None:
+        """Have so many requests in flight from now on; those beyond may end."""
+        self.window = window
+        for slot in [slot for slot in self._slots if not slot.sent_ns]:
+            if len(self._slots) <= window:
+                break
+            self._slots.remove(slot)
+            slot.close()
+        self._add_slots()
+
     def cut_off(self, execution: Execution) -> None:
-        """Drop the requests of a lease that are in flight and give their indices back."""
+        """Drop the requests of a lease that are in flight and give their coordinates back."""
         for slot in self._slots:
-            if slot.execution is execution:
+            if slot.tally is not None and slot.tally.execution is execution:
                 slot.cut(_GIVEN_BACK)
 
     async def close(self) -> None:
         """Stop, give back what is in flight, and close every connection."""
         self._is_closing = True
-        chores = [task for task in (self._sweeper, self._filler) if task is not None]
+        chores = [self._sweeper] if self._sweeper is not None else []
         for chore in chores:
             chore.cancel()
         for slot in (*self._slots, *self._stuck):
@@ -159,20 +193,22 @@ class AiohttpEngine:
         self._supervisor.dismiss(self._health)
         self._supervisor.dismiss(self._stuck_health)
 
-    async def _fill_slots(self, health: Health) -> None:
-        """Have a slot for each index that can be taken, and no more: a million slots take 1.6 GB."""
-        while len(self._slots) < self.window:
-            idle = len(self._slots) - self.in_flight - self._resting
-            missing = min(self.window - len(self._slots), self._feed.remaining - idle)
-            for _ in range(missing):
-                self._slots.append(_Slot())
-                self._start_slot(self._slots[-1])
-            health.note_well()
-            # Until another execution has its turn: this one has no index left without a slot.
-            await self._feed.wait()
+    def _has_room(self) -> bool:
+        return self._waiting + self._fresh > 0 or len(self._slots) < self.window
+
+    def _add_slots(self) -> None:
+        """Have a slot for each request that can be taken, or one that waits; a million slots take 1.6 GB."""
+        if self._is_closing:
+            return
+        missing = max(1, self._feed.remaining) - self._waiting - self._fresh
+        for _ in range(min(missing, self.window - len(self._slots))):
+            self._slots.append(_Slot())
+            self._start_slot(self._slots[-1])
 
     def _start_slot(self, slot: _Slot) -> None:
         # Not a task of the supervisor: its frames would lie under those of every request.
+        slot.is_fresh = True
+        self._fresh += 1
         slot.task = asyncio.ensure_future(self._work(slot))
         slot.task.add_done_callback(partial(self._end_slot, slot))
 
@@ -181,36 +217,43 @@ class AiohttpEngine:
 
         One that somebody else has cancelled begins again, or the window would be smaller from then on.
         """
+        self._note_begun(slot)
         if slot.ending == _STUCK or (task.cancelled() and not slot.is_open):
             return
         error = _CancelledByOthersError() if task.cancelled() else task.exception()
         if error is None:
             return
         slot.sent_ns, slot.ending = 0, None
-        if slot.execution is not None and not task.cancelled():
-            slot.execution.abandon(error)
+        if slot.tally is not None and not task.cancelled():
+            slot.tally.execution.abandon(error)
         if isinstance(error, Exception):
             self._resting += 1
             pause_s = self._health.note_failure(error)
             asyncio.get_running_loop().call_later(pause_s, self._restart_slot, slot)
 
+    def _note_begun(self, slot: _Slot) -> None:
+        self._fresh -= slot.is_fresh
+        slot.is_fresh = False
+
     def _restart_slot(self, slot: _Slot) -> None:
         self._resting -= 1
-        if not self._is_closing:
+        if len(self._slots) > self.window:
+            self._retire(slot)
+        elif not self._is_closing:
             self._start_slot(slot)
 
     async def _work(self, slot: _Slot) -> None:
-        feed, method, expected = self._feed, self._method, self._expected
+        feed, method = self._feed, self._method
         request: Callable[..., Awaitable[ClientResponse]] = (self._redirects or self._session).request
-        build_url, build_arguments, limit_ns = self._build_url, self._build_arguments, self._limit_ns
+        build_url, build_arguments = self._build_url, self._build_arguments
+        self._note_begun(slot)
         while slot.is_open:
-            execution = feed.current
-            if execution is None:
-                await feed.wait()
+            if feed.current is None:
+                await self._wait()
                 continue
-            slot.index = index = feed.take(execution)
-            slot.execution = execution
-            slot.sent_ns = sent_ns = perf_counter_ns()
+            index = slot.take(feed)
+            if len(self._slots) < self.window and not (self._waiting or self._fresh):
+                self._add_slots()
             try:
                 # Passing no mapping of arguments is quicker than passing an empty one.
                 response = (
@@ -224,7 +267,7 @@ class AiohttpEngine:
                     finally:
                         response.close()
             except (Exception, asyncio.CancelledError) as error:  # every request ends in an outcome
-                if not self._account_failure(slot, execution, index, error):
+                if not self._account_failure(slot, error):
                     slot.sent_ns = 0  # it is not in flight any more
                     raise
                 slot.sent_ns = 0
@@ -232,44 +275,68 @@ class AiohttpEngine:
             else:
                 if slot.ending == _STUCK:
                     return
-                latency_ns = perf_counter_ns() - sent_ns
-                if latency_ns > limit_ns:
-                    execution.fail(TIMEOUT)
-                else:
-                    status, received = response.status, response.content.total_bytes
-                    execution.answer(status, latency_ns // 1000, received, expected=status in expected)
+                self._account_answer(slot, response)
             slot.sent_ns = 0
             slot.ending = None
+            if len(self._slots) > self.window:
+                self._retire(slot)
 
-    def _account_failure(self, slot: _Slot, execution: Execution, index: int, error: BaseException) -> bool:
+    async def _wait(self) -> None:
+        """Wait until there may be something to take."""
+        self._waiting += 1
+        try:
+            await self._feed.wait()
+        finally:
+            self._waiting -= 1
+
+    def _retire(self, slot: _Slot) -> None:
+        """The window has become smaller: a slot ends that has nothing in flight."""
+        slot.is_open = False
+        if slot in self._slots:
+            self._slots.remove(slot)
+
+    def _account_answer(self, slot: _Slot, response: "ClientResponse") -> None:
+        latency_ns, tally = monotonic_ns() - slot.sent_ns, slot.tally
+        assert tally is not None
+        if latency_ns > self._limit_ns:
+            tally.fail(TIMEOUT, slot.lateness_us)
+            return
+        status, received = response.status, response.content.total_bytes
+        outcome = OK if status in self._expected else UNEXPECTED_STATUS
+        tally.answer(outcome, status, latency_ns // 1000, received, slot.lateness_us)
+
+    def _account_failure(self, slot: _Slot, error: BaseException) -> bool:
         """Account for a request that ended with an error; False if it was cancelled by somebody else."""
         if slot.ending == _STUCK:
             return True
         if slot.ending is not None:
             # aiohttp may have made something else of the cancellation.
-            self._account_cut(slot, execution, index)
+            self._account_cut(slot)
             return True
+        tally = slot.tally
+        assert tally is not None
         if not isinstance(error, Exception):
-            execution.give_back(index)
+            tally.execution.give_back(slot.coordinate)
             return False
-        is_late = perf_counter_ns() - slot.sent_ns > self._limit_ns
+        is_late = monotonic_ns() - slot.sent_ns > self._limit_ns
         outcome = TIMEOUT if is_late else classify(error)
         self._errors.report(outcome, error)
-        execution.fail(outcome)
+        tally.fail(outcome, slot.lateness_us)
         return True
 
     @staticmethod
-    def _account_cut(slot: _Slot, execution: Execution, index: int) -> None:
+    def _account_cut(slot: _Slot) -> None:
         if slot.task is not None:
             slot.task.uncancel()
+        assert slot.tally is not None
         if slot.ending is None or slot.ending == _GIVEN_BACK:
-            execution.give_back(index)
+            slot.tally.execution.give_back(slot.coordinate)
         else:
-            execution.fail(slot.ending)
+            slot.tally.fail(slot.ending, slot.lateness_us)
 
     def sweep(self) -> None:
         """End the requests that have taken longer than the limit."""
-        now_ns = perf_counter_ns()
+        now_ns = monotonic_ns()
         oldest_ns = now_ns - self._limit_ns
         stuck: list[_Slot] = []
         for slot in self._slots:
@@ -284,18 +351,16 @@ class AiohttpEngine:
 
     def _replace(self, stuck: _Slot) -> None:
         """Give back what did not end when it was cut off, and go on with another slot."""
-        assert stuck.execution is not None
+        assert stuck.tally is not None
         self._slots.remove(stuck)
         self._stuck.append(stuck)
         stuck.ending, stuck.sent_ns, stuck.is_open = _STUCK, 0, False
-        stuck.execution.give_back(stuck.index)
+        stuck.tally.execution.give_back(stuck.coordinate)
         self._stuck_health.trouble = (
             f"requests: {len(self._stuck)} did not end when they were cut off; they were given back"
         )
         _log.error("%s", self._stuck_health.trouble)
-        if not self._is_closing:
-            self._slots.append(_Slot())
-            self._start_slot(self._slots[-1])
+        self._add_slots()
 
     async def _keep_sweeping(self, health: Health) -> None:
         """One timer serves all requests: aiohttp's own timers, one for each, cost 10 % of a request."""

@@ -11,7 +11,7 @@ from aiohttp import (
     ServerTimeoutError,
 )
 
-from oku_workers.executions.execution import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT
+from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT
 
 _NEVER_SENT = (
     ClientConnectorError,

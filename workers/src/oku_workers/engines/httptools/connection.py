@@ -7,15 +7,16 @@ through a `ResponseReader`, which is made when it is first needed.
 
 import asyncio
 import os
-from time import perf_counter_ns
+from time import monotonic_ns
 from typing import Protocol, cast
 
 from oku_workers.engines.httptools.origin import Origin, OriginConnection
 from oku_workers.engines.httptools.request import BuildRequest
 from oku_workers.engines.httptools.response_cache import Parsed, ResponseCache
 from oku_workers.engines.response_reader import MalformedResponseError, ResponseReader
-from oku_workers.executions.execution import DISCONNECTED, PROTOCOL_ERROR, TIMEOUT, Execution
-from oku_workers.executions.feed import Feed
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.feed_protocol import FeedProtocol
+from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, UNEXPECTED_STATUS, Tally
 
 LARGE_REQUEST_BYTES = 16_384
 """A longer request may be answered before it is out; a shorter one is out, unless the socket was full."""
@@ -34,7 +35,7 @@ class Owner(Protocol):
         keeps_connections: whether another request may follow on a connection; the spec may say no.
         known: the responses that need no parsing.
         feed: gives the indices.
-        build: makes the bytes of request `i`, if all go to one URL; None if several take turns.
+        build: makes the bytes of request `i`, if all go to one URL and may go at any time; else None.
     """
 
     limit_ns: int
@@ -42,7 +43,7 @@ class Owner(Protocol):
     has_bodies: bool
     keeps_connections: bool
     known: ResponseCache
-    feed: Feed
+    feed: FeedProtocol
     build: BuildRequest | None
 
     def go_on(self, connection: "Connection", now_ns: int) -> None:
@@ -65,10 +66,16 @@ class Owner(Protocol):
 class Connection(OriginConnection):
     """One connection, with at most one request in flight on it.
 
-    Attributes:
+    Args:
+        owner: its engine.
         origin: where it goes.
-        execution: what the request in flight belongs to; None without one.
-        index: the index of that request.
+        request: what to send first; nothing if it is made before there is a request for it.
+
+    Attributes:
+        origin: as given.
+        tally: counts the request in flight; None without one.
+        coordinate: the place of that request in the ledger.
+        lateness_us: how long after its due time that request was sent.
         since_ns: when that request was sent (connecting included), or when the connection became idle.
     """
 
@@ -82,27 +89,21 @@ class Connection(OriginConnection):
         "_request",
         "_state",
         "_transport",
-        "execution",
-        "index",
+        "coordinate",
+        "lateness_us",
         "origin",
         "since_ns",
+        "tally",
     )
 
     _transport: asyncio.Transport
 
-    def __init__(
-        self,
-        owner: Owner,
-        origin: "Origin[Connection]",
-        execution: Execution,
-        index: int,
-        request: bytes,
-    ) -> None:
+    def __init__(self, owner: Owner, origin: "Origin[Connection]", request: bytes = b"") -> None:
         """A connection that is still to be made, for the first request on it."""
         self.origin = origin
-        self.execution: Execution | None = execution
-        self.index = index
-        self.since_ns = perf_counter_ns()
+        self.tally: Tally | None = None
+        self.coordinate = self.lateness_us = 0
+        self.since_ns = monotonic_ns()
         self._owner = owner
         self._find_known = owner.known.find
         self._feed = owner.feed
@@ -110,20 +111,33 @@ class Connection(OriginConnection):
         self._file = _NO_FILE
         self._state = _CONNECTING
         self._request = request
-        """What to send first."""
         self._reader: ResponseReader | None = None
 
-    def send(self, execution: Execution, index: int, request: bytes, now_ns: int) -> None:
-        """Send a request; there is none in flight."""
-        self.execution = execution
-        self.index = index
+    @property
+    def execution(self) -> Execution | None:
+        """What the request in flight belongs to; None without one."""
+        return self.tally.execution if self.tally is not None else None
+
+    def note(self, tally: Tally, coordinate: int, now_ns: int, due_ns: int) -> None:
+        """Take note of the request that is in flight from now on."""
+        self.tally = tally
+        self.coordinate = coordinate
         self.since_ns = now_ns
+        self.lateness_us = (now_ns - due_ns) // 1000 if due_ns else 0
+        self._build = self._owner.build
+
+    def send(self, request: bytes) -> None:
+        """Send the request that was noted; there was none in flight."""
         self._state = _SENT
         self._write(request)
 
+    def leave_to_owner(self) -> None:
+        """Have the engine decide what follows on the request in flight."""
+        self._build = None
+
     def rest(self, now_ns: int) -> None:
         """Wait for a request."""
-        self.execution = None
+        self.tally = None
         self.since_ns = now_ns
         self._state = _IDLE
 
@@ -132,7 +146,7 @@ class Connection(OriginConnection):
         if self._state not in (_CONNECTING, _CLOSED):
             self._transport.abort()
         self._state = _CLOSED
-        self.execution = None
+        self.tally = None
         if self._reader is not None:
             self._reader.end()
 
@@ -150,6 +164,10 @@ class Connection(OriginConnection):
         self._transport = transport
         if transport.get_extra_info("ssl_object") is None:
             self._file = transport.get_extra_info("socket").fileno()
+        if self.tally is None:
+            self.rest(monotonic_ns())
+            self.origin.idle[self] = None
+            return
         self._state = _SENT
         request, self._request = self._request, b""
         self._write(request)
@@ -157,27 +175,30 @@ class Connection(OriginConnection):
     def data_received(self, data: bytes) -> None:
         """A piece of a response arrived, mostly the whole of it."""
         if self._state == _SENT and (known := self._find_known(data)) is not None:
-            now_ns = perf_counter_ns()
-            execution, latency_ns = self.execution, now_ns - self.since_ns
+            now_ns = monotonic_ns()
+            tally, latency_ns = self.tally, now_ns - self.since_ns
             following, build = self._feed.current, self._build
             if following is None or build is None:
+                lateness_us = self.lateness_us
                 self._owner.go_on(self, now_ns)
-            else:  # as `Owner.go_on`, `Feed.take` and `send`, whose calls would take 7 % of a request
-                self.execution = following
-                self.index = index = following.next_index
-                self.since_ns = now_ns
-                following.next_index = index + 1
-                if following.next_index == following.stop:
-                    self._feed.advance()
-                self._write(build(index))
-            status, received, is_expected = known
-            if execution is None or latency_ns > self._owner.limit_ns:
-                self._count(execution, known, latency_ns)
+                self._count(tally, known, latency_ns, lateness_us)
+                return
+            # As `Owner.go_on`, `Feed.take` and `send`, whose calls would take 7 % of a request.
+            self.tally = following.tally
+            self.coordinate = index = following.next_coordinate
+            self.since_ns = now_ns
+            following.next_coordinate = index + 1
+            if following.next_coordinate == following.stop:
+                self._feed.advance()
+            self._write(build(index))
+            outcome, status, received = known
+            if tally is None or latency_ns > self._owner.limit_ns:
+                self._count(tally, known, latency_ns, 0)
                 return
             try:  # as `_count`
-                execution.answer(status, latency_ns // 1000, received, expected=is_expected)
+                tally.answer(outcome, status, latency_ns // 1000, received)
             except Exception as error:
-                execution.abandon(error)
+                tally.execution.abandon(error)
                 raise
         else:
             self._read(data)
@@ -185,7 +206,7 @@ class Connection(OriginConnection):
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
         reader = self._reader
-        if reader is not None and reader.ends_by_close and exc is None and self.execution is not None:
+        if reader is not None and reader.ends_by_close and exc is None and self.tally is not None:
             self._finish(reader)
         elif self._state != _CLOSED:
             self._owner.lose(self, DISCONNECTED, exc or "the server hung up")
@@ -206,7 +227,7 @@ class Connection(OriginConnection):
                 self._state = _SENDING
 
     def _read(self, data: bytes) -> None:
-        if self.execution is None:
+        if self.tally is None:
             if self._state != _CLOSED:  # nothing was asked for
                 self._owner.lose(self, PROTOCOL_ERROR, "a response without a request")
             return
@@ -227,8 +248,8 @@ class Connection(OriginConnection):
 
     def _finish(self, reader: ResponseReader) -> None:
         """A response that was read is complete."""
-        now_ns = perf_counter_ns()
-        execution, latency_ns = self.execution, now_ns - self.since_ns
+        now_ns = monotonic_ns()
+        tally, lateness_us, latency_ns = self.tally, self.lateness_us, now_ns - self.since_ns
         # A server that answers early need not read the rest of the request; the next one would wait for it.
         is_free = not self._transport.get_write_buffer_size()
         is_kept = reader.is_kept and self._owner.keeps_connections and is_free
@@ -238,19 +259,20 @@ class Connection(OriginConnection):
             self._owner.go_on(self, now_ns)
         else:
             self._owner.release(self)
-        self._count(execution, parsed, latency_ns)
+        self._count(tally, parsed, latency_ns, lateness_us)
 
     def _build_parsed(self, reader: ResponseReader) -> Parsed:
-        return reader.status, reader.received, reader.status in self._owner.expected
+        outcome = OK if reader.status in self._owner.expected else UNEXPECTED_STATUS
+        return outcome, reader.status, reader.received
 
-    def _count(self, execution: Execution | None, parsed: Parsed, latency_ns: int) -> None:
-        assert execution is not None
+    def _count(self, tally: Tally | None, parsed: Parsed, latency_ns: int, lateness_us: int) -> None:
+        assert tally is not None
         try:
             if latency_ns > self._owner.limit_ns:
-                execution.fail(TIMEOUT)
+                tally.fail(TIMEOUT, lateness_us)
             else:
-                status, received, is_expected = parsed
-                execution.answer(status, latency_ns // 1000, received, expected=is_expected)
+                outcome, status, received = parsed
+                tally.answer(outcome, status, latency_ns // 1000, received, lateness_us)
         except Exception as error:  # a fault of our own, and the lease must not hang then
-            execution.abandon(error)
+            tally.execution.abandon(error)
             raise

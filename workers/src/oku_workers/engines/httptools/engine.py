@@ -11,7 +11,8 @@ import asyncio
 import logging
 import ssl
 from functools import partial
-from time import perf_counter_ns
+from itertools import islice
+from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 from oku_core.process.open_files import read_open_files
@@ -26,9 +27,10 @@ from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.request import BuildRequest, build_request
 from oku_workers.engines.httptools.response_cache import ResponseCache
 from oku_workers.engines.urls import build_origin
-from oku_workers.engines.window import FILES_BESIDE, choose_window
-from oku_workers.executions.execution import CONNECT_ERROR, TIMEOUT, Execution
-from oku_workers.executions.feed import Feed
+from oku_workers.engines.window import FILES_BESIDE, choose_window, limit_window
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.feed_protocol import FeedProtocol
+from oku_workers.executions.tally import CONNECT_ERROR, TIMEOUT
 
 if TYPE_CHECKING:
     from yarl import URL
@@ -38,6 +40,9 @@ _log = logging.getLogger(__name__)
 CONNECTING_AT_ONCE = 256
 """How many connections are set up at a time, so that the queue of a listening server does not overflow."""
 SPARE_CONNECTIONS = 16
+AHEAD_S = 0.01
+"""Connections are made before their time for what is due at first within so long. Each takes longer to make
+than its request does, and what became due meanwhile would need more of them."""
 SWEEP_S = 0.25
 SHORTEST_SWEEP_S = 0.005
 MOST_FAILURES_AT_ONCE = 100
@@ -50,7 +55,7 @@ class HttptoolsEngine:
     def __init__(
         self,
         spec: Spec,
-        feed: Feed,
+        feed: FeedProtocol,
         supervisor: Supervisor,
         local_address: str | None = None,
         tls: ssl.SSLContext | None = None,
@@ -62,10 +67,11 @@ class HttptoolsEngine:
         self.keeps_connections = not asks_to_close(spec.headers)
         self.known = ResponseCache()
         self.feed = feed
-        self.window = self._free = choose_window(spec)
+        feed.has_room = lambda: self._free > 0
+        self.window = self._free = limit_window(choose_window(spec))
         self._urls = _build_urls(spec, local_address, tls)
         self._turns = len(self._urls)
-        self.build = self._urls[0][0] if self._turns == 1 else None
+        self.build = self._urls[0][0] if self._turns == 1 and not feed.is_paced else None
         self._origins = list({origin for _, origin in self._urls if origin is not None})
         self._most_connections = _choose_most_connections(self.window, len(self._origins))
         self._connections: set[Connection] = set()
@@ -84,17 +90,30 @@ class HttptoolsEngine:
         """Begin to take from the feed."""
         start = self._supervisor.start
         self._chores = [start("feed", self._follow_feed), start("timeouts", self._keep_sweeping)]
+        self.feed.on_due = self._fill
 
     def group_in_flight(self) -> dict[Execution, list[int]]:
-        """The indices that were taken and have not ended, for each execution that has any."""
+        """The coordinates that were taken and have not ended, for each execution that has any."""
         groups: dict[Execution, list[int]] = {}
         for connection in self._connections:
-            if connection.execution is not None:
-                groups.setdefault(connection.execution, []).append(connection.index)
+            if (tally := connection.tally) is not None:
+                groups.setdefault(tally.execution, []).append(connection.coordinate)
         return groups
 
+    def set_window(self, window: int) -> None:
+        """Have so many requests in flight from now on; those beyond may end."""
+        self._free += window - self.window
+        self.window = window
+        self._most_connections = _choose_most_connections(window, len(self._origins))
+        if self._free > 0:
+            self._fill()
+            return
+        busy = (connection for connection in self._connections if connection.tally is not None)
+        for connection in islice(busy, -self._free):
+            connection.leave_to_owner()
+
     def cut_off(self, execution: Execution) -> None:
-        """Drop the requests of a lease that are in flight and give their indices back."""
+        """Drop the requests of a lease that are in flight and give their coordinates back."""
         for connection in list(self._connections):
             if connection.execution is execution:
                 self._give_back(connection)
@@ -109,10 +128,10 @@ class HttptoolsEngine:
         for origin in self._origins:
             origin.close()
         for connection in list(self._connections):
-            if connection.execution is not None:
+            if connection.tally is not None:
                 self._give_back(connection)
             else:
-                connection.close()
+                self._drop(connection)
         if ending := [*self._chores, *connecting]:
             await asyncio.wait(ending, timeout=STUCK_S)
         if self._connections:
@@ -124,11 +143,12 @@ class HttptoolsEngine:
     def go_on(self, connection: Connection, now_ns: int) -> None:
         """A response is complete, its connection is free for another request."""
         execution = self.feed.current
-        if execution is not None:
-            build, origin = self._urls[execution.next_index % self._turns]
+        if execution is not None and self._free >= 0:
+            build, origin = self._urls[execution.next_index % self._turns if self._turns > 1 else 0]
             if origin is connection.origin:
-                index = self.feed.take(execution)
-                connection.send(execution, index, build(index), now_ns)
+                tally, coordinate, index, due_ns = self.feed.take()
+                connection.note(tally, coordinate, now_ns, due_ns)
+                connection.send(build(index))
                 return
         connection.rest(now_ns)
         connection.origin.idle[connection] = None
@@ -144,13 +164,13 @@ class HttptoolsEngine:
 
     def lose(self, connection: Connection, outcome: int, reason: object) -> None:
         """A connection is of no further use; its request, if it has one, ends with an outcome."""
-        execution = connection.execution
+        tally, lateness_us = connection.tally, connection.lateness_us
         self._drop(connection)
-        if execution is None:
+        if tally is None:
             return
         self._errors.report(outcome, reason)
         self._free += 1
-        execution.fail(outcome)
+        tally.fail(outcome, lateness_us)
         self._fill()
 
     def forget(self, connection: Connection) -> None:
@@ -160,40 +180,60 @@ class HttptoolsEngine:
             self._all_gone.set_result(None)
 
     async def _follow_feed(self, health: Health) -> None:
+        self._connect_ahead()
         while True:
             self._fill()
             health.note_well()
             await self.feed.wait()
 
     def _fill(self) -> None:
-        """Take indices for what is free in the window, as far as connections may be made."""
+        """Take requests for what is free in the window, as far as connections may be made."""
         feed, failed = self.feed, 0
-        while self._free and not self._is_closing and (execution := feed.current) is not None:
-            build, origin = self._urls[execution.next_index % self._turns]
+        while self._free > 0 and not self._is_closing and (execution := feed.current) is not None:
+            build, origin = self._urls[execution.next_index % self._turns if self._turns > 1 else 0]
             if origin is None:
                 failed += 1
                 if failed > MOST_FAILURES_AT_ONCE:
                     asyncio.get_running_loop().call_soon(self._fill)
                     return
-                feed.take(execution)
-                execution.fail(CONNECT_ERROR)
+                self._fail_at_once()
                 continue
             connection = origin.pop_idle()
             if connection is None and len(self._connecting) >= CONNECTING_AT_ONCE:
                 return
             self._free -= 1
-            index = feed.take(execution)
+            tally, coordinate, index, due_ns = feed.take()
             if connection is not None:
-                connection.send(execution, index, build(index), perf_counter_ns())
+                connection.note(tally, coordinate, monotonic_ns(), due_ns)
+                connection.send(build(index))
                 continue
-            if len(self._connections) >= self._most_connections:
-                self._close_idle()
-            connection = Connection(self, origin, execution, index, build(index))
-            self._connections.add(connection)
-            # A callback, for a task that is cancelled before its first step runs none of its own code.
-            connecting = asyncio.ensure_future(origin.connect(connection))
-            connecting.add_done_callback(partial(self._end_connecting, connection))
-            self._connecting[connection] = connecting
+            connection = Connection(self, origin, build(index))
+            connection.note(tally, coordinate, monotonic_ns(), due_ns)
+            self._connect(connection)
+
+    def _connect_ahead(self) -> None:
+        """Have connections before the first requests are due."""
+        if not self.keeps_connections:
+            return
+        count = min(self.feed.count_first(AHEAD_S), self._free, CONNECTING_AT_ONCE)
+        for number in range(count):
+            if (origin := self._urls[number % self._turns][1]) is not None:
+                self._connect(Connection(self, origin))
+
+    def _fail_at_once(self) -> None:
+        """Take a request that nobody can be asked for."""
+        now_ns = monotonic_ns()
+        tally, _, _, due_ns = self.feed.take()
+        tally.fail(CONNECT_ERROR, (now_ns - due_ns) // 1000 if due_ns else 0)
+
+    def _connect(self, connection: Connection) -> None:
+        if len(self._connections) >= self._most_connections:
+            self._close_idle()
+        self._connections.add(connection)
+        # A callback, for a task that is cancelled before its first step runs none of its own code.
+        connecting = asyncio.ensure_future(connection.origin.connect(connection))
+        connecting.add_done_callback(partial(self._end_connecting, connection))
+        self._connecting[connection] = connecting
 
     def _close_idle(self) -> None:
         """Make room for a connection at the origin with the most idle ones."""
@@ -213,11 +253,11 @@ class HttptoolsEngine:
         self._fill()
 
     def _give_back(self, connection: Connection) -> None:
-        execution, index = connection.execution, connection.index
+        execution, coordinate = connection.execution, connection.coordinate
         assert execution is not None
         self._drop(connection)
         self._free += 1
-        execution.give_back(index)
+        execution.give_back(coordinate)
 
     def _drop(self, connection: Connection) -> None:
         connection.origin.idle.pop(connection, None)
@@ -227,10 +267,10 @@ class HttptoolsEngine:
 
     def sweep(self) -> None:
         """End the requests that have taken longer than the limit, and connections that were idle for long."""
-        now_ns = perf_counter_ns()
+        now_ns = monotonic_ns()
         oldest_ns, oldest_idle_ns = now_ns - self.limit_ns, now_ns - int(KEEPALIVE_S * 1e9)
         for connection in list(self._connections):
-            if connection.since_ns < (oldest_idle_ns if connection.execution is None else oldest_ns):
+            if connection.since_ns < (oldest_idle_ns if connection.tally is None else oldest_ns):
                 self.lose(connection, TIMEOUT, "no complete response within the limit")
 
     async def _keep_sweeping(self, health: Health) -> None:

@@ -4,8 +4,8 @@ MOST = 256
 LONGEST_BYTES = 1024
 """How many responses are remembered, and how long each may be: at most 0.3 MB in all."""
 
-Parsed = tuple[int, int, bool]
-"""Status, bytes of body, and whether the status is expected."""
+Parsed = tuple[int, int, int]
+"""Outcome, status and bytes of body."""
 
 
 class ResponseCache:

@@ -1,0 +1,245 @@
+"""Panels of runs with a rate: the plan and what became of it, response times, latenesses, and phases."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause, Outcome
+from oku_core.results.lines import LineKind
+from oku_dashboards.colours import (
+    CAUSE_COLOURS,
+    CAUTION,
+    FAINT,
+    GOOD,
+    OUTCOME_COLOURS,
+    PLAIN,
+    QUANTILE_COLOURS,
+)
+from oku_dashboards.logql import MILLISECONDS, ONE_RUN, SPAN, STEP, Lines, rate
+from oku_dashboards.panel import Exactness, Panel, Query, by_threshold, override
+from oku_dashboards.stat_panels import AT_REST, PER_SECOND
+from oku_dashboards.visualizations import BARS, LOGARITHMIC, PLAN, bar_gauge, lines, stat, table
+
+NO_RATE = "this run has no rate"
+NO_PHASES = "this run has no phases"
+PLANNED = "planned"
+_CAUSE_NAMES: Mapping[NotSentCause, str] = {
+    NotSentCause.IN_FLIGHT_CAP: "in-flight cap",
+    NotSentCause.LATE: "late",
+    NotSentCause.NOT_DEALT: "not dealt",
+}
+_QUANTILE_NAMES = {"p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "p99_9_ms": "p99.9"}
+_TOTALS = {"mean": "mean", "p50": "p50", "p90": "p90", "p99": "p99", "p99_9": "p99.9", "max": "max"}
+_BY = ("phase",)
+_ticks = Lines(ONE_RUN, LineKind.TICK)
+_ranges = Lines(ONE_RUN, LineKind.RANGE)
+
+
+def build_plan_query(ticks: Lines) -> Query:
+    """The requests that the rate of a run makes per second; nothing in runs without one."""
+    return Query(rate(ticks, "requests_planned"), PLANNED)
+
+
+def build_sent() -> Panel:
+    """What was sent, and the plan behind it."""
+    planned = build_plan_query(_ticks)
+    return draw_plan(
+        lines(
+            title="Sent and planned",
+            shows="Requests sent per second, and behind them as many as the rate of the run makes. Random"
+            " arrivals are planned as if they were even.",
+            exactness=Exactness.SERIES,
+            queries=[planned, Query(f"{rate(_ticks, 'requests_sent')} and {planned.expr}", "sent")],
+            unit="reqps",
+            no_value=NO_RATE,
+        ).colour({"sent": PLAIN})
+    )
+
+
+def draw_plan(panel: Panel) -> Panel:
+    """The panel with its plan as a broad line behind all else."""
+    return replace(panel, overrides=[*panel.overrides, override(PLANNED, colour=FAINT, **PLAN)])
+
+
+def build_plan() -> Panel:
+    """How a run kept to its plan."""
+    summaries = Lines(ONE_RUN, LineKind.SUMMARY)
+    planned = summaries.last("planned_rps", SPAN)
+    figures = {
+        "planned": planned,
+        "sent and ended": f"{summaries.last('throughput_rps', SPAN)} and {planned}",
+        "seconds off the plan": summaries.last("plan.off_seconds", SPAN),
+        "share of the seconds": summaries.last("plan.off_share", SPAN),
+        "requests missed in them": summaries.last("plan.missed", SPAN),
+    }
+    return stat(
+        title="Plan of the whole run",
+        shows="The mean rates that were planned and that came of it, without the warm-up; in how many seconds"
+        " more than 1 %, and more than one request, were sent beside the plan, which share of the seconds"
+        " that is, and how many requests that were due in them were not sent in them. From the latest"
+        " summary; the flag `off_plan` says why.",
+        exactness=Exactness.EXACT,
+        queries=[Query(expr, name, is_instant=True) for name, expr in figures.items()],
+        unit="locale",
+        decimals=0,
+        no_value=f"{NO_RATE}, or is not at rest",
+        overrides=[
+            *(override(name, unit=PER_SECOND, decimals=1) for name in ("planned", "sent and ended")),
+            override(
+                "share of the seconds", unit="percentunit", decimals=1, **by_threshold({1e-12: CAUTION}, GOOD)
+            ),
+        ],
+        width=24,
+    )
+
+
+def build_unsent() -> Panel:
+    """What was not sent, by cause, and what was lost."""
+    panel = lines(
+        custom=BARS,
+        table=("sum",),
+        title="Not sent, and lost",
+        shows="Requests that were not sent, by cause, and those that were lost with their worker, when the"
+        " ledger accounted for them: `in-flight cap`, as many requests as allowed were in flight when it was"
+        " due; `late`, its worker was late for another reason; `not dealt`, no worker had it.",
+        exactness=Exactness.EXACT,
+        queries=list(_build_unsent_queries(STEP, is_instant=False)),
+        unit="locale",
+        min_step="10s",
+        no_value="nothing accounted yet",
+    )
+    return _colour_unsent(panel)
+
+
+def build_unsent_totals() -> Panel:
+    """The same of the whole run."""
+    panel = bar_gauge(
+        title="Not sent in the whole run",
+        shows="The accounted requests that were not sent, by cause, and those that were lost.",
+        exactness=Exactness.EXACT,
+        queries=list(_build_unsent_queries(SPAN, is_instant=True)),
+        unit="locale",
+        decimals=0,
+        no_value="nothing accounted yet",
+    )
+    return _colour_unsent(panel)
+
+
+def _build_unsent_queries(window: str, *, is_instant: bool) -> Iterable[Query]:
+    for cause in NOT_SENT_CAUSES:
+        yield Query(_ranges.sum(f"not_sent_{cause}", window), _CAUSE_NAMES[cause], is_instant=is_instant)
+    yield Query(_ranges.sum(Outcome.LOST, window), Outcome.LOST, is_instant=is_instant)
+
+
+def _colour_unsent(panel: Panel) -> Panel:
+    causes = {_CAUSE_NAMES[cause]: colour for cause, colour in CAUSE_COLOURS.items()}
+    return panel.colour({**causes, Outcome.LOST: OUTCOME_COLOURS[Outcome.LOST]})
+
+
+def build_response_times() -> Panel:
+    """Response times over time."""
+    return _build_quantiles(
+        "response_time",
+        "Response time quantiles",
+        "From when requests were due to the end of their responses: with what the plan waited for a slow"
+        " target, which latencies leave out.",
+    )
+
+
+def build_latenesses() -> Panel:
+    """Latenesses over time."""
+    return _build_quantiles(
+        "lateness", "Lateness quantiles", "From when requests were due to when they were sent."
+    )
+
+
+def _build_quantiles(prefix: str, title: str, shows: str) -> Panel:
+    return lines(
+        custom=LOGARITHMIC,
+        title=title,
+        shows=f"{shows} Quantiles of each second, from the merged histogram of all workers; if a step is"
+        " longer than a second, the largest of its seconds.",
+        exactness=Exactness.PROGRESS,
+        queries=[
+            Query(_ticks.max(f"{prefix}_{field}", STEP), name) for field, name in _QUANTILE_NAMES.items()
+        ],
+        unit="ms",
+        no_value=NO_RATE,
+    ).colour({name: QUANTILE_COLOURS[field] for field, name in _QUANTILE_NAMES.items()})
+
+
+def build_punctuality() -> Panel:
+    """What makes arrivals early or late, apart from the target."""
+    return lines(
+        custom={"fillOpacity": 0},
+        table=("max",),
+        title="Clock bound and event loop lag",
+        shows="By how much the coordinator's clock, by which requests are due, may be wrong at most as the"
+        " worker knows it that knows it worst (0 on one machine), and the largest lateness of any worker's"
+        " event loop: the largest of each step. Neither comes from the target.",
+        exactness=Exactness.PROGRESS,
+        queries=[
+            Query(_ticks.max("clock_bound_s", STEP), "clock bound"),
+            Query(_ticks.max("lag_s", STEP), "event loop lag"),
+        ],
+        unit="s",
+    ).colour({"clock bound": CAUTION, "event loop lag": PLAIN})
+
+
+def build_totals(field: str, title: str, shows: str) -> Panel:
+    """A distribution of the whole run, of this field of its summary."""
+    summaries = Lines(ONE_RUN, LineKind.SUMMARY)
+    return stat(
+        title=title,
+        shows=f"{shows}; of all phases but the warm-up, from the latest summary, which is written whenever"
+        " the run comes to rest.",
+        exactness=Exactness.EXACT,
+        queries=[
+            Query(summaries.last(f"{field}.{key}", SPAN), name, is_instant=True)
+            for key, name in _TOTALS.items()
+        ],
+        unit="ms",
+        no_value=f"{NO_RATE}, or is not at rest",
+    )
+
+
+def build_phases() -> Panel:
+    """A row for each phase."""
+    ranges = Lines(ONE_RUN, LineKind.RANGE, where='phase != ""', needs=_BY)
+    phases = Lines(ONE_RUN, LineKind.PHASE)
+    began = ranges.earliest_at(SPAN, _BY, MILLISECONDS)
+    unsent = [ranges.sum(outcome, SPAN, _BY) for outcome in (Outcome.NOT_SENT, Outcome.LOST)]
+    requests, ok = ranges.sum("requests", SPAN, _BY), ranges.sum(Outcome.OK, SPAN, _BY)
+    columns = {
+        "first accounted": began,
+        "accounted": requests,
+        "ok": ok,
+        "failed": " - ".join((requests, ok, *unsent)),
+        "not sent": unsent[0],
+        "lost": unsent[1],
+        "per second": phases.last("rate_rps", SPAN, _BY),
+        "planned": phases.last("planned_rps", SPAN, _BY),
+        "p50": phases.last("p50_ms", SPAN, _BY),
+        "p99": phases.last("p99_ms", SPAN, _BY),
+        "response time p99": phases.last("response_time_p99_ms", SPAN, _BY),
+        "lateness p99": phases.last("lateness_p99_ms", SPAN, _BY),
+    }
+    milliseconds: Sequence[str] = ("p50", "p99", "response time p99", "lateness p99")
+    return table(
+        key="phase",
+        sort_by="first accounted",
+        is_rising=True,
+        title="Phases",
+        shows="What the ledger accounted for in each stage and in the warm-up. Requests that were sent per"
+        f" second of a phase, as many as were planned, and quantiles are {AT_REST}. Failed: sent, but not"
+        " `ok`.",
+        exactness=Exactness.EXACT,
+        queries=[Query(expr, name, is_instant=True) for name, expr in columns.items()],
+        unit="locale",
+        width=24,
+        no_value=NO_PHASES,
+        overrides=[
+            override("first accounted", unit="dateTimeAsIso", custom_width=170),
+            *(override(name, unit="locale", decimals=1) for name in ("per second", "planned")),
+            *(override(name, unit="ms", custom_width=150) for name in milliseconds),
+        ],
+    )

@@ -1,0 +1,1 @@
+"""The clock of schedules: kept over restarts, and told to workers."""

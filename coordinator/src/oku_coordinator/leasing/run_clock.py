@@ -1,0 +1,76 @@
+"""The clock of the run that has its turn, if its requests have due times or it ends at a time.
+
+A period of activity opens once the workers that the run asks for are there. Their clocks tell when it starts,
+so it starts a moment ahead: everybody has leases by then.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import PeriodRecord, RunRecord
+
+_WAIT_S = 5.0
+"""A run waits so long for workers that do not know the clock, and for all if it goes on by itself."""
+_WORKERS_PER_S = 500
+"""So many get leases in a second."""
+
+
+@dataclass(kw_only=True)
+class RunClock:
+    """Opens periods and reads them.
+
+    Args:
+        ledger: keeps them.
+        count_missing: how many workers a run still waits for.
+    """
+
+    ledger: Ledger
+    count_missing: Callable[[RunRecord], int]
+    _waits: tuple[str, float] | None = field(default=None, init=False)
+    """The run that waits for workers, and since when."""
+
+    def find_period(self, run: RunRecord) -> PeriodRecord | None:
+        """The open period of a running run; None when it has none."""
+        period = self.ledger.schedules.fetch_period(run.run)
+        return period if period is not None and period.stop_s is None else None
+
+    def open_period(
+        self,
+        run: RunRecord,
+        now: float,
+        *,
+        workers: int,
+        unready: int = 0,
+        lead_s: float,
+        find_offset_s: Callable[[float], float] = lambda stop_s: stop_s,
+    ) -> PeriodRecord | None:
+        """Open a period for a running run that has none; None while it waits for workers.
+
+        With a rate, seconds of its clock and of Unix time begin together, so that the arrivals of each second
+        of the series can be compared with the schedule.
+
+        Args:
+            run: the run.
+            now: Unix time.
+            workers: how many can take leases.
+            unready: how many more are there and may soon be able to.
+            lead_s: how long after now it starts; longer with thousands of workers, or for a whole second.
+            find_offset_s: what the clock is to say, out of what it said when the period before ended.
+        """
+        if not workers or self._is_early(run, now, unready):
+            return None
+        self._waits = None
+        last = self.ledger.schedules.fetch_period(run.run)
+        offset_s = 0.0 if last is None else find_offset_s(last.stop_s or 0.0)
+        starts_at = now + lead_s + workers / _WORKERS_PER_S
+        if run.spec.is_open:
+            starts_at = math.ceil(starts_at - offset_s) + offset_s
+        return self.ledger.schedules.open_period(run.run, starts_at, offset_s)
+
+    def _is_early(self, run: RunRecord, now: float, unready: int) -> bool:
+        if self._waits is None or self._waits[0] != run.run:
+            self._waits = (run.run, now)
+        is_complete = not unready and not self.count_missing(run)
+        return not is_complete and now - self._waits[1] < _WAIT_S

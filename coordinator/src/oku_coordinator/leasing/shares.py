@@ -1,0 +1,54 @@
+"""Which share of a run each worker has, where all workers have one concurrency or one highest rate together.
+
+A share is a worker's place among those that live, and their number. It is sent when it changes, with each
+answer to a checkpoint, and every few seconds: any message may be lost. All of them change when a worker comes
+or goes, so where there are many they change less often; one that has just come has none and sends nothing.
+"""
+
+import math
+from collections.abc import Sequence
+
+from oku_coordinator.workers.liveness import WorkerState
+from oku_core.messaging.order import Control
+from oku_core.spec.spec import Spec
+
+Share = tuple[int, int]
+"""A place from 0, and how many there are."""
+
+_REPEAT_S = 3.0
+_PER_SECOND = 500
+"""So many workers are told their shares in a second."""
+
+
+def is_shared(spec: Spec) -> bool:
+    """Whether the workers of a run must know their shares; in open runs their waves tell them."""
+    return not spec.is_open and (spec.max_rate is not None or spec.shares_concurrency)
+
+
+class Shares:
+    """The shares of the run that has its turn; the event loop changes them, and any thread may ask."""
+
+    def __init__(self) -> None:
+        self._by_incarnation: dict[str, Share] = {}
+        self._due_at = -math.inf
+        self._next_look = -math.inf
+
+    def find(self, incarnation: str) -> Share | None:
+        """The share of a process of a worker; None where nothing is shared."""
+        return self._by_incarnation.get(incarnation)
+
+    def assign(self, spec: Spec, workers: Sequence[WorkerState], now: float) -> list[Control]:
+        """Share a run among workers; gives what is to be sent now, at `now` in monotonic seconds."""
+        if not is_shared(spec):
+            self._by_incarnation, self._next_look = {}, -math.inf
+            return []
+        if now < self._next_look:
+            return []
+        ordered = sorted(workers, key=lambda worker: worker.name)
+        shares = {worker.incarnation: (rank, len(ordered)) for rank, worker in enumerate(ordered)}
+        if shares == self._by_incarnation and now < self._due_at:
+            return []
+        took_s = len(shares) / _PER_SECOND
+        self._by_incarnation, self._due_at = shares, now + max(_REPEAT_S, took_s)
+        self._next_look = now + took_s
+        return [Control(incarnation=to, share=share) for to, share in shares.items()]

@@ -1,0 +1,111 @@
+"""Deals out an open run: cuts its schedule into waves ahead of time, and deals again what has come back.
+
+What nobody has and can't be sent in time any more is accounted here.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+from oku_coordinator.leasing.delivery import Delivery
+from oku_coordinator.leasing.expiry import ExpiryRule
+from oku_coordinator.leasing.run_clock import RunClock
+from oku_coordinator.leasing.waves.pieces import cut_pieces, find_earliest_due
+from oku_coordinator.leasing.waves.plan import AHEAD_S, WavePlan, build_wave_plan
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import PeriodRecord, RunRecord
+from oku_coordinator.workers.liveness import Roster
+
+_LEAD_S = 1.0
+"""A period starts so long after it was opened: the first leases reach their workers before it."""
+_REWIND_S = 15.0
+"""When a run goes on, what was in flight is due again if it was due so long before the end of the period."""
+_VISIT_EVERY_S, _ACCOUNT_EVERY_S = 0.2, 1.0
+_HEARD_S, _UNHEARD_AHEAD_S = 3.0, 5.0
+"""A coordinator that has just started and hears workers again deals less ahead: there may soon be more."""
+
+
+@dataclass(kw_only=True)
+class WaveDealer:
+    """Deals out the open run that has its turn.
+
+    Args:
+        ledger: the truth.
+        roster: who lives.
+        delivery: takes leases to workers.
+        expiry: is told what is sent.
+        clock: the clock of the run.
+    """
+
+    ledger: Ledger
+    roster: Roster
+    delivery: Delivery
+    expiry: ExpiryRule
+    clock: RunClock
+    _visited_at: float = field(default=-math.inf, init=False)
+    _accounted_at: float = field(default=-math.inf, init=False)
+    _heard_since: float = field(default=math.inf, init=False)
+    """Since when there has been a worker to deal to."""
+
+    async def visit(self, run: RunRecord, now: float, wall_now: float) -> None:
+        """Deal what there is to deal of a running run.
+
+        Args:
+            run: the run.
+            now: monotonic seconds.
+            wall_now: Unix time.
+        """
+        if now - self._visited_at < _VISIT_EVERY_S:
+            return
+        self._visited_at = now
+        plan = build_wave_plan(run.spec)
+        workers = self.roster.workers(run.run)
+        takers = [worker for worker in workers if worker.knows_clock and not worker.is_suspect]
+        self._heard_since = min(now, self._heard_since) if takers else math.inf
+        period = self.clock.find_period(run)
+        if period is None:
+            period = self._open_period(
+                run, plan, wall_now, workers=len(takers), unready=len(workers) - len(takers)
+            )
+            if period is None:
+                return
+            self._heard_since = -math.inf  # it has waited for them
+        clock_s = period.count_s(wall_now)
+        if now - self._accounted_at >= _ACCOUNT_EVERY_S:
+            self._accounted_at = now
+            self._account(run, plan, clock_s, wall_now)
+        ahead_s = AHEAD_S if now - self._heard_since >= _HEARD_S else _UNHEARD_AHEAD_S
+        ahead_s += period.measure_s(wall_now) - clock_s  # of the schedule itself
+        if self.delivery.is_away:
+            takers = []  # leases would pile up
+        leases = self.ledger.schedules.deal(
+            run.run, lambda dealing: plan.plan(dealing, takers, clock_s, ahead_s), wall_now
+        )
+        for lease in leases:
+            self.expiry.note_sent(lease.id, now)
+        self.delivery.send(run, leases)
+
+    def _open_period(
+        self, run: RunRecord, plan: WavePlan, wall_now: float, *, workers: int, unready: int
+    ) -> PeriodRecord | None:
+        def find_offset_s(stop_s: float) -> float:
+            """What was in flight when the clock stopped is due again, so nothing is late."""
+            dealing = self.ledger.schedules.fetch_dealing(run.run)
+            pieces = cut_pieces(dealing.waves, dealing.pending)
+            earliest_s = find_earliest_due(plan.schedule, pieces)
+            return max(0.0, stop_s - _REWIND_S, min(stop_s, earliest_s))
+
+        return self.clock.open_period(
+            run,
+            wall_now,
+            workers=workers,
+            unready=unready,
+            lead_s=_LEAD_S,
+            find_offset_s=find_offset_s,
+        )
+
+    def _account(self, run: RunRecord, plan: WavePlan, clock_s: float, wall_now: float) -> None:
+        """Account what can't be sent any more, and forget the waves of which all is accounted."""
+        past = plan.find_past(self.ledger.schedules.fetch_dealing(run.run), clock_s)
+        if past:
+            self.ledger.leases.account_not_dealt(run.run, past, wall_now)
+        self.ledger.schedules.drop_accounted(run.run)

@@ -1,0 +1,70 @@
+"""Which phases the requests of a run may be of, and which figures come of them."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_core.accounting.outcome import NOT_SENT, count_answered, count_sent
+from oku_core.messaging.checkpoint import Part
+from oku_core.schedule.schedule import Phase, Schedule
+from oku_core.spec.load import build_schedule, list_phase_times
+from oku_core.spec.spec import Spec
+
+MOST_PLANS = 8
+"""How many plans are kept; the specs of more runs than these are seldom needed at a time."""
+
+
+@dataclass(frozen=True)
+class PhasePlan:
+    """The phases of a run.
+
+    Attributes:
+        names: their names, in their order.
+        schedule: when its requests are due; None for a closed run.
+    """
+
+    names: tuple[str, ...]
+    schedule: Schedule | None = None
+
+    def find_phase(self, index: int) -> Phase:
+        """The phase in which an index of an open run is due."""
+        if self.schedule is None:
+            raise ValueError("nothing is due in a closed run")
+        return self.schedule.find_phase(index)
+
+    def find_fault(self, lease: LeaseRecord, part: Part) -> str | None:
+        """Say why a part of a lease of this run cannot be true; None if it can.
+
+        The requests of a lease of an open run are all due in one phase.
+        """
+        if part.phase not in self.names:
+            return f"the run has no phase {part.phase!r}"
+        if self.schedule is None:
+            return _find_closed_fault(part)
+        phase = self.find_phase(lease.start).name
+        if part.phase != phase:
+            return f"the requests are due in phase {phase!r}, not in {part.phase!r}"
+        return _find_open_fault(part)
+
+
+def _find_closed_fault(part: Part) -> str | None:
+    if part.outcomes[NOT_SENT] or part.response_time.buckets or part.lateness.buckets:
+        return "it has requests with due times, but the run is closed"
+    return None
+
+
+def _find_open_fault(part: Part) -> str | None:
+    if part.response_time.total != count_answered(part.outcomes):
+        return "requests that are answered have no response time"
+    if part.lateness.total != count_sent(part.outcomes):
+        return "requests that were sent have no lateness"
+    return None
+
+
+@lru_cache(maxsize=MOST_PLANS)
+def build_phase_plan(spec: Spec) -> PhasePlan:
+    """Build the plan of a run from its spec alone."""
+    if spec.is_open:
+        schedule = build_schedule(spec)
+        return PhasePlan(tuple(phase.name for phase in schedule.phases), schedule)
+    return PhasePlan(tuple(phase.name for phase in list_phase_times(spec)))

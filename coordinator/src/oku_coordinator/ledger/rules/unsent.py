@@ -1,0 +1,81 @@
+"""What the coordinator accounts for by itself: requests that nobody sent in time, or that died with a worker.
+
+Only pending requests become so, in the transaction in which they are found pending. No worker tells of them.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from oku_coordinator.ledger.rules.lifecycle import follow_up
+from oku_coordinator.ledger.rules.phase_plan import PhasePlan, build_phase_plan
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables import outbox_table, series_table
+from oku_coordinator.ledger.tables.account_table import open_account
+from oku_coordinator.ledger.tables.run_table import fetch_spec, fetch_state
+from oku_coordinator.ledger.tables.slice_table import account_pending
+from oku_core.accounting.index_ranges import Range
+from oku_core.accounting.outcome import LOST, NOT_DEALT, NOT_SENT, build_no_causes, build_no_counts
+from oku_core.accounting.run_state import FINAL_STATES
+from oku_core.messaging.checkpoint import Part
+from oku_core.results.lines import LineKind, build_unsent_line
+
+
+def account_not_dealt(transaction: Transaction, run: str, ranges: Iterable[Range], now: float) -> int:
+    """Account for what is pending of some ranges as not sent, because no worker had it in time.
+
+    Args:
+        transaction: to write in.
+        run: the id of an open run; nothing becomes of one that is over.
+        ranges: `[start, stop)`; what of them is not pending stays as it is.
+        now: Unix time, in whose second they count.
+
+    Returns:
+        How many requests were accounted for.
+    """
+    return _account(transaction, run, ranges, NOT_SENT, now)
+
+
+def account_lost(transaction: Transaction, run: str, ranges: Iterable[Range], now: float) -> int:
+    """Account for what is pending of some ranges as lost, because its worker died with it.
+
+    The arguments and the result are those of `account_not_dealt`.
+    """
+    return _account(transaction, run, ranges, LOST, now)
+
+
+def _account(transaction: Transaction, run: str, ranges: Iterable[Range], outcome: int, now: float) -> int:
+    if fetch_state(transaction, run) in FINAL_STATES:
+        return 0
+    counts: Counter[str] = Counter()
+    for phase, start, stop in _cut_at_phases(build_phase_plan(fetch_spec(transaction, run)), ranges):
+        counts[phase] += account_pending(transaction, run, start, stop)
+    for phase, count in counts.items():
+        if count:
+            _fold(transaction, run, _build_part(phase, outcome, count), now)
+    follow_up(transaction, run, now)
+    return counts.total()
+
+
+def _cut_at_phases(plan: PhasePlan, ranges: Iterable[Range]) -> Iterator[tuple[str, int, int]]:
+    for start, stop in ranges:
+        at = start
+        while at < stop:
+            phase = plan.find_phase(at)
+            end = min(stop, phase.stop)
+            yield phase.name, at, end
+            at = end
+
+
+def _build_part(phase: str, outcome: int, count: int) -> Part:
+    outcomes, not_sent = build_no_counts(), build_no_causes()
+    outcomes[outcome] = count
+    if outcome == NOT_SENT:
+        not_sent[NOT_DEALT] = count
+    return Part(phase=phase, outcomes=outcomes, not_sent=not_sent)
+
+
+def _fold(transaction: Transaction, run: str, part: Part, now: float) -> None:
+    open_account(transaction, run, (part.phase, part.name)).add(part)
+    series_table.collect(transaction, run, {math.floor(now): [*part.outcomes, 0]})
+    outbox_table.put(transaction, run, LineKind.RANGE, now, [build_unsent_line(part)])

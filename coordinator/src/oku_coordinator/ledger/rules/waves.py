@@ -1,0 +1,44 @@
+"""How the waves of an open run are cut, leased and forgotten."""
+
+from collections.abc import Callable
+
+from oku_coordinator.ledger.storage.records import Deal, Dealing, LeaseRecord
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables import lease_table, slice_table, wave_table
+from oku_coordinator.ledger.tables.run_table import fetch_state
+from oku_core.accounting.run_state import RunState
+
+
+def fetch_dealing(transaction: Transaction, run: str) -> Dealing:
+    """How far an open run is dealt."""
+    waves = wave_table.fetch_waves(transaction, run)
+    cut, next_block = wave_table.fetch_cut(transaction, run)
+    # What is before the first wave is accounted, and what is behind the last one is in none.
+    stop = waves[-1].stop if waves else 0
+    pending = slice_table.fetch_pending(transaction, run, stop)
+    return Dealing(waves=waves, cut=cut, next_block=next_block, pending=pending)
+
+
+def deal(
+    transaction: Transaction, run: str, decide: Callable[[Dealing], Deal | None], now: float
+) -> list[LeaseRecord]:
+    """Do what is decided on the waves of a run; gives the leases, none if it is not running."""
+    if fetch_state(transaction, run) != RunState.RUNNING:
+        return []
+    dealing = fetch_dealing(transaction, run)
+    deal = decide(dealing)
+    if deal is None:
+        return []
+    wave_table.delete_waves(transaction, run, deal.dropped)
+    wave_table.insert_waves(transaction, run, deal.waves)
+    wave_table.write_cut(transaction, run, dealing.cut + len(deal.waves), deal.next_block)
+    return lease_table.deal_pieces(transaction, run, deal.orders, now)
+
+
+def find_accounted(transaction: Transaction, run: str) -> list[int]:
+    """The first coordinates of the waves of a run of which all is accounted."""
+    return [
+        wave.begin
+        for wave in wave_table.fetch_waves(transaction, run)
+        if slice_table.is_accounted(transaction, run, wave.begin, wave.stop)
+    ]

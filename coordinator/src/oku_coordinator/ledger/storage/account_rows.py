@@ -1,0 +1,74 @@
+"""How accounts stand in the columns of the ledger."""
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from oku_coordinator.ledger.storage.run_account import Account
+from oku_core.accounting import hdr
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.outcome import NOT_SENT_CAUSES, is_account
+
+_LOW_LIMIT = 2**62
+"""An integer of SQLite has 64 bits, with a sign; the microseconds of 10**13 requests have more."""
+_HISTOGRAMS = ("latency", "response_time", "lateness")
+ACCOUNT_COLUMNS = (
+    "outcomes", "not_sent", "statuses", "bytes_received_high", "bytes_received",
+    *(
+        f"{name}{column}"
+        for name in _HISTOGRAMS
+        for column in ("_sum_us_high", "_sum_us", "_min_us", "_max_us", "")
+    ),
+)  # fmt: skip
+"""Of `accounts`: what an account is kept in."""
+
+
+def build_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
+    """Decode the account in a row of `accounts`; `ValueError` if it cannot be read."""
+    outcomes, not_sent = json.loads(row["outcomes"]), json.loads(row["not_sent"])
+    if not is_account(outcomes):
+        raise ValueError("the outcomes are not the counts of each")
+    if len(not_sent) != len(NOT_SENT_CAUSES):
+        raise ValueError("the causes for not sending are not the counts of each")
+    return Account(
+        outcomes=outcomes,
+        not_sent=not_sent,
+        statuses=json.loads(row["statuses"]),
+        bytes_received=_join(row["bytes_received_high"], row["bytes_received"]),
+        **{name: _build_histogram(row, name) for name in _HISTOGRAMS},
+    )
+
+
+def _build_histogram(row: sqlite3.Row | Mapping[str, Any], name: str) -> Histogram:
+    histogram = Histogram()
+    if row[name]:
+        latency = HistogramSnapshot(
+            buckets=hdr.decode(row[name]).buckets,
+            sum_us=_join(row[f"{name}_sum_us_high"], row[f"{name}_sum_us"]),
+            min_us=row[f"{name}_min_us"],
+            max_us=row[f"{name}_max_us"],
+        )
+        histogram.add(latency)
+    return histogram
+
+
+def build_account_columns(account: Account) -> Sequence[object]:
+    """Encode an account as the values of its columns."""
+    return (
+        json.dumps(account.outcomes),
+        json.dumps(account.not_sent),
+        json.dumps(account.statuses, sort_keys=True),
+        *divmod(account.bytes_received, _LOW_LIMIT),
+        *(value for name in _HISTOGRAMS for value in _list_values(getattr(account, name))),
+    )
+
+
+def _list_values(histogram: Histogram) -> Iterator[object]:
+    yield from divmod(histogram.sum_us, _LOW_LIMIT)
+    yield from (histogram.min_us, histogram.max_us)
+    yield hdr.encode(histogram) if histogram.total else None
+
+
+def _join(high: int, low: int) -> int:
+    return high * _LOW_LIMIT + low

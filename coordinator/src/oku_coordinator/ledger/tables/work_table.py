@@ -1,0 +1,98 @@
+"""What the ledger keeps of runs beside accounts: the work of workers, the memory of processes, and flags."""
+
+from collections.abc import Iterable
+
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
+from oku_core.results.validity import LeaseFlag
+
+
+def add_work(
+    transaction: Transaction, run: str, worker: str, *, requests: int, cpu_s: float, peak_rss_mb: float
+) -> None:
+    """Add to what a worker has done for a run."""
+    transaction.execute(
+        "INSERT INTO workers (run, worker, requests, cpu_s, peak_rss_mb) VALUES (?, ?, ?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET requests = requests + excluded.requests, cpu_s = cpu_s + excluded.cpu_s,"
+        " peak_rss_mb = max(peak_rss_mb, excluded.peak_rss_mb)",
+        run, worker, requests, cpu_s, peak_rss_mb,
+    )  # fmt: skip
+
+
+def add_flags(transaction: Transaction, run: str, flags: Iterable[LeaseFlag]) -> None:
+    """Add flags of leases to those of their run."""
+    for flag in flags:
+        _add_flag(transaction, run, *flag)
+
+
+def note_lost_worker(transaction: Transaction, run: str, worker: str, requests: int) -> None:
+    """Note that a worker died with leases of so many requests."""
+    _add_flag(transaction, run, Flag.WORKER_LOST, requests, 0)
+    transaction.execute(
+        "INSERT INTO workers (run, worker, lost) VALUES (?, ?, 1) ON CONFLICT DO UPDATE SET lost = 1",
+        run, worker,
+    )  # fmt: skip
+
+
+def note_missing_workers(transaction: Transaction, run: str, missing: int) -> None:
+    """Note that a run began without so many of its workers."""
+    _add_flag(transaction, run, Flag.WORKERS_MISSING, 0, missing)
+
+
+def note_clock_step(transaction: Transaction, run: str, requests: int, step_s: float) -> None:
+    """Note that the coordinator's clock was set while so many requests were leased."""
+    _add_flag(transaction, run, Flag.CLOCK_SET, requests, abs(step_s))
+
+
+def note_clock_skew(transaction: Transaction, run: str, bound_s: float) -> None:
+    """Note that a worker knew the clock of a run's schedule to so many seconds only."""
+    _add_flag(transaction, run, Flag.CLOCK_SKEW, 0, bound_s)
+
+
+def fetch_workers(transaction: Transaction, run: str) -> list[WorkerSummary]:
+    """The workers of a run, ordered by name."""
+    return [
+        WorkerSummary(
+            name=row["worker"],
+            requests=row["requests"],
+            cpu_s=round(row["cpu_s"], 3),
+            peak_rss_mb=round(row["peak_rss_mb"], 1),
+            lost=bool(row["lost"]),
+        )
+        for row in transaction.select("SELECT * FROM workers WHERE run = ? ORDER BY worker", run)
+    ]
+
+
+def sum_requests(transaction: Transaction, run: str) -> int:
+    """The sum of the requests of all workers of a run."""
+    rows = transaction.select("SELECT coalesce(sum(requests), 0) FROM workers WHERE run = ?", run)
+    return int(rows[0][0])
+
+
+def fetch_processes(transaction: Transaction, run: str) -> list[ProcessSummary]:
+    """The peak memory of the other processes, ordered by name."""
+    rows = transaction.select("SELECT * FROM processes WHERE run = ? ORDER BY process", run)
+    return [ProcessSummary(name=row["process"], peak_mb=row["peak_mb"]) for row in rows]
+
+
+def keep_processes(transaction: Transaction, run: str, processes: Iterable[ProcessSummary]) -> None:
+    """Keep the peak memory of processes; a larger peak from before stays."""
+    transaction.execute_each(
+        "INSERT INTO processes (run, process, peak_mb) VALUES (?, ?, ?)"
+        " ON CONFLICT DO UPDATE SET peak_mb = max(peak_mb, excluded.peak_mb)",
+        [(run, process.name, process.peak_mb) for process in processes],
+    )
+
+
+def fetch_flags(transaction: Transaction, run: str) -> list[tuple[Flag, int, float]]:
+    """The flags of a run, each with how many requests it concerns and its worst figure."""
+    rows = transaction.select("SELECT * FROM flags WHERE run = ? ORDER BY flag", run)
+    return [(Flag(row["flag"]), row["requests"], row["worst"]) for row in rows]
+
+
+def _add_flag(transaction: Transaction, run: str, flag: Flag, requests: int, figure: float) -> None:
+    transaction.execute(
+        "INSERT INTO flags (run, flag, requests, worst) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
+        " requests = requests + excluded.requests, worst = max(worst, excluded.worst)",
+        run, flag, requests, figure,
+    )  # fmt: skip

@@ -1,0 +1,77 @@
+"""Asks for the coordinator's monotonic clock, and tells it: in datagrams, which no queue delays.
+
+Both are sealed with the key of all messages. An answer bears the nonce of its question, so that a copy of
+an older one answers nothing; a copy of a question is answered, to whoever sent it, with what is no secret.
+"""
+
+from typing import TypeVar
+
+import msgspec
+
+from oku_core.messaging.rejection import MalformedMessageError
+from oku_core.messaging.signing import PROTOCOL, MessageKind, SealedMessage, Signer
+
+LONGEST_DATAGRAM = 1000
+"""In bytes; it fits into one packet of every network."""
+
+_T = TypeVar("_T")
+
+
+class ClockQuestion(msgspec.Struct, frozen=True, kw_only=True):
+    """What does the monotonic clock of the coordinator show?
+
+    Attributes:
+        nonce: random, and never used again.
+    """
+
+    nonce: str
+
+
+class ClockAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """What the monotonic clock of the coordinator showed between the question and the answer.
+
+    Attributes:
+        nonce: that of the question.
+        kernel: whose clock it is, as `fetch_kernel_id` names it.
+        monotonic_ns: what it showed, in nanoseconds.
+    """
+
+    nonce: str
+    kernel: str
+    monotonic_ns: int
+
+
+_SEALED_DECODER = msgspec.json.Decoder(SealedMessage)
+_QUESTION_DECODER = msgspec.json.Decoder(ClockQuestion)
+_ANSWER_DECODER = msgspec.json.Decoder(ClockAnswer)
+
+
+def seal_question(signer: Signer, question: ClockQuestion) -> bytes:
+    """Encode and seal a question."""
+    return msgspec.json.encode(signer.seal(MessageKind.CLOCK_QUESTION, msgspec.json.encode(question)))
+
+
+def seal_answer(signer: Signer, answer: ClockAnswer) -> bytes:
+    """Encode and seal an answer."""
+    return msgspec.json.encode(signer.seal(MessageKind.CLOCK_ANSWER, msgspec.json.encode(answer)))
+
+
+def decode_question(signer: Signer, datagram: bytes) -> ClockQuestion:
+    """Decode a datagram; raise `RejectedMessageError` if it is not the question of a worker."""
+    return _open(signer, MessageKind.CLOCK_QUESTION, datagram, _QUESTION_DECODER)
+
+
+def decode_answer(signer: Signer, datagram: bytes) -> ClockAnswer:
+    """Decode a datagram; raise `RejectedMessageError` if it is not the answer of a coordinator."""
+    return _open(signer, MessageKind.CLOCK_ANSWER, datagram, _ANSWER_DECODER)
+
+
+def _open(signer: Signer, kind: MessageKind, datagram: bytes, decoder: msgspec.json.Decoder[_T]) -> _T:
+    try:
+        sealed = _SEALED_DECODER.decode(datagram)
+        signer.check(kind, sealed)
+        if sealed.protocol != PROTOCOL:
+            raise MalformedMessageError(f"a {kind} speaks protocol {sealed.protocol}, not {PROTOCOL}")
+        return decoder.decode(sealed.body)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+        raise MalformedMessageError(str(error)) from error

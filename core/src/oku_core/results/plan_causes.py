@@ -1,0 +1,74 @@
+"""Why the arrivals of a run with a rate missed its plan: a pure rule."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from oku_core.accounting.histogram import Histogram, bucket_bounds_us
+from oku_core.accounting.outcome import LOST, count_answered, count_sent
+from oku_core.results.summary import OffPlanCause
+from oku_core.spec.load_rules import IN_FLIGHT_S
+
+_FEWEST = 0.01
+"""A cause that stands for a smaller share of what was missed is not told."""
+
+
+class Load(NamedTuple):
+    """What is known of a run beside its seconds, to say why it missed its plan.
+
+    Attributes:
+        outcomes: of its requests.
+        not_sent: the causes for which requests were not sent.
+        latency: the latencies of what was answered.
+        peak_rps: the highest rate of the schedule.
+        window: how many requests may be in flight, over all workers.
+        is_own_window: whether the user has said so.
+    """
+
+    outcomes: Sequence[int]
+    not_sent: Sequence[int]
+    latency: Histogram
+    peak_rps: float
+    window: int
+    is_own_window: bool
+
+    @property
+    def held_s(self) -> float:
+        """The mean latency at which the highest rate fills the window, by Little's law."""
+        return self.window / self.peak_rps
+
+    @property
+    def may_be_full(self) -> bool:
+        """Whether so many requests took so long that the window may have been full at a time.
+
+        When it is, the requests in it were sent over `held_s` or more, so half of them take half of that.
+        """
+        slow = count_sent(self.outcomes) - count_answered(self.outcomes)
+        half_us = self.held_s / 2 * 1e6
+        slow += sum(count for place, count in self.latency.filled() if bucket_bounds_us(place)[1] >= half_us)
+        return 2 * slow >= self.window
+
+    @property
+    def cause_of_full(self) -> OffPlanCause:
+        """Why the window was full: it does not hold the rate as a rule, or the target was slow."""
+        if not self.is_own_window or self.held_s >= IN_FLIGHT_S or not self.latency.total:
+            return OffPlanCause.TARGET
+        usual_s = self.latency.quantile_us(0.5) / 1e6
+        return OffPlanCause.CAP if usual_s > self.held_s else OffPlanCause.TARGET
+
+
+def find_causes(load: Load, missed: int) -> list[OffPlanCause]:
+    """Why so many requests were not sent in their seconds, the weightiest cause first.
+
+    What was sent late is the window's fault if that may have been full, else the worker's.
+    """
+    capped, late, not_dealt = load.not_sent
+    full = load.cause_of_full
+    counts = dict.fromkeys(OffPlanCause, 0)
+    counts[full] = capped
+    counts[OffPlanCause.WORKER] = late + load.outcomes[LOST]
+    counts[OffPlanCause.BROKER] = not_dealt
+    shifted = missed - sum(counts.values())
+    if shifted > 0 or not any(counts.values()):
+        counts[full if load.may_be_full else OffPlanCause.WORKER] += max(1, shifted)
+    fewest = _FEWEST * sum(counts.values())
+    return sorted((cause for cause in counts if counts[cause] > fewest), key=lambda cause: -counts[cause])

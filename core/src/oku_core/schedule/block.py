@@ -1,0 +1,71 @@
+"""The due times in one block of a schedule, in nanoseconds of the schedule's clock.
+
+They are counted from the begin of the block, so they are precise however long the schedule is, and each lies
+inside its block. They depend on the schedule and the index alone: not on the lane, nor on the wave.
+"""
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+from math import sqrt
+
+from oku_core.schedule.schedule import Schedule
+
+_NS = 10**9
+_LEAST_AREA = Fraction(1, 10**30)
+"""In place of no area, for which the formula would be 0 / 0 at a rate of 0."""
+
+_LEAST_CHANCE = 2.0**-64
+
+
+class Block:
+    """A block: at most one second of one stage.
+
+    The arrival at an area x under the rate, from the begin of the block, is due `2x / (r + √(r² + 2ax))`
+    seconds into it, r the rate at its begin and a the slope: one formula for up, down and flat, from 0 and
+    to 0.
+
+    Args:
+        schedule: the schedule.
+        number: the number of the block.
+        first: how many arrivals are due before it.
+    """
+
+    def __init__(self, schedule: Schedule, number: int, first: int) -> None:
+        segment = schedule.find_segment_of_block(number)
+        begin_s = segment.block_begin_s(number)
+        end_s = segment.block_begin_s(number + 1)
+        area = segment.area_before(begin_s)
+        self.begin_ns = math.floor(begin_s * _NS)
+        """The time at which it begins."""
+        self._last_ns = max(self.begin_ns, math.floor(end_s * _NS) - 1)
+        self._first = first
+        self._first_area = float(max(first + Fraction(1, 2) - area, _LEAST_AREA))
+        self._area = float(segment.area_before(end_s) - area)
+        self._rate = float(segment.stage.level_after(begin_s - segment.begin_s))
+        self._square = self._rate**2
+        self._slope = 2 * float(segment.stage.slope)
+        while self._square + self._slope * self._area < 0:  # rounded, where the rate falls to 0
+            self._slope = math.nextafter(self._slope, 0)
+
+    def list_even(self, indices: range) -> list[int]:
+        """When even arrivals of the block are due; in rising order, as their indices are."""
+        offsets = range(indices.start - self._first, indices.stop - self._first, indices.step)
+        return self._list_dues([self._first_area + offset for offset in offsets])
+
+    def find_even(self, index: int) -> int:
+        """When an even arrival of the block is due."""
+        return self.list_even(range(index, index + 1))[0]
+
+    def list_random(self, chances: Iterable[float]) -> list[int]:
+        """When arrivals that lie at random in the block are due, from rising random numbers in `[0, 1)`."""
+        return self._list_dues([self._area * (chance or _LEAST_CHANCE) for chance in chances])
+
+    def _list_dues(self, areas: Iterable[float]) -> list[int]:
+        begin, rate, square, slope = self.begin_ns, self._rate, self._square, self._slope
+        dues = [begin + int(2e9 * area / (rate + sqrt(square + slope * area))) for area in areas]
+        for at in range(len(dues) - 1, -1, -1):
+            if dues[at] <= self._last_ns:
+                break
+            dues[at] = self._last_ns  # rounded up to the end
+        return dues

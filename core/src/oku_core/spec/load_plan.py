@@ -1,0 +1,94 @@
+"""What a spec plans for each part of a run's time: the phase, and how many requests its rate makes.
+
+Times are seconds of the run's clock, which stands still while the run is paused.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Protocol
+
+from oku_core.schedule.concurrency import ConcurrencyPlan
+from oku_core.spec.load import PhaseTime, build_schedule, list_phase_times, list_stages
+from oku_core.spec.spec import OPEN_END, Spec
+
+MOST_PLANS = 8
+"""How many plans are kept; the specs of more runs than these are seldom needed at a time."""
+
+
+class ClockPeriod(Protocol):
+    """A period in which the clock of a run goes on, from a start or a resume to the next pause."""
+
+    @property
+    def starts_at(self) -> float:
+        """The Unix time at which it begins."""
+
+    def measure_s(self, now: float, /) -> float:
+        """What the clock says at a Unix time; it stands still before this period and after it."""
+
+
+class LoadPlan:
+    """The plan of a run.
+
+    Args:
+        spec: of the run.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        self._phases = list_phase_times(spec)
+        self._schedule = build_schedule(spec) if spec.is_open else None
+        is_ramp = spec.stages and not spec.is_open
+        self._concurrency = ConcurrencyPlan(list_stages(spec)) if is_ramp else None
+        self.length_s = float(spec.length_s or 0) if spec.is_open or spec.is_timed else None
+        """How many seconds the run lasts; None if only its last request ends it."""
+        self._most = spec.requests if spec.is_timed and spec.requests < OPEN_END else None
+
+    def find_unused(self, requests: int) -> int | None:
+        """What is left unused of a run that has so many requests; None if it does not end after both."""
+        return None if self._most is None else self._most - requests
+
+    def count(self, since_s: float, until_s: float) -> int | None:
+        """How many requests the rate makes in `[since_s, until_s)`; None without a rate.
+
+        Random arrivals count as if they were even. All parts of the run's time sum to all of its requests.
+        """
+        if self._schedule is None:
+            return None
+        return self._schedule.count_before(until_s) - self._schedule.count_before(since_s)
+
+    def find_phase(self, clock_s: float) -> str:
+        """The phase at a time, that behind the end being the last; empty if the only one has no name."""
+        return self._find(clock_s).name
+
+    def measure_left_s(self, clock_s: float) -> float | None:
+        """How much of the phase is left at a time; None if only the last request ends it."""
+        end_s = self._find(clock_s).end_s
+        return None if end_s is None else max(0.0, float(end_s) - clock_s)
+
+    def find_in_flight(self, clock_s: float) -> int | None:
+        """How many requests are to be in flight at a time, over all workers; None unless stages say so."""
+        return None if self._concurrency is None else self._concurrency.find_limit(clock_s)
+
+    def _find(self, clock_s: float) -> PhaseTime:
+        inside = (phase for phase in self._phases if phase.end_s is None or clock_s < phase.end_s)
+        return next(inside, self._phases[-1])
+
+
+@lru_cache(maxsize=MOST_PLANS)
+def build_load_plan(spec: Spec) -> LoadPlan:
+    """Build the plan of a run from its spec alone."""
+    return LoadPlan(spec)
+
+
+def read_clock_s(periods: Iterable[ClockPeriod], at: float) -> float:
+    """What the clock of a run said at a Unix time.
+
+    Args:
+        periods: when it goes on, the oldest first.
+        at: the Unix time.
+    """
+    clock_s = 0.0
+    for period in periods:
+        if period.starts_at > at:
+            break
+        clock_s = period.measure_s(at)
+    return clock_s

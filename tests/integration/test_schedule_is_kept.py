@@ -1,0 +1,118 @@
+"""Runs with a rate whose every second has what is due in it, whatever happens to what plans it.
+
+Those of both engines go beside each other.
+"""
+
+import math
+import signal
+import time
+from typing import Any
+
+import pytest
+from tests.kit.runs.account import assert_completed, list_flags
+from tests.kit.runs.local_run import LocalRun, Start, run_oku
+from tests.kit.runs.planned_seconds import Second, assert_as_planned, list_seconds
+
+from oku_coordinator.ledger import Ledger
+from oku_core.spec.spec import Engine
+
+STACK = ("--servers", "1", "--delay", "5ms", "--quiet")
+AWAY_S, START_S = 8.0, 2.5
+"""How long the coordinator is away, and what of that it takes to start."""
+STALL_S = 0.5
+"""So late may workers be on a small machine while a coordinator starts."""
+DEALT_S = 8.0
+"""At least so much of the schedule is dealt at any time."""
+
+LOADS = {
+    "even": ("--rate", "40/s", "--duration", "5s"),
+    "ramp": ("--stage", "3s:0..33.3/s", "--stage", "2500ms:40.7..12/s"),
+    "poisson": ("--rate", "40/s", "--duration", "5s", "--arrivals", "poisson", "--seed", "7"),
+}
+
+
+def start_each(start: Start, *flags: str) -> list[LocalRun]:
+    """Start a run with each engine."""
+    return [start("run", *flags, *STACK, "--engine", engine, data_dir=engine) for engine in Engine]
+
+
+def assert_all_sent(summary: dict[str, Any]) -> None:
+    """Each request was sent, once, and no second missed the plan."""
+    assert_completed(summary)
+    assert summary["outcomes"]["ok"] == summary["requests"]
+    assert summary["resent_at_most"] == 0
+
+
+def check_seconds(run: LocalRun, summary: dict[str, Any]) -> list[Second]:
+    """Check each second, and that the summary tells the same of them."""
+    seconds = assert_as_planned(run)
+    off = sum(abs(second.sent - second.due) > 1 for second in seconds)
+    assert (summary["plan"]["seconds"], summary["plan"]["off_seconds"]) == (len(seconds), off)
+    assert ("off_plan" in list_flags(summary)) == (off > 0)
+    return seconds
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("load", LOADS)
+def test_every_second_has_what_is_due_in_it(start: Start, load: str, workers: int) -> None:
+    """To one request, as the schedule has it: the due times do not depend on who sends."""
+    for run in start_each(start, *LOADS[load], "--workers", str(workers)):
+        summary = run.finish()
+        assert_all_sent(summary)
+        assert len(check_seconds(run, summary)) == 5
+        assert len([worker for worker in summary["workers"] if worker["requests"]]) == workers
+
+
+def pause(run: LocalRun) -> None:
+    """Pause a run as from another terminal, and wait for its command."""
+    paused = run_oku("pause", run.run_id(), "--data-dir", str(run.data_dir), cwd=run.data_dir)
+    assert paused.returncode == 0, paused.stderr
+    run.process.wait(30)
+
+
+def test_a_run_goes_on_where_it_was_paused(start: Start) -> None:
+    """A pause names a time half a second ahead, so no worker is late for it; nor is one for the resume."""
+    runs = start_each(start, "--rate", "40/s", "--duration", "12s", "--workers", "2")
+    for run in runs:
+        run.wait_for_accounted(120)
+        pause(run)
+    for resumed in [start("resume", run.run_id(), "--quiet", data_dir=run.data_dir.name) for run in runs]:
+        summary = resumed.finish()
+        assert_all_sent(summary)
+        assert len(check_seconds(resumed, summary)) >= 10
+        assert summary["lateness_ms"]["max"] < 500
+
+
+def test_a_coordinator_that_is_away_for_eight_seconds_leaves_no_gap(start: Start) -> None:
+    """The workers have about ten seconds of the schedule, and the new coordinator goes on with the rest.
+
+    Where a new one takes seconds to start, it is away for longer: then what was dealt is sent all the same.
+    """
+    killed = []
+    for run in start_each(start, "--rate", "40/s", "--duration", "26s", "--workers", "2"):
+        run.wait_for_accounted(160)
+        run.process.send_signal(signal.SIGSTOP)  # else the command starts another one at once
+        killed.append((run, run.kill("coordinator"), time.time()))
+    time.sleep(AWAY_S - START_S)
+    for run, pid, _ in killed:
+        run.process.send_signal(signal.SIGCONT)
+        run.wait_for_restart("coordinator", pid)
+    for run, _, killed_at in killed:
+        summary = run.finish()
+        back_at = min((cut_at for cut_at in list_cuts(run) if cut_at > killed_at), default=killed_at)
+        gap = range(math.floor(killed_at + DEALT_S), math.ceil(back_at + 2))
+        assert_completed(summary)
+        assert sum(summary["not_sent"].values()) == summary["not_sent"]["not_dealt"] <= 40 * len(gap)
+        assert summary["resent_at_most"] == 0
+        seconds = list_seconds(run, slack_s=STALL_S)
+        assert len(seconds) == 26
+        assert not [second for second in seconds if not second.is_as_planned and second.at not in gap]
+
+
+def list_cuts(run: LocalRun) -> list[float]:
+    """When the leases of a run were dealt."""
+    ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
+    try:
+        return [lease.cut_at for page in ledger.history.read_leases(run.run_id()) for lease in page]
+    finally:
+        ledger.close()

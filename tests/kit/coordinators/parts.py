@@ -1,0 +1,44 @@
+"""What came of requests of open and closed runs, as workers say it, for tests that fold accounts."""
+
+from collections.abc import Sequence
+
+import msgspec
+from tests.kit.outcomes import make_counts
+
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.messaging.checkpoint import Part
+
+
+def build_histogram(values_us: Sequence[int]) -> HistogramSnapshot:
+    """The distribution of these values."""
+    histogram = Histogram()
+    for value_us in values_us:
+        histogram.record(value_us)
+    return histogram.build_latency()
+
+
+def build_closed_part(latencies_us: Sequence[int], unanswered: int = 0) -> Part:
+    """A part whose even latencies were ok and whose odd ones had another status."""
+    odd = sum(latency_us % 2 for latency_us in latencies_us)
+    even = len(latencies_us) - odd
+    statuses = {status: count for status, count in [("200", even), ("404", odd)] if count}
+    return Part(
+        outcomes=make_counts(even, unexpected_status=odd, timeout=unanswered),
+        statuses=statuses,
+        bytes_received=even,
+        latency=build_histogram(latencies_us),
+    )
+
+
+def build_open_part(
+    latencies_us: Sequence[int], unanswered: int = 0, not_sent: Sequence[int] = (0, 0, 0)
+) -> Part:
+    """The same with due times: each request was sent 10 ms late; of those that were not, the causes."""
+    part = build_closed_part(latencies_us, unanswered)
+    return msgspec.structs.replace(
+        part,
+        outcomes=[a + b for a, b in zip(part.outcomes, make_counts(not_sent=sum(not_sent)), strict=True)],
+        not_sent=list(not_sent),
+        response_time=build_histogram([latency_us + 10_000 for latency_us in latencies_us]),
+        lateness=build_histogram([10_000] * (len(latencies_us) + unanswered)),
+    )

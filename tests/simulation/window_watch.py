@@ -1,0 +1,103 @@
+"""Whether windows are as full as they should be, looked at ten times a second.
+
+Those of a closed run are full when nothing is in the way and there is enough to do. Where workers share what
+a run has in flight, their windows are together what its stages ask for.
+"""
+
+from typing import TYPE_CHECKING
+
+from tests.simulation.laws import LawBrokenError, Standing
+
+from oku_core.accounting.run_state import RunState
+from oku_core.spec.spec import Spec
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+_SAMPLE_S = 0.1
+_CALMS_DOWN_S = 15.0
+_SETTLES_S = 4.0
+_FULL_SHARE = 0.97
+_FEWEST_SAMPLES, _ONE_GAP = 100, 5
+"""Few looks say little: half a second without work, once, is a large share of them."""
+_MOST_UNFILLED, _MOST_UNFILLED_AFTER_FAULTS = 0.03, 0.25
+_MOST_UNEVEN = 40
+"""So many looks one after the other may see shares of workers that come late: an old message may come."""
+
+
+class WindowWatch:
+    """Looks at the windows of all workers.
+
+    Args:
+        world: where they work.
+    """
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._samples = self._unfilled = self._uneven = 0
+        self._turned_at = 0.0
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._world.scheduler.after(_SAMPLE_S, self._sample)
+
+    def note_turn(self) -> None:
+        """A run waits for its turn."""
+        self._turned_at = self._world.scheduler.now
+
+    def check(self) -> None:
+        """Check how often windows were not full.
+
+        Raises:
+            LawBrokenError: it was too often.
+        """
+        most = _MOST_UNFILLED_AFTER_FAULTS if self._world.plan.faults else _MOST_UNFILLED
+        if self._samples > _FEWEST_SAMPLES and self._unfilled > _ONE_GAP + most * self._samples:
+            raise LawBrokenError(
+                f"in {self._unfilled} of {self._samples} looks a window was not full although there was"
+                " enough to do"
+            )
+
+    def _sample(self) -> None:
+        world = self._world
+        world.scheduler.after(_SAMPLE_S, self._sample)
+        run = next((run for run in world.runs.values() if not run.is_over), None)
+        standing = run.standing if run is not None else None
+        moment, calm_since = world.find_moment(), world.calm_since
+        if run is None or standing is None or standing.state != RunState.RUNNING or calm_since is None:
+            return
+        if run.limits is None or moment is None:
+            return  # its schedule says how many are in flight
+        clock_s = run.find_clock_s(moment.now) if run.spec.is_timed else 0.0
+        if run.spec.shares_concurrency:
+            self._check_shares(run.spec, run.limits.find_concurrency(clock_s))
+        elif run.spec.max_rate is None and run.limits.is_steady(clock_s):
+            self._sample_fullness(
+                run.spec, standing, calm_since + (_CALMS_DOWN_S if world.plan.faults else 0)
+            )
+
+    def _sample_fullness(self, spec: Spec, standing: Standing, calm_since: float) -> None:
+        world, window = self._world, spec.concurrency
+        if standing.pending < 4 * window * len(world.workers):
+            return
+        # Until the first requests of a small window have timed out, nobody knows the rate of its worker.
+        settles_s = _SETTLES_S + spec.timeout_s / window
+        for worker in world.workers:
+            begun_at = max(worker.started_at, calm_since, self._turned_at)
+            if worker.engine is not None and world.scheduler.now - begun_at > settles_s:
+                self._samples += 1
+                self._unfilled += worker.engine.in_flight < _FULL_SHARE * window
+
+    def _check_shares(self, spec: Spec, bounds: tuple[int, int] | None) -> None:
+        engines = [worker.engine for worker in self._world.workers if worker.is_alive]
+        windows = [engine.window for engine in engines if engine is not None and engine.spec == spec]
+        is_whole = len(windows) == len(engines) == len(self._world.workers)
+        if bounds is None or self._world.count_steady_workers() is None:
+            self._uneven = 0
+        elif sum(windows) > bounds[1] or (is_whole and sum(windows) < bounds[0]):
+            self._uneven += 1
+        else:
+            self._uneven = 0
+        if self._uneven > _MOST_UNEVEN:
+            error = LawBrokenError(f"the windows are {windows}, but stages ask for {bounds} in all")
+            self._world.break_law(error)

@@ -1,0 +1,102 @@
+from collections.abc import Callable
+
+import pytest
+
+from oku_coordinator.leasing.run_clock import RunClock
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import RunRecord
+from oku_core.accounting.run_state import RunState
+
+BeginRun = Callable[..., RunRecord]
+
+
+@pytest.fixture
+def missing() -> dict[str, int]:
+    """How many workers runs wait for."""
+    return {"r1": 0}
+
+
+@pytest.fixture
+def clock(ledger: Ledger, missing: dict[str, int]) -> RunClock:
+    """A clock of runs that wait for these workers."""
+    return RunClock(ledger=ledger, count_missing=lambda run: missing[run.run])
+
+
+def test_a_period_starts_a_moment_after_it_was_opened(clock: RunClock, begin_run: BeginRun) -> None:
+    """The more workers there are, the longer it takes until all have leases."""
+    run = begin_run()
+    assert clock.find_period(run) is None
+    opened = clock.open_period(run, 10.0, workers=500, lead_s=1.0)
+    assert opened == clock.find_period(run)
+    assert opened is not None
+    assert (opened.starts_at, opened.offset_s, opened.stop_s) == (12.0, 0.0, None)
+    assert [opened.measure_s(now) for now in (10.0, 12.0, 13.5)] == [0.0, 0.0, 1.5]
+    assert [opened.count_s(now) for now in (10.0, 12.0, 13.5)] == [-2.0, 0.0, 1.5]
+
+
+def test_a_period_waits_for_a_worker_and_for_a_while_for_all(
+    clock: RunClock, begin_run: BeginRun, missing: dict[str, int]
+) -> None:
+    """A run that goes on after its stack was killed is running before its workers are there."""
+    run = begin_run()
+    missing["r1"] = 1
+    assert clock.open_period(run, 10.0, workers=0, lead_s=1.0) is None
+    assert clock.open_period(run, 11.0, workers=1, lead_s=1.0) is None
+    assert clock.open_period(run, 15.9, workers=1, lead_s=1.0) is None
+    assert clock.open_period(run, 16.1, workers=1, lead_s=1.0) is not None
+
+
+def test_a_period_waits_for_workers_that_do_not_know_the_clock_yet(
+    clock: RunClock, begin_run: BeginRun
+) -> None:
+    """They would have no part in the first seconds."""
+    run = begin_run()
+    assert clock.open_period(run, 10.0, workers=1, unready=1, lead_s=1.0) is None
+    assert clock.open_period(run, 11.0, workers=2, lead_s=1.0) is not None
+
+
+def test_the_clock_goes_on_where_it_stopped(clock: RunClock, ledger: Ledger, begin_run: BeginRun) -> None:
+    """It stops half a second after a run is paused; what was in flight may be due again."""
+    run = begin_run()
+    clock.open_period(run, 10.0, workers=1, lead_s=1.0)
+    ledger.runs.change_state("r1", RunState.PAUSING, 15.0)
+    [period] = ledger.schedules.fetch_periods("r1")
+    assert period.stop_s == pytest.approx(4.498)
+    assert period.find_end() == pytest.approx(15.5)
+    assert period.measure_s(100.0) == period.stop_s
+    assert clock.find_period(run) is None
+    ledger.runs.change_state("r1", RunState.PENDING, 20.0)
+    run = ledger.runs.change_state("r1", RunState.RUNNING, 20.0)
+    clock.open_period(run, 30.0, workers=1, lead_s=1.0, find_offset_s=lambda stop_s: stop_s - 1)
+    assert [each.offset_s for each in ledger.schedules.fetch_periods("r1")] == [0.0, pytest.approx(3.498)]
+
+
+def test_a_period_that_was_stopped_before_it_started_has_no_length(
+    clock: RunClock, ledger: Ledger, begin_run: BeginRun
+) -> None:
+    """A pause may come in the first second."""
+    run = begin_run()
+    clock.open_period(run, 10.0, workers=1, lead_s=1.0)
+    ledger.runs.change_state("r1", RunState.CANCELLED if run.is_at_rest else RunState.PAUSING, 10.1)
+    [period] = ledger.schedules.fetch_periods("r1")
+    assert period.stop_s == 0.0
+
+
+def test_the_period_of_a_killed_stack_ends_with_its_last_checkpoint(
+    clock: RunClock, ledger: Ledger, begin_run: BeginRun, deal: Callable[..., object]
+) -> None:
+    """Without one it was never open."""
+    run = begin_run()
+    clock.open_period(run, 10.0, workers=1, lead_s=1.0)
+    ledger.runs.park_interrupted(100.0)
+    [period] = ledger.schedules.fetch_periods("r1")
+    assert period.stop_s == 0.0
+
+
+def test_only_a_running_run_has_its_clock_started(
+    clock: RunClock, ledger: Ledger, begin_run: BeginRun
+) -> None:
+    """It may have been paused meanwhile."""
+    run = begin_run()
+    ledger.runs.change_state("r1", RunState.PAUSING, 2.0)
+    assert clock.open_period(run, 10.0, workers=1, lead_s=1.0) is None

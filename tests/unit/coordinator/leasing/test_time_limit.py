@@ -1,0 +1,181 @@
+"""Runs that end after a time, dealt out by a real dispatcher."""
+
+import pytest
+from tests.kit.coordinators.broker_twin import BrokerTwin
+from tests.kit.coordinators.dispatching import build_dispatcher
+from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.progress import Progress
+from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.spec import OPEN_END
+
+
+class World:
+    """A run of ten seconds with one worker."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.broker = BrokerTwin()
+        self.roster = Roster(10.0)
+        self.dispatcher = build_dispatcher(ledger, self.broker, self.roster, self._begin)
+
+    def _begin(self, run: RunRecord, _: float, wall_now: float) -> RunRecord | None:
+        return self.ledger.runs.begin(run.run, wall_now)
+
+    def create(self, **keys: object) -> None:
+        """Enter the run."""
+        spec = parse_spec(Source(None, {"url": "http://h/", "duration": "10s", **keys}))
+        self.ledger.runs.create("r1", spec, 0.0)
+
+    async def step(self, now: float) -> RunRecord:
+        """The worker speaks, and the dispatcher does what there is to do."""
+        self.roster.record(Progress(worker="w1", incarnation="b1", at=now), now, now)
+        await self.dispatcher.step(now, now)
+        return self.ledger.runs.fetch("r1")
+
+    def finish(self, done: int, now: float) -> None:
+        """The worker gives back all leases, of which it has done some requests each."""
+        for lease in self.ledger.leases.fetch_open("r1"):
+            checkpoint = build_checkpoint(lease, min(done, lease.end), end=min(done, lease.end))
+            apply_batches(self.ledger, [build_batch(lease, checkpoint)], now)
+
+
+@pytest.fixture
+def world(ledger: Ledger) -> World:
+    """The worker has not yet spoken."""
+    return World(ledger)
+
+
+async def test_leases_tell_when_the_time_began(world: World) -> None:
+    """So the worker knows when it ends."""
+    world.create()
+    await world.step(100.0)
+    [batch, *_] = world.broker.batches
+    assert batch.period == world.ledger.schedules.fetch_periods("r1")[0].build_period()
+    assert batch.period is not None
+    assert batch.period.starts_at == pytest.approx(100.302)
+    assert batch.leases[0].wave is None
+
+
+async def test_when_the_time_is_over_leases_are_called_back_and_the_rest_is_unused(world: World) -> None:
+    """Workers hear of it shortly before, and nothing is dealt any more."""
+    world.create(concurrency=10)
+    await world.step(100.0)
+    assert (await world.step(109.7)).state == RunState.RUNNING
+    assert world.broker.stops == []
+    dealt = len(world.broker.leases)
+    for now in (110.0, 110.4, 111.0, 111.2):
+        assert (await world.step(now)).state == RunState.RUNNING
+    assert [up_to for _, up_to, _ in world.broker.stops] == [dealt, dealt]
+    assert world.broker.stop_times == [pytest.approx(110.302)] * 2
+    assert len(world.broker.leases) == dealt
+    world.finish(7, 111.5)
+    run = await world.step(112.0)
+    assert (run.state, run.requests, run.accounted) == (RunState.COMPLETED, 7 * dealt, 7 * dealt)
+
+
+async def test_a_run_of_an_instant_is_dealt_as_well(world: World) -> None:
+    """Though its leases are called back at once, its workers know when it ends."""
+    world.create(duration="100ms", concurrency=10)
+    await world.step(100.0)
+    dealt = len(world.broker.leases)
+    assert dealt
+    for now in (100.1, 100.3, 100.5):
+        assert (await world.step(now)).state == RunState.RUNNING
+    assert len(world.broker.leases) == dealt
+    assert world.broker.stop_times == [pytest.approx(100.402)]
+    world.finish(7, 100.6)
+    run = await world.step(101.0)
+    assert (run.state, run.requests) == (RunState.COMPLETED, 7 * dealt)
+
+
+async def test_a_run_may_have_all_its_requests_before(world: World) -> None:
+    """Whichever comes first ends it."""
+    world.create(requests=20, concurrency=10)
+    await world.step(100.0)
+    world.finish(20, 101.0)
+    assert (await world.step(101.0)).state == RunState.COMPLETED
+
+
+async def test_a_paused_run_goes_on_for_the_rest_of_its_time(world: World) -> None:
+    """Its clock is the time in which it was active."""
+    world.create(concurrency=10)
+    await world.step(100.0)
+    world.ledger.runs.change_state("r1", RunState.PAUSING, 104.0)
+    await world.step(104.0)
+    assert world.broker.stop_times == [pytest.approx(104.5)]
+    world.finish(3, 104.6)
+    assert world.ledger.runs.fetch("r1").requests == OPEN_END
+    world.ledger.runs.change_state("r1", RunState.PENDING, 200.0)
+    await world.step(200.0)
+    period = world.ledger.schedules.fetch_periods("r1")[-1]
+    assert period.offset_s == pytest.approx(104.5 - 100.302)
+    assert (await world.step(200.302 + 5.0)).state == RunState.RUNNING
+    world.finish(3, 205.9)
+    assert (await world.step(206.2)).state == RunState.COMPLETED
+
+
+async def test_a_cancelled_run_has_as_many_requests_as_are_accounted(world: World) -> None:
+    """The rest is unused: nobody ever meant to send it."""
+    world.create(concurrency=10)
+    await world.step(100.0)
+    world.ledger.runs.change_state("r1", RunState.CANCELLING, 104.0)
+    world.finish(3, 104.6)
+    run = world.ledger.runs.fetch("r1")
+    assert (run.state, run.requests) == (RunState.CANCELLED, run.accounted)
+    assert world.ledger.check("r1").pending == 0
+
+
+async def test_near_its_end_no_more_is_dealt_than_can_be_done(world: World) -> None:
+    """As far as the rate of the worker is known."""
+    world.create(concurrency=10)
+    await world.step(100.0)
+    for second in (101.0, 102.0, 103.0):
+        progress = Progress(
+            worker="w1", incarnation="b1", at=second, in_flight=10,
+            outcomes=[100, 0, 0, 0, 0, 0, 0, 0],
+            leases={},
+        )  # fmt: skip
+        world.roster.record(progress, second, second)
+        worker = world.roster.workers("r1")[0]
+        worker.find_rate("r1").note_interval(100, 1.0, 10)
+    world.finish(10, 108.0)
+    await world.dispatcher.step(108.3, 108.3)
+    left_s = 110.302 - 108.3
+    untaken = sum(lease.length for lease in world.ledger.leases.fetch_open("r1"))
+    assert 0 < untaken <= 100 * left_s + 10
+
+
+async def test_an_idle_worker_gets_work_though_another_has_too_much(world: World) -> None:
+    """What one cannot do in the time that is left says nothing of what the other can."""
+    world.create(concurrency=10)
+    for second in (100.0, 101.0, 102.0, 103.0, 104.0, 105.0):
+        for name, count in (("w1", 100), ("w2", 100 if second < 103 else 1)):
+            progress = Progress(worker=name, incarnation=name.replace("w", "b"), at=second, in_flight=10)
+            world.roster.record(progress, second, second)
+            [worker] = world.roster.find_takers([name], "r1")
+            worker.find_rate("r1").note_interval(count, 1.0, 10)
+        await world.dispatcher.step(second, second)
+    for lease in world.ledger.leases.fetch_held("r1", ["b1"])["b1"]:
+        checkpoint = build_checkpoint(lease, 0, end=0)
+        apply_batches(world.ledger, [build_batch(lease, checkpoint)], 108.0)
+    await world.dispatcher.step(108.3, 108.3)
+    held = world.ledger.leases.fetch_held("r1", ["b1", "b2"])
+    assert sum(lease.length for lease in held["b2"]) > 4 * 100
+    assert 0 < sum(lease.length for lease in held["b1"]) <= 3 * 100
+
+
+async def test_a_warm_up_has_a_clock_though_no_time_ends_the_run(ledger: Ledger, world: World) -> None:
+    """Its workers must know when the warm-up is over; the run goes on to its last request."""
+    spec = parse_spec(Source(None, {"url": "http://h/", "requests": 1000, "warm-up": "2s"}))
+    ledger.runs.create("r1", spec, 0.0)
+    await world.step(100.0)
+    assert world.broker.batches[0].period == ledger.schedules.fetch_periods("r1")[0].build_period()
+    world.finish(5, 900.0)
+    run = await world.step(900.0)
+    assert (run.state, run.requests) == (RunState.RUNNING, 1000)
+    assert ledger.leases.fetch_open("r1")

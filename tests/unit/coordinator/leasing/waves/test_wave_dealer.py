@@ -1,0 +1,208 @@
+import pytest
+from tests.kit.coordinators.open_world import RUN, OpenWorld
+
+from oku_coordinator.ledger import Ledger
+from oku_core.accounting.outcome import Outcome, build_outcome_counts
+from oku_core.accounting.run_state import RunState
+
+
+def count(world: OpenWorld) -> dict[str, int]:
+    """The outcomes of the run that are not zero."""
+    return {name: number for name, number in build_outcome_counts(world.run.outcomes).items() if number}
+
+
+async def test_every_request_is_sent_once_by_somebody(ledger: Ledger) -> None:
+    """All indices are sent when they are due, whatever the number of workers."""
+    world = OpenWorld(ledger, rate="50/s", duration="20s")
+    world.join("a", "b", "c")
+    await world.run_until(RunState.COMPLETED)
+    assert count(world) == {Outcome.OK: 1000}
+    assert sorted(index for index, _, _ in world.sent) == list(range(1000))
+    assert world.period.starts_at == 1002
+    assert world.now - world.period.starts_at < 21
+    assert ledger.schedules.fetch_waves(RUN) == []
+
+
+async def test_the_first_requests_are_dealt_before_they_are_due(ledger: Ledger) -> None:
+    """So is everything for the next ten seconds: a coordinator that is away leaves no gap."""
+    world = OpenWorld(ledger, rate="50/s", duration="60s")
+    world.join("a", "b")
+    await world.step()
+    assert ledger.leases.count_pending(RUN) == 3000 - 500
+    assert world.period.starts_at > world.now + 1
+    for _ in range(10):
+        await world.step()
+        assert all(due_at <= sent_at for _, due_at, sent_at in world.sent)
+    assert ledger.leases.count_pending(RUN) == 3000 - 700
+    assert [lease.wave for lease in ledger.leases.fetch_open(RUN)][-2:] == [600, 600]
+
+
+async def test_a_coordinator_that_has_just_started_deals_less_ahead(ledger: Ledger) -> None:
+    """It may not have heard of all workers yet; three seconds later it has."""
+    world = OpenWorld(ledger, rate="50/s", duration="60s")
+    world.join("a", "b")
+    await world.step()
+    assert ledger.leases.count_pending(RUN) == 3000 - 500
+    world.restart()
+    for _ in range(5):
+        await world.step()
+        assert ledger.leases.count_pending(RUN) == 3000 - 500
+    for _ in range(3):
+        await world.step()
+    assert ledger.leases.count_pending(RUN) < 3000 - 500
+
+
+async def test_a_worker_that_joins_gets_its_share_of_the_next_wave(ledger: Ledger) -> None:
+    """What is dealt already stays where it is."""
+    world = OpenWorld(ledger, rate="60/s", duration="60s")
+    world.join("a")
+    await world.step()
+    world.join("b", "c")
+    await world.step()
+    assert not world.workers["b"].leases
+    await world.step(1.5)
+    assert {len(held.due_at) for held in world.workers["b"].leases.values()} == {40}
+    await world.run_until(RunState.COMPLETED)
+    assert count(world) == {Outcome.OK: 3600}
+
+
+async def test_what_a_dead_worker_had_is_lost_or_sent_by_others(ledger: Ledger) -> None:
+    """It gets no more once it is silent; what is past when it is dead is lost, the rest is dealt again."""
+    world = OpenWorld(ledger, rate="100/s", duration="30s")
+    world.join("a", "b")
+    for _ in range(12):
+        await world.step()
+    world.kill("b")
+    await world.run_until(RunState.COMPLETED)
+    counts = count(world)
+    assert counts.keys() == {Outcome.OK, Outcome.LOST}
+    assert sum(counts.values()) == 3000
+    assert 0 < counts[Outcome.LOST] <= 50 * 6
+    assert world.run.resent_at_most >= counts[Outcome.LOST]
+    indices = [index for index, _, _ in world.sent]
+    assert len(indices) == len(set(indices))
+    assert all(sent_at - due_at < 1.6 for _, due_at, sent_at in world.sent)
+
+
+async def test_nothing_is_lost_if_it_may_be_late(ledger: Ledger) -> None:
+    """Then it is all sent by others."""
+    world = OpenWorld(ledger, rate="100/s", duration="20s", late="send")
+    world.join("a", "b")
+    for _ in range(12):
+        await world.step()
+    world.kill("b")
+    await world.run_until(RunState.COMPLETED)
+    assert count(world) == {Outcome.OK: 2000}
+
+
+async def test_without_workers_the_schedule_goes_on_and_ends(ledger: Ledger) -> None:
+    """What nobody had is accounted as such soon after it was due, and the run ends on time."""
+    world = OpenWorld(ledger, rate="100/s", duration="30s")
+    world.join("a")
+    for _ in range(6):
+        await world.step()
+    world.kill("a")
+    await world.run_until(RunState.COMPLETED)
+    counts = count(world)
+    assert counts.keys() == {Outcome.OK, Outcome.LOST, Outcome.NOT_SENT}
+    assert sum(counts.values()) == 3000
+    assert world.now - world.period.starts_at < 30 + 1 + 1.6
+
+
+async def test_workers_that_come_back_go_on_with_the_schedule_as_it_is(ledger: Ledger) -> None:
+    """What was due in between is not sent."""
+    world = OpenWorld(ledger, rate="100/s", duration="40s")
+    world.join("a")
+    for _ in range(4):
+        await world.step()
+    world.kill("a")
+    await world.step(25)
+    await world.step()
+    world.join("b", "c")
+    await world.run_until(RunState.COMPLETED)
+    counts = count(world)
+    assert sum(counts.values()) == 4000
+    assert counts[Outcome.NOT_SENT] > 1000
+    assert {index for index, _, _ in world.sent} >= set(range(3000, 4000))
+
+
+async def test_a_pause_makes_nothing_late(ledger: Ledger) -> None:
+    """The clock of the schedule stops half a second after the pause, and goes on when the run does."""
+    world = OpenWorld(ledger, rate="100/s", duration="20s")
+    world.join("a", "b")
+    for _ in range(13):
+        await world.step()
+    ledger.runs.change_state(RUN, RunState.PAUSING, world.now)
+    await world.run_until(RunState.PAUSED)
+    [period] = ledger.schedules.fetch_periods(RUN)
+    assert period.stop_s == pytest.approx(5.0)
+    await world.step(1000)
+    ledger.runs.change_state(RUN, RunState.PENDING, world.now)
+    await world.run_until(RunState.COMPLETED)
+    assert count(world) == {Outcome.OK: 2000}
+    assert len(ledger.schedules.fetch_periods(RUN)) == 2
+    assert all(sent_at - due_at < 0.6 for _, due_at, sent_at in world.sent)
+    assert sorted(index for index, _, _ in world.sent) == list(range(2000))
+
+
+async def test_a_run_whose_stack_was_killed_goes_on_from_its_last_checkpoint(ledger: Ledger) -> None:
+    """What may have been sent after it is sent again, at its time."""
+    world = OpenWorld(ledger, rate="100/s", duration="20s")
+    world.join("a", "b")
+    for _ in range(13):
+        await world.step()
+    ledger.runs.park_interrupted(world.now + 100)
+    world.now += 200
+    for worker in world.workers.values():
+        worker.leases.clear()
+    assert world.run.state == RunState.PAUSED
+    ledger.runs.change_state(RUN, RunState.PENDING, world.now)
+    await world.run_until(RunState.COMPLETED)
+    assert count(world) == {Outcome.OK: 2000}
+    assert all(sent_at - due_at < 0.6 for _, due_at, sent_at in world.sent)
+
+
+async def test_a_coordinator_that_was_away_for_long_deals_out_what_is_still_in_time(ledger: Ledger) -> None:
+    """Workers have done what they had; what was due later is not sent."""
+    world = OpenWorld(ledger, rate="10/s", duration="60s")
+    world.join("a")
+    await world.step()
+    world.kill("a")  # it has no part in what the others do
+    await world.step(40)
+    world.join("b")
+    await world.run_until(RunState.COMPLETED)
+    assert sum(count(world).values()) == 600
+    assert all(sent_at - due_at < 1.6 for _, due_at, sent_at in world.sent)
+
+
+async def test_a_worker_that_does_not_know_the_clock_gets_nothing(ledger: Ledger) -> None:
+    """Until it knows when its requests are due; others send everything meanwhile."""
+    world = OpenWorld(ledger, rate="60/s", duration="30s")
+    world.join("a", "b")
+    world.workers["b"].clock_bound_s = None
+    for _ in range(12):
+        await world.step()
+    assert world.workers["a"].leases
+    assert not world.workers["b"].leases
+    world.workers["b"].clock_bound_s = 0.02
+    await world.step(2.5)
+    assert world.workers["b"].leases
+    await world.run_until(RunState.COMPLETED)
+    assert count(world) == {Outcome.OK: 1800}
+
+
+async def test_who_is_heard_first_again_does_not_get_everything(ledger: Ledger) -> None:
+    """After all were silent, the others may come a moment later."""
+    world = OpenWorld(ledger, rate="60/s", duration="40s")
+    world.join("a")
+    for _ in range(8):
+        await world.step()
+    world.kill("a")
+    await world.step(12)
+    await world.step()
+    world.join("b")
+    await world.step()
+    world.join("c")
+    for _ in range(8):
+        await world.step()
+    assert world.workers["c"].leases

@@ -1,0 +1,89 @@
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from tests.kit.coordinators.leases import apply_batches, deal_lease
+from tests.kit.coordinators.parts import build_closed_part, build_open_part
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
+from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_core.accounting.index_ranges import IndexRanges
+from oku_core.messaging.checkpoint import CheckpointBatch, Part
+from oku_core.spec.parser import Source, parse_spec
+
+OPEN = parse_spec(Source(None, {"stages": [{"name": "ramp", "for": "4s", "rate": "0..10/s"}, "8s:10/s"]}))
+CLOSED = parse_spec(Source(None, {"requests": 10, "warm-up": "2s"}))
+
+
+def build_lease(start: int, stop: int) -> LeaseRecord:
+    """A lease of a range."""
+    return LeaseRecord(
+        id="l1", run="r1", ranges=IndexRanges([(start, stop)]), worker="w1", incarnation="b1", cut_at=0.0,
+        limit=stop - start, end=stop - start,
+    )  # fmt: skip
+
+
+def name(part: Part, phase: str, **changes: Any) -> Part:
+    """A part in a phase, changed as wanted."""
+    return msgspec.structs.replace(part, phase=phase, **changes)
+
+
+def test_a_plan_names_the_phases_of_a_run() -> None:
+    """A run without stages and warm-up has one phase without a name."""
+    assert build_phase_plan(OPEN).names == ("ramp", "stage-2")
+    assert build_phase_plan(CLOSED).names == ("warm-up", "main")
+    assert build_phase_plan(parse_spec(Source(None, {"requests": 10}))).names == ("",)
+
+
+@pytest.mark.parametrize(
+    ("part", "fault"),
+    [
+        (name(build_open_part([5, 7], 1, [1, 1, 0]), "ramp"), None),
+        (name(build_open_part([5]), "other"), "the run has no phase 'other'"),
+        (name(build_open_part([5]), "stage-2"), "the requests are due in phase 'ramp', not in 'stage-2'"),
+        (name(build_closed_part([5]), "ramp"), "requests that are answered have no response time"),
+        (name(build_closed_part([], 1), "ramp"), "requests that were sent have no lateness"),
+    ],
+)
+def test_a_part_of_an_open_run_has_due_times_in_the_phase_of_its_lease(part: Part, fault: str | None) -> None:
+    """Its requests are due in one phase; each that was sent has a lateness."""
+    assert build_phase_plan(OPEN).find_fault(build_lease(5, 15), part) == fault
+
+
+@pytest.mark.parametrize(
+    ("part", "fault"),
+    [
+        (name(build_closed_part([5, 7], 1), "main"), None),
+        (name(build_closed_part([5, 7], 1), "warm-up"), None),
+        (name(build_closed_part([5, 7], 1), ""), "the run has no phase ''"),
+        (
+            name(build_open_part([5]), "main"),
+            "it has requests with due times, but the run is closed",
+        ),
+        (
+            name(build_open_part([], 0, [1, 0, 0]), "main"),
+            "it has requests with due times, but the run is closed",
+        ),
+    ],
+)
+def test_a_part_of_a_closed_run_has_no_due_times(part: Part, fault: str | None) -> None:
+    """A lease may have parts of several phases."""
+    assert build_phase_plan(CLOSED).find_fault(build_lease(5, 10), part) == fault
+
+
+def test_a_checkpoint_with_a_phase_that_the_run_does_not_have_is_untrue(
+    ledger: Ledger, make_batch: Callable[..., CheckpointBatch]
+) -> None:
+    """Nothing of it counts."""
+    ledger.runs.create("r1", CLOSED, 0.0)
+    ledger.runs.begin("r1", 1.0)
+    lease = deal_lease(ledger, "r1", 4, 2.0)
+    assert lease is not None
+    first, second = (make_batch(lease).checkpoints[0].parts[0] for _ in range(2))
+    wrong = [name(first, "cool-down")]
+    assert apply_batches(ledger, [make_batch(lease, parts=wrong)], 4.0) == ["untrue"]
+    assert ledger.check("r1").accounted == 0
+    assert apply_batches(ledger, [make_batch(lease, parts=[name(second, "warm-up")])], 4.0) == ["closed"]
+    assert list(ledger.runs.fetch_snapshot("r1").accounts.parts) == [("warm-up", "")]

@@ -1,0 +1,127 @@
+"""The laws of the feed of an open run, whatever the target, the window and the event loop do."""
+
+import asyncio
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.kit.workers.scheduled_bench import BOOTED_NS, NS, ScheduledBench, build_open_spec, list_waves
+from tests.kit.workers.simulated_loop import SimulatedLoop
+
+from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause
+from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.lane import Lane
+from oku_core.spec.values.late import Late
+
+RATE, DURATION_S = "25/s", 4.0
+EVENTS = st.lists(
+    st.tuples(
+        st.sampled_from(["turn", "stall", "answer", "window", "shorten", "limit", "look"]),
+        st.floats(0.0, 1.5),
+        st.integers(0, 60),
+    ),
+    max_size=40,
+)
+
+
+class Story:
+    """One run on one worker.
+
+    Args:
+        lanes: among how many workers the run is divided; the leases of two of them are here.
+        arrivals: how they follow the rate.
+        late: how late a request may be sent.
+        window: how many may be in flight at first.
+        limit: the limit of each lease at first.
+    """
+
+    def __init__(self, lanes: int, arrivals: Arrivals, late: str, window: int, limit: int) -> None:
+        self.late_s = Late(late).duration_s
+        spec = build_open_spec(RATE, DURATION_S, arrivals=arrivals, late=Late(late))
+        self.bench = ScheduledBench(spec, window)
+        self.dues: dict[int, tuple[int, int]] = {}
+        self.now_s = 0.0
+        for wave in list_waves(self.bench.schedule, lanes):
+            for number in range(min(2, lanes)):
+                self.bench.add(wave, number, limit=limit)
+                lane = Lane(self.bench.schedule, wave, number)
+                coordinates = range(*wave.lane_range(number))
+                dues = lane.iter_dues(coordinates.start, coordinates.stop)
+                self.dues |= dict(zip(coordinates, dues, strict=True))
+
+    def tell(self, event: str, seconds: float, number: int) -> None:
+        """Something happens."""
+        bench = self.bench
+        execution = bench.executions[number % len(bench.executions)]
+        if event in ("turn", "stall"):
+            self.now_s += seconds
+            getattr(bench.time, event)(self.now_s)
+        elif event == "answer":
+            bench.answer(number)
+        elif event == "window":
+            bench.window = number
+            bench.fill()
+        elif event == "shorten":
+            bench.feed.shorten(execution, number)
+        elif event == "limit":
+            bench.feed.raise_limits({execution: number})
+        else:
+            bench.feed.look()
+
+    async def end(self) -> None:
+        """All limits rise, all is answered, and time goes by until nothing is left."""
+        bench = self.bench
+        bench.window = 10**9
+        bench.feed.raise_limits(dict.fromkeys(bench.executions, 10**9))
+        bench.fill()
+        while bench.feed.find_first() is not None:
+            self.now_s += 1.0
+            bench.time.turn(self.now_s)
+            await asyncio.sleep(0.01)  # in which due times are computed
+            bench.feed.look()
+        bench.answer()
+
+    def check(self) -> None:
+        """Each request was taken once or given up, each at its time, and the sums are true."""
+        bench = self.bench
+        sent = [taken[1] for _, taken in bench.taken]
+        assert len(set(sent)) == len(sent)
+        for at_s, (tally, coordinate, index, due_ns) in bench.taken:
+            assert (index, due_ns - BOOTED_NS) == self.dues[coordinate]
+            assert tally.execution.ranges.position_of(coordinate) < tally.execution.taken
+            lateness_s = at_s - (due_ns - BOOTED_NS) / NS
+            assert -1e-6 < lateness_s < (1e9 if self.late_s is None else self.late_s + 1e-6)
+        for execution in bench.executions:
+            assert execution.finished.done()
+            assert sum(execution.outcomes) == execution.taken == execution.end
+            [counts] = [tally.not_sent for tally in execution.tallies] or [[0, 0, 0]]
+            assert execution.sent + sum(counts) == execution.taken
+            assert counts[NOT_SENT_CAUSES.index(NotSentCause.NOT_DEALT)] == 0
+            assert sum(counts) == 0 or self.late_s is not None
+            for tally in execution.tallies:
+                assert sum(tally.sent_per_second.values()) == execution.sent
+                lateness = tally.lateness.build_snapshot()
+                assert (lateness.find_fault(), lateness.total) == (None, execution.sent)
+
+
+@given(
+    lanes=st.integers(1, 3),
+    arrivals=st.sampled_from(Arrivals),
+    late=st.sampled_from(["200ms", "1s", "send"]),
+    window=st.integers(0, 20),
+    limit=st.integers(0, 60),
+    events=EVENTS,
+)
+def test_what_was_due_is_sent_in_time_or_given_up(events: list[tuple[str, float, int]], **plan: Any) -> None:
+    """Nothing is sent before it is due, later than it may be, or twice, and nothing is missed."""
+
+    async def play() -> None:
+        story = Story(**plan)
+        for event in events:
+            story.tell(*event)
+            await asyncio.sleep(0.001)
+        await story.end()
+        story.check()
+
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        runner.run(play())

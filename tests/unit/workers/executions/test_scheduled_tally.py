@@ -1,0 +1,65 @@
+"""What is counted of requests that have due times."""
+
+import asyncio
+
+import pytest
+from tests.kit.outcomes import make_counts
+
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.messaging.lease import Lease
+from oku_core.spec.spec import Spec
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.scheduled_tally import IN_FLIGHT_CAP, LATE, ScheduledTally
+from oku_workers.executions.tally import OK, TIMEOUT, UNEXPECTED_STATUS
+
+
+@pytest.fixture
+async def tally() -> ScheduledTally:
+    """The account of a lease of ten requests."""
+    lease = Lease(id="l", run="r", ranges=[(0, 10)], limit=10)
+    return ScheduledTally(Execution(lease, Spec(), asyncio.get_running_loop().create_future()))
+
+
+def build_histogram(*values_us: int) -> HistogramSnapshot:
+    """A histogram of these times."""
+    histogram = Histogram()
+    for value_us in values_us:
+        histogram.record(value_us)
+    return histogram.build_latency()
+
+
+async def test_an_answer_has_a_latency_a_response_time_and_a_lateness(tally: ScheduledTally) -> None:
+    """The response time is the sum of the others."""
+    tally.answer(OK, 200, 1000, 7, 300)
+    tally.answer(UNEXPECTED_STATUS, 503, 50_000, 0, 20)
+    assert tally.outcomes == make_counts(1, unexpected_status=1)
+    assert tally.latency.build_snapshot() == build_histogram(1000, 50_000)
+    assert tally.response_time.build_snapshot() == build_histogram(1300, 50_020)
+    assert tally.lateness.build_snapshot() == build_histogram(300, 20)
+
+
+async def test_what_was_sent_and_failed_has_a_lateness_alone(tally: ScheduledTally) -> None:
+    """Whether it was sent in time is the worker's doing, whatever became of it."""
+    tally.fail(TIMEOUT, 40)
+    assert (tally.lateness.build_snapshot(), tally.response_time.build_snapshot()) == (
+        build_histogram(40),
+        HistogramSnapshot(),
+    )
+
+
+async def test_what_was_not_sent_has_a_cause_and_no_time(tally: ScheduledTally) -> None:
+    """The causes sum to the outcome."""
+    tally.skip(LATE)
+    tally.skip(IN_FLIGHT_CAP)
+    tally.skip(IN_FLIGHT_CAP)
+    assert (tally.outcomes, tally.not_sent) == (make_counts(not_sent=3), [2, 1, 0])
+    assert tally.lateness.build_snapshot() == HistogramSnapshot()
+    assert tally.execution.ended == 3
+
+
+async def test_it_takes_less_memory_without_losing_a_time(tally: ScheduledTally) -> None:
+    """Few requests are still to come then."""
+    tally.answer(OK, 200, 5, 0, 5)
+    tally.compact()
+    tally.answer(OK, 200, 5, 0, 5)
+    assert tally.response_time.build_snapshot() == build_histogram(10, 10)

@@ -1,0 +1,190 @@
+"""One attempt at a lease of an open run: each of its requests has an index and a due time.
+
+Positions, coordinates and due times rise together. Due times are computed in chunks, ahead of their need: the
+random ones of a second must all be drawn before the first of them is known.
+"""
+
+import asyncio
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from oku_core.messaging.lease import Lease
+from oku_core.schedule.active_period import ActivePeriod
+from oku_core.schedule.lane import Chunk, Lane
+from oku_core.schedule.schedule import Schedule
+from oku_core.spec.spec import Spec
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.scheduled_tally import ScheduledTally
+
+if TYPE_CHECKING:
+    from oku_workers.executions.tally import Tally
+
+_NS_PER_S = 1_000_000_000
+_NEVER_NS = 1 << 63
+_DENSE_GAP_NS, _GRAIN_NS = 250_000, 500_000
+"""Where due times are closer than the first, wakes are as far apart as the second: 20,000 requests a second
+take all of a processor if each has a wake of its own, and half of one this way."""
+_SENDING_NS = 60_000
+"""The last wake of a second is so long before its end that what it sends is sent in that second."""
+_NO_CHUNK = Chunk((), ())
+
+
+class ScheduledExecution(Execution):
+    """One attempt at a lease of an open run.
+
+    Args:
+        lease: which coordinates to send, of one lane of a wave.
+        spec: what to send.
+        finished: becomes done with the execution.
+        now: gives Unix time.
+        schedule: that of the spec.
+        period: when its clock runs.
+
+    Attributes:
+        due_ns: when the request that is taken next is due, by the coordinator's clock in nanoseconds of Unix
+            time; None as long as it is not computed.
+        fetched_ns: the latest due time that is computed.
+        first_rps: how many requests its lane has in the first second of its wave.
+
+    Raises:
+        ValueError: the lease is not of one lane of the schedule, or there is no period.
+    """
+
+    __slots__ = (
+        "_at",
+        "_chunk",
+        "_chunks",
+        "_fetched",
+        "_grain_ns",
+        "_grid_ns",
+        "_lane",
+        "_origin_ns",
+        "_phase",
+        "due_ns",
+        "fetched_ns",
+        "first_rps",
+    )
+
+    def __init__(
+        self,
+        lease: Lease,
+        spec: Spec,
+        finished: asyncio.Future[None],
+        now: Callable[[], float],
+        schedule: Schedule,
+        period: ActivePeriod | None,
+    ) -> None:
+        super().__init__(lease, spec, finished, now)
+        if lease.wave is None or period is None:
+            raise ValueError("a lease of an open run has no wave or no period")
+        self._lane = lane = Lane(schedule, lease.wave, lease.lane)
+        ranges = self.ranges.ranges
+        if ranges and not lane.start <= ranges[0][0] < ranges[-1][1] <= lane.stop:
+            raise ValueError(f"its ranges are not all in the lane [{lane.start}, {lane.stop})")
+        self._phase = schedule.find_phase(lease.wave.begin).name
+        self._origin_ns = round(period.unix_time(0.0) * _NS_PER_S)
+        self._chunks = lane.iter_chunks(ranges)
+        self._fetched: deque[Chunk] = deque()
+        self._chunk = _NO_CHUNK
+        self._at = 0
+        self.due_ns: int | None = None
+        self.fetched_ns = 0
+        self.first_rps = lease.wave.blocks[0] / lease.wave.lanes
+        # The wakes of several workers lie evenly between each other.
+        self._grid_ns = self._origin_ns - _SENDING_NS - _GRAIN_NS * lease.lane // lease.wave.lanes
+        self._grain_ns = 1
+        if ranges:
+            self.fetch()
+
+    @property
+    def next_index(self) -> int:
+        """The index of the request that is taken next; its due time is known."""
+        return self._chunk.indices[self._at]
+
+    @property
+    def sent(self) -> int:
+        """How many requests were sent."""
+        return self.taken - sum(sum(tally.not_sent) for tally in self.tallies)
+
+    def find_wake_ns(self) -> int:
+        """When to wake for the request that is taken next: when it is due, or for several together.
+
+        Where they are dense, wakes lie on a grid, so that each second has as many requests as the plan.
+        """
+        assert self.due_ns is not None
+        return self.due_ns + (self._grid_ns - self.due_ns) % self._grain_ns
+
+    def fetch(self) -> None:
+        """Compute some more due times, if there are any."""
+        chunk = next(self._chunks, None)
+        if chunk is None:
+            self.fetched_ns = _NEVER_NS
+        elif chunk.dues_ns:
+            self.fetched_ns = self._origin_ns + chunk.dues_ns[-1]
+            self._fetched.append(chunk)
+            if self.due_ns is None:
+                self._begin_chunk()
+
+    def take(self, second: int) -> tuple["Tally", int, int, int]:
+        """Take the next request, which may be taken and is sent in a Unix second.
+
+        Gives the tally, the coordinate, the index and the due time.
+        """
+        if self.next_coordinate == self.stop:
+            self.begin_segment(self._phase)
+        due_ns = self.due_ns
+        assert due_ns is not None
+        taken = self.tally, self.next_coordinate, self._chunk.indices[self._at], due_ns
+        counts = self.tally.sent_per_second
+        counts[second] = counts.get(second, 0) + 1
+        self._step()
+        return taken
+
+    def skip(self, cause: int) -> None:
+        """Do not send the next request, which may be taken."""
+        if self.next_coordinate == self.stop:
+            self.begin_segment(self._phase)
+        tally = self.tally
+        assert isinstance(tally, ScheduledTally)
+        self._step()
+        tally.skip(cause)
+
+    def count_due(self, until_ns: int) -> int:
+        """How many requests that are computed are due at a time of the coordinator's clock, or before."""
+        until_ns -= self._origin_ns
+        count = bisect_right(self._chunk.dues_ns, until_ns) - self._at
+        for chunk in self._fetched:
+            if chunk.dues_ns[0] > until_ns:
+                break
+            count += bisect_right(chunk.dues_ns, until_ns)
+        return min(max(0, count), self.allowed)
+
+    def find_end(self, until_ns: int) -> int:
+        """The first position that is due at a time of the coordinator's clock or after it."""
+        first = self._lane.find_first_due(until_ns - self._origin_ns)
+        return sum(max(0, min(stop, first) - start) for start, stop in self.ranges.ranges)
+
+    def _build_tally(self, phase: str, *, is_dense: bool) -> ScheduledTally:
+        return ScheduledTally(self, phase, is_dense=is_dense)
+
+    def _step(self) -> None:
+        self.next_coordinate += 1
+        self._at = at = self._at + 1
+        dues_ns = self._chunk.dues_ns
+        if at < len(dues_ns):
+            self.due_ns = self._origin_ns + dues_ns[at]
+            return
+        self.due_ns = None
+        if self._fetched:
+            self._begin_chunk()
+        elif self.untaken:
+            self.fetch()
+
+    def _begin_chunk(self) -> None:
+        self._chunk, self._at = self._fetched.popleft(), 0
+        dues_ns = self._chunk.dues_ns
+        self.due_ns = self._origin_ns + dues_ns[0]
+        is_dense = dues_ns[-1] - dues_ns[0] < _DENSE_GAP_NS * (len(dues_ns) - 1)
+        self._grain_ns = _GRAIN_NS if is_dense else 1

@@ -1,0 +1,61 @@
+"""The account of requests that have due times: beside latencies, how late they were sent and answered."""
+
+from typing import TYPE_CHECKING
+
+from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause, build_no_causes
+from oku_workers.executions.distribution import Distribution
+from oku_workers.executions.tally import NOT_SENT, Tally
+
+if TYPE_CHECKING:
+    from oku_workers.executions.execution import Execution
+
+IN_FLIGHT_CAP, LATE = map(NOT_SENT_CAUSES.index, (NotSentCause.IN_FLIGHT_CAP, NotSentCause.LATE))
+"""The causes that a worker knows of, as indices."""
+
+
+class ScheduledTally(Tally):
+    """The account of a lease of an open run.
+
+    The arguments are those of `Tally`.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, execution: "Execution", phase: str = "", *, is_dense: bool = False) -> None:
+        super().__init__(execution, phase, is_dense=is_dense)
+        self.response_time, self.lateness = Distribution(is_dense=is_dense), Distribution(is_dense=is_dense)
+        self.not_sent = build_no_causes()
+        self.sent_per_second: dict[int, int] = {}
+
+    def answer(self, outcome: int, status: int, latency_us: int, received: int, lateness_us: int = 0) -> None:
+        """A complete response came; the arguments are those of `Tally.answer`."""
+        self.outcomes[outcome] += 1
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+        self.bytes_received += received
+        self.latency.record(latency_us)
+        self.response_time.record(latency_us + lateness_us)
+        self.lateness.record(lateness_us)
+        self._end()
+
+    def fail(self, outcome: int, lateness_us: int = 0) -> None:
+        """A request ended without a complete response."""
+        self.outcomes[outcome] += 1
+        self.lateness.record(lateness_us)
+        self._end()
+
+    def skip(self, cause: int) -> None:
+        """A request is not sent, for a cause as an index."""
+        self.outcomes[NOT_SENT] += 1
+        self.not_sent[cause] += 1
+        self._end()
+
+    def compact(self) -> None:
+        """Take less memory: few requests are still to end."""
+        for distribution in (self.latency, self.response_time, self.lateness):
+            distribution.compact()
+
+    def _end(self) -> None:
+        execution = self.execution
+        execution.ended += 1
+        if execution.next_coordinate == execution.stop:
+            execution.settle()

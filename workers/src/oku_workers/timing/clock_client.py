@@ -1,0 +1,119 @@
+"""Asks the coordinator for its clock, where the worker has another one: directly, since queues delay.
+
+Several questions at first, then one every two seconds while there is work, and now and then without any, so
+that the worker can begin at once. Whoever does not answer is looked up anew: it may run elsewhere by now.
+"""
+
+import asyncio
+import contextlib
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from oku_core.messaging.clock_exchange import ClockQuestion, decode_answer, seal_question
+from oku_core.messaging.order import ClockNotice
+from oku_core.messaging.rejection import RejectedMessageError
+from oku_core.messaging.signing import Signer
+from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_workers.timing.clock_estimate import ClockSample
+from oku_workers.timing.coordinator_clock import CoordinatorClock
+
+_FIRST_QUESTIONS = 5
+_FIRST_INTERVAL_S, _INTERVAL_S, _IDLE_INTERVAL_S = 0.05, 2.0, 10.0
+_MOST_UNANSWERED = 5
+"""After so many questions without an answer it is told as a trouble, and the address is looked up anew."""
+
+
+class ClockClient(asyncio.DatagramProtocol):
+    """Asks from `start` to `end`, whenever there is someone to ask.
+
+    Args:
+        signer: seals the questions.
+        clock: what is to be known.
+        has_work: whether the worker has leases.
+    """
+
+    def __init__(
+        self,
+        signer: Signer,
+        clock: CoordinatorClock,
+        has_work: Callable[[], bool],
+    ) -> None:
+        self._signer = signer
+        self._clock = clock
+        self._has_work = has_work
+        self._noted = asyncio.Event()
+        self._asked: dict[str, int] = {}
+        """The questions without an answer: when each was asked, by its nonce."""
+        self._attempts = 0
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Begin, in the running event loop."""
+        self._clock.on_notice = self._noted.set
+        self._task = supervisor.start("clock", self._keep_asking)
+
+    async def end(self) -> None:
+        """End."""
+        await cancel([self._task])
+
+    def datagram_received(self, data: bytes, _address: Any) -> None:
+        """Take in an answer."""
+        answered_ns = time.monotonic_ns()
+        try:
+            answer = decode_answer(self._signer, data)
+        except RejectedMessageError:
+            return  # anybody may send anything; if no answer is true, that is told as a trouble
+        # A copy, or an answer to somebody else, has no question.
+        if (asked_ns := self._asked.pop(answer.nonce, None)) is not None:
+            self._asked.clear()
+            self._clock.note_sample(answer.kernel, ClockSample(asked_ns, answer.monotonic_ns, answered_ns))
+
+    async def _keep_asking(self, health: Health) -> None:
+        while True:
+            notice = self._clock.notice
+            if notice is None or not self._clock.must_ask:
+                health.note_well()
+                self._noted.clear()
+                await self._noted.wait()
+                continue
+            async with self._open(notice) as ask:
+                await self._ask_while_told(notice, ask, health)
+
+    async def _ask_while_told(self, notice: ClockNotice, ask: Callable[[], None], health: Health) -> None:
+        count = 0
+        while (told := self._clock.notice) and (told.host, told.port) == (notice.host, notice.port):
+            if len(self._asked) >= _MOST_UNANSWERED:
+                self._attempts += 1
+                raise TimeoutError(f"{notice.host}:{notice.port} (UDP) does not tell the coordinator's clock")
+            ask()
+            count += 1
+            if count < _FIRST_QUESTIONS:
+                await asyncio.sleep(_FIRST_INTERVAL_S)
+            else:
+                is_idle = self._clock.is_known and not self._has_work()
+                await asyncio.sleep(_IDLE_INTERVAL_S if is_idle else _INTERVAL_S)
+            if not self._asked:
+                health.note_well()
+
+    @contextlib.asynccontextmanager
+    async def _open(self, notice: ClockNotice) -> AsyncIterator[Callable[[], None]]:
+        """What asks a question, of one of the addresses of whom to ask."""
+        loop = asyncio.get_running_loop()
+        found = await loop.getaddrinfo(notice.host, notice.port, type=socket.SOCK_DGRAM)
+        family, _, _, _, address = found[self._attempts % len(found)]
+        transport, _ = await loop.create_datagram_endpoint(lambda: self, family=family)
+
+        def ask() -> None:
+            nonce = secrets.token_hex(16)
+            question = seal_question(self._signer, ClockQuestion(nonce=nonce))
+            self._asked[nonce] = time.monotonic_ns()
+            transport.sendto(question, address)
+
+        self._asked.clear()
+        try:
+            yield ask
+        finally:
+            transport.close()
