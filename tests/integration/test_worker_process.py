@@ -327,15 +327,33 @@ def test_a_worker_drains_when_nobody_confirms(desk: Desk, tmp_path: Path) -> Non
     assert "nobody has confirmed" in (tmp_path / "w.log").read_text()
 
 
-def test_an_idle_worker_ends_at_once_on_a_signal(desk: Desk, worker: Process) -> None:
-    """A worker without a lease has nothing to wait for."""
+@pytest.mark.parametrize("is_answered", [True, False], ids=["answered", "unanswered"])
+def test_an_idle_worker_ends_at_once_on_a_signal(desk: Desk, worker: Process, is_answered: bool) -> None:  # noqa: FBT001
+    """A worker without a lease waits for the word that none is on its way, and not long for that."""
     desk.run_lease(1)
     wait_until(lambda: not desk.heard["w"].leases, 5, "it is forgotten")
     begun = time.monotonic()
     worker.send_signal(signal.SIGTERM)
+    if is_answered:
+        desk.let_go()
 
     assert worker.wait(10) == 0
-    assert time.monotonic() - begun < 4
+    assert time.monotonic() - begun < (2 if is_answered else 4)
+
+
+def test_a_lease_that_is_long_on_its_way_to_a_worker_that_leaves_is_given_back(
+    desk: Desk, worker: Process
+) -> None:
+    """An idle worker waits for what its coordinator, on a busy machine, has sent before it knew."""
+    worker.send_signal(signal.SIGTERM)
+    wait_until(lambda: desk.heard["w"].stopping, 3, "the worker says that it leaves")
+    time.sleep(1.0)
+    late = desk.deal(10)
+    account = desk.receive_final()
+    assert account is desk.book.accounts[late.id]
+    assert account.checkpoint.done == 0
+    desk.let_go()
+    assert worker.wait(2) == 0
 
 
 def test_a_file_that_never_ends_holds_no_worker_up(desk: Desk, tmp_path: Path) -> None:

@@ -107,6 +107,9 @@ class Rounds:
     def note_progress(self, heard: Sequence[Progress]) -> None:
         """Workers have spoken."""
         self.clock_store.note_progress(heard, self.monotonic())
+        if any(progress.stopping and not self.roster.is_leaving(progress.worker) for progress in heard):
+            self._next_look = -math.inf  # it waits to hear that nothing is on its way to it
+            self.wake()
         if self.ticker.record(heard, self.monotonic()):
             self._next_look = -math.inf  # the leases of one that a new one has replaced are lost
             self.interval_announcer.greet()  # it does not know the clock

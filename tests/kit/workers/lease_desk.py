@@ -111,6 +111,11 @@ class LeaseDesk:
         """Tell a worker what was decided about its leases."""
         send_to_workers(self.app, [Control(incarnation=self.find_incarnation(worker), **what)])
 
+    def let_go(self, worker: str = "w") -> None:
+        """Tell a worker that is about to leave that nothing is on its way to it, once it has said so."""
+        wait_until(lambda: self.heard[worker].stopping, _PATIENCE_S, f"{worker} says that it leaves")
+        self.control(worker, may_leave=True)
+
     def receive(self, timeout_s: float = _PATIENCE_S) -> None:
         """Take the next message of checkpoints."""
         message = self._checkpoints.get(timeout=timeout_s)

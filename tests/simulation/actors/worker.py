@@ -52,6 +52,8 @@ _DRAIN_POLL_S = 0.05
 _LOOK_S = 0.1
 """Half as often as in a real worker; each look costs the simulation as much as a request."""
 _DRAINS_S = 20.0
+_UNANSWERED_S = 3.0
+"""As in a real worker."""
 _MOST_LEASES = 1000
 _ADOPTED_S = 0.3
 """Who has just learnt what time it is follows it within this time."""
@@ -269,9 +271,13 @@ class WorkerActor:
             self.connection.publish_to_all(PROGRESS, sealed)
 
     async def _drain(self) -> None:
-        until = self._clock.monotonic() + _DRAINS_S
+        begun = self._clock.monotonic()
         self.runner.stop_all(self._world.plan.specs[0].drain_s)
-        while self._clock.monotonic() < until and self.runner.lease_ids:  # noqa: ASYNC110  # as the real one
+        self._hurry()
+        while (waited_s := self._clock.monotonic() - begun) < _DRAINS_S:
+            is_answered = self.runner.may_leave or waited_s >= _UNANSWERED_S
+            if is_answered and not self.runner.lease_ids:
+                break
             await asyncio.sleep(_DRAIN_POLL_S)
         self._say_progress()
         self._world.story.note(f"{self.process.name} has ended")

@@ -152,7 +152,7 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
     assert noted[2:] == [("worker_left", "drained"), ("worker_lost", "died")]
 
 
-async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes(
+async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes_or_leaves(
     parts: Assembly, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are not looked at with each checkpoint: the cost would grow with both."""
@@ -164,9 +164,11 @@ async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes(
     monkeypatch.setattr(parts.rounds.reaper, "look", look)
     for now in (1.0, 1.1, 1.9, 2.0, 2.1):
         await parts.rounds.step(now)
-    parts.rounds.note_progress([Progress(worker="w1", incarnation="b1", at=0.0)])
-    await parts.rounds.step(2.2)
-    assert looks == [1.0, 2.0, 2.2]
+    for number, stopping in enumerate((False, False, True, True)):
+        progress = Progress(worker="w1", incarnation="b1", at=0.0, sequence=number, stopping=stopping)
+        parts.rounds.note_progress([progress])
+        await parts.rounds.step(2.2 + number / 10)
+    assert looks == [1.0, 2.0, 2.2, pytest.approx(2.4)]
 
 
 async def test_workers_are_told_at_once_that_they_are_heard(

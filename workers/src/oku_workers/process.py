@@ -1,9 +1,10 @@
 """The worker as a process: a Celery worker with a pool of threads, an event loop, and a heartbeat.
 
 SIGTERM and SIGINT drain: no further lease, no further index, what is in flight may finish within the grace
-time, the final checkpoint of every lease is confirmed, and only then does Celery shut down: its own warm
-shutdown would close the connection by which confirmations come. If nobody confirms, the worker ends some
-seconds after the grace time, and well if the broker has its last checkpoints.
+time, the final checkpoint of every lease is confirmed, the coordinator knows of no lease that is still on its
+way here, and only then does Celery shut down: its own warm shutdown would close the connection by which
+confirmations come. If nobody confirms, the worker ends some seconds after the grace time, and well if the
+broker has its last checkpoints.
 """
 
 import gc
@@ -52,8 +53,11 @@ _CONFIRMING_S = 17.0
 """Confirming may take so long after the grace time."""
 _ENDING_S = 23.0
 """A worker that has not ended so long after the grace time is stuck; a pod is killed 25 s after that time."""
-_LAST_LEASES_S = 0.3
-"""Leases that were on their way when a worker began to leave come within this time, and are given back."""
+_UNANSWERED_S = 3.0
+"""A worker without a lease leaves so long after it began to, though nobody has told it that it may.
+
+Until then leases may still come that were on their way to it: it gives them back.
+"""
 
 
 class Worker:
@@ -107,7 +111,6 @@ class Worker:
         self._loop_thread.ask(self._runner.start)
         self._loop_thread.ask(lambda: self._clock_client.start(self._supervisor))
         self._loop_watchdog.start()
-        self._heartbeat.start()
         signals.worker_ready.connect(self._on_ready)
         celery_worker = _build_celery_worker(self._app, self._settings.name, self._runner.incarnation)
         celery_worker.start()
@@ -124,6 +127,8 @@ class Worker:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
         self._say_ready(is_ready=True)
+        # Who has spoken gets leases: not before they can be taken, and given back after a signal.
+        self._heartbeat.start()
         # Celery subscribes to the orders in the first round of its loop. A coordinator that does not hear
         # this heartbeat begins to listen after that, and its first order is answered by another heartbeat.
         sender.call_soon(lambda: sender.call_soon(self._heartbeat.hurry))
@@ -159,7 +164,8 @@ class Worker:
         while True:
             time.sleep(_DRAIN_POLL_S)
             waited_s = time.monotonic() - began_at
-            if waited_s >= _LAST_LEASES_S and not self._loop_thread.ask(lambda: self._runner.lease_ids):
+            is_answered = self._runner.may_leave or waited_s >= _UNANSWERED_S
+            if is_answered and not self._loop_thread.ask(lambda: self._runner.lease_ids):
                 return
             if waited_s >= grace_s + _CONFIRMING_S and self._loop_thread.ask(
                 lambda: self._runner.has_sent_all

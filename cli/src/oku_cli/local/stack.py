@@ -97,7 +97,7 @@ class LocalStack:
         self._server_url = _build_url(self._server_sockets) if plan.servers else None
         self._socket = valkey.choose_socket(data_dir.broker)
         self.children = list(self._build_children(plan))
-        """The children in the order of their start, the broker first."""
+        """The children in the order of their start: broker, coordinator, and the others."""
 
     def launch(self) -> None:
         """Start every child, and wait for none: their imports take long. A failure is found in `start`."""
@@ -145,8 +145,9 @@ class LocalStack:
         self.failure.cancel()
         self.data_dir.remove_stack()
         deadline = time.monotonic() + (0.0 if at_once else _END_TIMEOUT_S)
-        # The broker ends last: the last messages of the others go through it.
-        for group in (self.children[1:], self.children[:1]):
+        # Workers wait for a word of the coordinator, and what these two say goes through the broker.
+        broker, coordinator, *others = self.children
+        for group in (others, [coordinator], [broker]):
             for child in group:
                 child.terminate()
             while time.monotonic() < deadline and any(  # noqa: ASYNC110  # processes end without an event
@@ -197,7 +198,7 @@ class LocalStack:
                     await asyncio.sleep(0.02)
 
     def _build_children(self, plan: StackPlan) -> Iterator[Child]:
-        """Build the children in the order of their start, the broker first."""
+        """Build the children in the order of their start: broker, coordinator, and the others."""
         data_dir, broker_url = self.data_dir, valkey.build_url(self._socket)
         environment = build_environment(os.environ)
         environment["OKU_LOG_FORMAT"] = "text"  # people read these files, and see the last line of one

@@ -89,6 +89,8 @@ def _merge(older: Outbound, newer: Outbound) -> Outbound:
         confirmed=_combine(older.confirmed, newer.confirmed, max),
         limits=_combine(older.limits, newer.limits, max),
         ends=_combine(older.ends, newer.ends, min),
+        share=older.share if newer.share is None else newer.share,
+        may_leave=older.may_leave or newer.may_leave,
     )
 
 

@@ -2,7 +2,8 @@
 
 A lease that its worker does not name was lost on the way and is sent again, until it is stale. Then it is
 revoked: the worker answers with a final checkpoint, whether it has the lease or not. Only a worker that is
-dead, or lives and says nothing of the lease for the whole worker timeout, loses it unasked.
+dead, or lives and says nothing of the lease for the whole worker timeout, loses it unasked. One that is about
+to leave is asked for it at once.
 """
 
 import math
@@ -110,6 +111,8 @@ class ExpiryRule:
                 return ExpiryReason.DROPPED
         elif stale_s > timeout_s and now - watched.known_at > timeout_s:
             return ExpiryReason.NOT_TAKEN
+        if worker.stopping:
+            return Remedy.REVOKE
         # What it said last may be from before the lease reached it.
         if now - watched.acted_at < _REPEAT_S or worker.heard_at - watched.acted_at < _REPEAT_S / 2:
             return None

@@ -21,6 +21,7 @@ from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
+from oku_core.messaging.order import Control
 
 _log = logging.getLogger(__name__)
 
@@ -68,6 +69,7 @@ class Reaper:
         """
         run = self.ledger.runs.fetch_current()
         held = self.ledger.leases.fetch_open_by_incarnation(run.run) if run else {}
+        self._let_go(held)
         self._revoke_void(held)
         await self._cut_suspects(held, now)
         if run is None:
@@ -97,6 +99,11 @@ class Reaper:
                 for offset in range(0, len(leases), _BATCH):
                     self._take_back(run, leases[offset : offset + _BATCH], finding, now)
                     await asyncio.sleep(0)
+
+    def _let_go(self, held: Mapping[str, Sequence[LeaseRecord]]) -> None:
+        """Workers that are about to leave wait for leases that may be on their way: tell who need not."""
+        free = [worker.incarnation for worker in self.roster.find_leaving() if worker.incarnation not in held]
+        self.delivery.tell([Control(incarnation=incarnation, may_leave=True) for incarnation in free])
 
     def _revoke_void(self, held: Mapping[str, Sequence[LeaseRecord]]) -> None:
         """A worker that was declared dead still works on what others have by now, or on a failed run."""

@@ -146,6 +146,15 @@ class Roster:
         named = (self._workers.get(name) for name in names)
         return [worker for worker in named if worker is not None and worker.can_take(run)]
 
+    def is_leaving(self, name: str) -> bool:
+        """Whether a worker has said that it is about to leave."""
+        worker = self._workers.get(name)
+        return worker is not None and worker.stopping
+
+    def find_leaving(self) -> list[WorkerState]:
+        """Those that have said that they are about to leave."""
+        return [worker for worker in self._workers.values() if worker.stopping]
+
     def list_leases(self) -> Iterator[tuple[str, str]]:
         """Every lease that a worker named when it was last heard, with the process that has it."""
         for worker in self._workers.values():

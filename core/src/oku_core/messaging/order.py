@@ -70,6 +70,8 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
             taken, and answers with a checkpoint. An end never rises: a higher one is outdated.
         share: the worker's place among the workers of a closed run and their number, if these share its
             concurrency or its highest rate; the places count from 0.
+        may_leave: whether this process, which has said that it is about to leave, has no open lease: nothing
+            is on its way to it.
     """
 
     incarnation: str
@@ -77,6 +79,7 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
     limits: dict[str, int] = {}
     ends: dict[str, int] = {}
     share: tuple[int, int] | None = None
+    may_leave: bool = False
 
 
 Order = Stop | Intervals | Control

@@ -56,6 +56,18 @@ def test_control_joins_what_waits_for_the_same_process(queue: OutboundQueue) -> 
     ]
 
 
+def test_what_a_worker_was_told_is_kept_where_newer_control_does_not_say(queue: OutboundQueue) -> None:
+    """Its share, and that it may leave."""
+    queue.put(
+        [Control(incarnation="b1", share=(0, 2), may_leave=True), Control(incarnation="b2", share=(1, 2))]
+    )
+    queue.put([Control(incarnation="b1", ends={"a": 5}), Control(incarnation="b2", share=(0, 1))])
+    assert take_all(queue) == [
+        Control(incarnation="b1", ends={"a": 5}, share=(0, 2), may_leave=True),
+        Control(incarnation="b2", share=(0, 1)),
+    ]
+
+
 def test_a_newer_order_takes_the_place_of_an_older_one(queue: OutboundQueue) -> None:
     """Orders to stop different runs are different orders."""
     older, newer = (Stop(run="r1", up_to=number, grace_s=1.0) for number in (1, 2))

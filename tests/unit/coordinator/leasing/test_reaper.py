@@ -16,6 +16,7 @@ from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
+from oku_core.messaging.order import Control
 from oku_core.messaging.progress import LeaseProgress, Progress
 
 Deal = Callable[..., LeaseRecord]
@@ -42,10 +43,17 @@ class World:
             note_lost=lambda run, incarnations: self.lost.append((run, list(incarnations))),
         )
 
-    def record(self, *leases: str, worker: str = "w1", incarnation: str = "", now: float = 0.0) -> None:
+    def record(
+        self,
+        *leases: str,
+        worker: str = "w1",
+        incarnation: str = "",
+        now: float = 0.0,
+        stopping: bool = False,
+    ) -> None:
         """A worker speaks and names the leases that it has."""
         progress = Progress(
-            worker=worker, incarnation=incarnation or f"b{worker[1:]}", at=0.0,
+            worker=worker, incarnation=incarnation or f"b{worker[1:]}", at=0.0, stopping=stopping,
             leases={lease: LeaseProgress(0, 10, build_no_counts()) for lease in leases},
         )  # fmt: skip
         self.roster.record(progress, now, 0.0)
@@ -77,6 +85,28 @@ async def test_a_lease_that_was_lost_on_its_way_is_sent_again(world: World, deal
         await world.reaper.look(float(now))
     assert [sent.id for sent in world.broker.leases] == [lease.id] * 2
     assert world.ledger.leases.fetch_open("r1") == [lease]
+
+
+async def test_a_worker_that_leaves_gives_back_what_is_on_its_way_before_it_may(
+    world: World, deal: Deal
+) -> None:
+    """It is asked at once for each lease that it does not name, is sent none again, and then is let go."""
+    first, second = deal(), deal()
+    world.record(first.id, stopping=True)
+    world.record(worker="w2")
+    await world.reaper.look(0.1)
+    assert world.broker.controls == [Control(incarnation="b1", ends={second.id: 0})]
+    for lease, now in ((second, 0.2), (first, 0.3)):
+        await world.reaper.look(now)
+        assert not any(control.may_leave for control in world.broker.controls)
+        apply_batches(
+            world.ledger, [build_batch(lease, build_checkpoint(lease, done=0, end=0, parts=[]))], now
+        )
+    world.broker.controls.clear()
+    await world.reaper.look(0.4)
+    assert world.broker.controls == [Control(incarnation="b1", may_leave=True)]
+    assert world.ledger.runs.fetch("r1").resent_at_most == 0
+    assert world.broker.leases == []
 
 
 async def test_a_lease_that_a_living_worker_has_dropped_is_taken_back(

@@ -505,6 +505,17 @@ async def test_the_last_word_of_a_worker_that_leaves_goes_at_once(bench: Bench) 
     assert bench.sent[-1].checkpoints[0].is_final
 
 
+async def test_a_worker_that_leaves_is_told_when_nothing_is_on_its_way(bench: Bench) -> None:
+    """It is told so as a process: what its predecessor was told means nothing."""
+    bench.runner.stop_all(1.0)
+    for incarnation, may_leave in (("another", True), (bench.runner.incarnation, False)):
+        bench.runner.control(Control(incarnation=incarnation, may_leave=may_leave))
+    assert not bench.runner.may_leave
+    bench.runner.control(Control(incarnation=bench.runner.incarnation, may_leave=True))
+    bench.runner.control(Control(incarnation=bench.runner.incarnation))
+    assert bench.runner.may_leave
+
+
 async def test_a_worker_knows_whether_the_broker_has_all(bench: Bench) -> None:
     """One that leaves need not wait for a coordinator that is away, once it has said everything."""
     bench.is_confirming, bench.error = False, OSError("no broker")

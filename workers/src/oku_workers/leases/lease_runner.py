@@ -48,6 +48,10 @@ class LeaseRunner:
         engines: sends the requests.
         send: gives checkpoints to the broker.
         meter: measures meanwhile.
+
+    Attributes:
+        may_leave: whether the coordinator has heard that this worker is about to leave, and nothing is on its
+            way from there any more.
     """
 
     def __init__(
@@ -76,6 +80,7 @@ class LeaseRunner:
         self._serving: set[asyncio.Task[None]] = set()
         self._sending: asyncio.Task[None] | None = None
         self._progress_count = 0
+        self.may_leave = False
 
     def start(self) -> None:
         """Begin to measure, and to send checkpoints."""
@@ -137,6 +142,7 @@ class LeaseRunner:
         self._checkpointer.note_answer(control.confirmed, control.ends)
         if control.share is not None:
             self._pacer.share(control.share)
+        self.may_leave |= control.may_leave
         for lease_id, sequence in control.confirmed.items():
             if (lease := self._leases.get(lease_id)) is not None:
                 lease.confirm(sequence)
