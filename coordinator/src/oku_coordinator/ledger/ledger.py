@@ -15,6 +15,7 @@ from oku_coordinator.ledger.ledger_runs import LedgerRuns
 from oku_coordinator.ledger.ledger_schedules import LedgerSchedules
 from oku_coordinator.ledger.rules import conservation
 from oku_coordinator.ledger.storage.transaction import LedgerFile
+from oku_coordinator.ledger.tables.account_table import fetch_account
 from oku_core.accounting.interval import Lengths
 
 
@@ -60,4 +61,6 @@ class Ledger:
 
     def check(self, run: str) -> Lengths:
         """How much of a run is pending, leased and accounted; `BreachError` when it does not balance."""
-        return self.file.read(lambda transaction: conservation.check_run(transaction, run))
+        return self.file.read(
+            lambda transaction: conservation.check_run(transaction, run, fetch_account(transaction, run))
+        )

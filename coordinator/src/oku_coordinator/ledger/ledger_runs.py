@@ -174,15 +174,13 @@ def _build_standing(transaction: Transaction, run: str) -> Standing:
 def _build_snapshot(transaction: Transaction, run: str) -> Snapshot:
     record = run_table.fetch_run(transaction, run)
     breach = record.reason if record.is_broken else None
+    accounts = RunAccount()
     try:
-        lengths = conservation.check_run(transaction, run)
+        accounts = account_table.fetch_account(transaction, run).copy()
+        lengths = conservation.check_run(transaction, run, accounts)
     except BreachError as error:
         breach = breach or error.detail
         lengths = slice_table.sum_lengths(transaction, run)
-    try:
-        accounts = account_table.fetch_account(transaction, run).copy()
-    except BreachError:  # the check has said so
-        accounts = RunAccount()
     return Snapshot(
         record=record,
         lengths=lengths,

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord, breaching
+from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.tally import Tally, check_lease, check_worker_requests, move_covered
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 from oku_coordinator.ledger.tables.account_table import fetch_account, write_accounts
@@ -51,7 +52,7 @@ def finish(transaction: Transaction) -> None:
 
 
 def _begin_tally(transaction: Transaction, run: str) -> None:
-    lengths, leases = _check_rows(transaction, run)
+    lengths, leases = _check_rows(transaction, run, fetch_account(transaction, run))
     covered = sum(lease.covered for lease in leases)
     transaction.tallies[run] = Tally(
         move_covered(lengths, -covered),
@@ -69,17 +70,17 @@ def _check_changes(transaction: Transaction, run: str, tally: Tally) -> None:
         check_worker_requests(tally.worker_requests, account.seen)
 
 
-def check_run(transaction: Transaction, run: str) -> Lengths:
-    """Check all rows of a run; gives how much of it is in each state.
+def check_run(transaction: Transaction, run: str, account: RunAccount) -> Lengths:
+    """Check all rows of a run, whose account was fetched; gives how much of it is in each state.
 
     Raises:
         BreachError: the slices do not partition the request space, the leased ones do not match the open
             leases, an open lease contradicts itself, or the account does not sum to what is accounted.
     """
-    return _check_rows(transaction, run)[0]
+    return _check_rows(transaction, run, account)[0]
 
 
-def _check_rows(transaction: Transaction, run: str) -> tuple[Lengths, list[LeaseRecord]]:
+def _check_rows(transaction: Transaction, run: str, account: RunAccount) -> tuple[Lengths, list[LeaseRecord]]:
     with breaching(run):
         leases = read_open_leases(transaction, run)
         slices = fetch_slices(transaction, run)
@@ -90,7 +91,6 @@ def _check_rows(transaction: Transaction, run: str) -> tuple[Lengths, list[Lease
                 f"{lengths.unused} are unused, but the run has {record.requests} of {record.spec.requests}"
             )
         lengths = move_covered(lengths, sum(lease.covered for lease in leases))
-        account = fetch_account(transaction, run)
         account.check(lengths, sum_series(transaction, run), is_open=record.spec.is_open)
         check_worker_requests(sum_requests(transaction, run), account.seen)
         _check_leases(leases, sum_parts(transaction, run))
