@@ -38,13 +38,13 @@ class HeldLease:
 
     Attributes:
         lease: the lease.
-        sent_at: when each of its requests is due, in Unix time.
+        dues: the index of each of its requests, and when it is due in Unix time.
         done: how many of them it has sent.
         sequence: that of its last checkpoint.
     """
 
     lease: Lease
-    due_at: list[float]
+    dues: list[tuple[int, float]]
     done: int = 0
     sequence: int = 0
 
@@ -143,6 +143,12 @@ class OpenWorld:
         self._hand_over()
         self._stop()
 
+    async def run_for(self, seconds: float) -> None:
+        """Step until so much time has passed."""
+        until = self.now + seconds
+        while self.now < until - MOMENT_S:
+            await self.step()
+
     async def run_until(self, state: RunState, most_s: float = 120.0) -> None:
         """Step until the run is in a state."""
         until = self.now + most_s
@@ -155,7 +161,7 @@ class OpenWorld:
 
     def _speak(self, worker: OpenWorker) -> None:
         leases = {
-            name: LeaseProgress(held.done, len(held.due_at), build_no_counts())
+            name: LeaseProgress(held.done, len(held.dues), build_no_counts())
             for name, held in worker.leases.items()
         }
         progress = Progress(
@@ -177,34 +183,26 @@ class OpenWorld:
                     worker.leases[lease.id] = HeldLease(lease, self._list_dues(lease, batch.period))
         self._read = len(self.broker.batches)
 
-    def _list_dues(self, lease: Lease, period: ActivePeriod) -> list[float]:
+    def _list_dues(self, lease: Lease, period: ActivePeriod) -> list[tuple[int, float]]:
         assert lease.wave is not None
         lane = Lane(self.schedule, lease.wave, lease.lane)
         return [
-            period.unix_time(due_ns / 1e9)
+            (index, period.unix_time(due_ns / 1e9))
             for start, stop in lease.ranges
-            for _, due_ns in lane.iter_dues(start, stop)
+            for index, due_ns in lane.iter_dues(start, stop)
         ]
 
     def _work(self, worker: OpenWorker) -> None:
         """Send what is due, and say so."""
         checkpoints = []
         for held in list(worker.leases.values()):
-            done = sum(due_at <= self.now for due_at in held.due_at)
-            if done == held.done and done < len(held.due_at):
+            done = sum(due_at <= self.now for _, due_at in held.dues)
+            if done == held.done and done < len(held.dues):
                 continue
-            for place in range(held.done, done):
-                self.sent.append((self._find_index(held, place), held.due_at[place], self.now))
+            self.sent += [(index, due_at, self.now) for index, due_at in held.dues[held.done : done]]
             held.done = done
-            checkpoints.append(self._build_checkpoint(worker, held, is_final=done == len(held.due_at)))
+            checkpoints.append(self._build_checkpoint(worker, held, is_final=done == len(held.dues)))
         self._apply(worker, checkpoints)
-
-    def _find_index(self, held: HeldLease, place: int) -> int:
-        wave = held.lease.wave
-        assert wave is not None
-        coordinate = held.lease.build_ranges().index_at(place)
-        position = coordinate - wave.lane_range(held.lease.lane)[0]
-        return wave.begin + position * wave.lanes + held.lease.lane
 
     def _build_checkpoint(self, worker: OpenWorker, held: HeldLease, *, is_final: bool) -> Checkpoint:
         held.sequence += 1
@@ -221,7 +219,7 @@ class OpenWorld:
             lease=held.lease.id,
             sequence=held.sequence,
             done=held.done,
-            end=held.done if is_final else len(held.due_at),
+            end=held.done if is_final else len(held.dues),
             is_final=is_final,
             parts=[part] if held.done else [],
             started_at=self.now if held.done else 0.0,

@@ -47,8 +47,7 @@ async def test_a_coordinator_that_has_just_started_deals_less_ahead(ledger: Ledg
     for _ in range(5):
         await world.step()
         assert ledger.leases.count_pending(RUN) == 3000 - 500
-    for _ in range(3):
-        await world.step()
+    await world.run_for(1.5)
     assert ledger.leases.count_pending(RUN) < 3000 - 500
 
 
@@ -61,7 +60,7 @@ async def test_a_worker_that_joins_gets_its_share_of_the_next_wave(ledger: Ledge
     await world.step()
     assert not world.workers["b"].leases
     await world.step(1.5)
-    assert {len(held.due_at) for held in world.workers["b"].leases.values()} == {40}
+    assert {len(held.dues) for held in world.workers["b"].leases.values()} == {40}
     await world.run_until(RunState.COMPLETED)
     assert count(world) == {Outcome.OK: 3600}
 
@@ -70,8 +69,7 @@ async def test_what_a_dead_worker_had_is_lost_or_sent_by_others(ledger: Ledger) 
     """It gets no more once it is silent; what is past when it is dead is lost, the rest is dealt again."""
     world = OpenWorld(ledger, rate="100/s", duration="30s")
     world.join("a", "b")
-    for _ in range(12):
-        await world.step()
+    await world.run_for(6)
     world.kill("b")
     await world.run_until(RunState.COMPLETED)
     counts = count(world)
@@ -88,8 +86,7 @@ async def test_nothing_is_lost_if_it_may_be_late(ledger: Ledger) -> None:
     """Then it is all sent by others."""
     world = OpenWorld(ledger, rate="100/s", duration="20s", late="send")
     world.join("a", "b")
-    for _ in range(12):
-        await world.step()
+    await world.run_for(6)
     world.kill("b")
     await world.run_until(RunState.COMPLETED)
     assert count(world) == {Outcome.OK: 2000}
@@ -99,8 +96,7 @@ async def test_without_workers_the_schedule_goes_on_and_ends(ledger: Ledger) -> 
     """What nobody had is accounted as such soon after it was due, and the run ends on time."""
     world = OpenWorld(ledger, rate="100/s", duration="30s")
     world.join("a")
-    for _ in range(6):
-        await world.step()
+    await world.run_for(3)
     world.kill("a")
     await world.run_until(RunState.COMPLETED)
     counts = count(world)
@@ -113,8 +109,7 @@ async def test_workers_that_come_back_go_on_with_the_schedule_as_it_is(ledger: L
     """What was due in between is not sent."""
     world = OpenWorld(ledger, rate="100/s", duration="40s")
     world.join("a")
-    for _ in range(4):
-        await world.step()
+    await world.run_for(2)
     world.kill("a")
     await world.step(25)
     await world.step()
@@ -130,8 +125,7 @@ async def test_a_pause_makes_nothing_late(ledger: Ledger) -> None:
     """The clock of the schedule stops half a second after the pause, and goes on when the run does."""
     world = OpenWorld(ledger, rate="100/s", duration="20s")
     world.join("a", "b")
-    for _ in range(13):
-        await world.step()
+    await world.run_for(6.5)
     ledger.runs.change_state(RUN, RunState.PAUSING, world.now)
     await world.run_until(RunState.PAUSED)
     [period] = ledger.schedules.fetch_periods(RUN)
@@ -149,8 +143,7 @@ async def test_a_run_whose_stack_was_killed_goes_on_from_its_last_checkpoint(led
     """What may have been sent after it is sent again, at its time."""
     world = OpenWorld(ledger, rate="100/s", duration="20s")
     world.join("a", "b")
-    for _ in range(13):
-        await world.step()
+    await world.run_for(6.5)
     ledger.runs.park_interrupted(world.now + 100)
     world.now += 200
     for worker in world.workers.values():
@@ -180,8 +173,7 @@ async def test_a_worker_that_does_not_know_the_clock_gets_nothing(ledger: Ledger
     world = OpenWorld(ledger, rate="60/s", duration="30s")
     world.join("a", "b")
     world.workers["b"].clock_bound_s = None
-    for _ in range(12):
-        await world.step()
+    await world.run_for(6)
     assert world.workers["a"].leases
     assert not world.workers["b"].leases
     world.workers["b"].clock_bound_s = 0.02
@@ -195,14 +187,12 @@ async def test_who_is_heard_first_again_does_not_get_everything(ledger: Ledger) 
     """After all were silent, the others may come a moment later."""
     world = OpenWorld(ledger, rate="60/s", duration="40s")
     world.join("a")
-    for _ in range(8):
-        await world.step()
+    await world.run_for(4)
     world.kill("a")
     await world.step(12)
     await world.step()
     world.join("b")
     await world.step()
     world.join("c")
-    for _ in range(8):
-        await world.step()
+    await world.run_for(4)
     assert world.workers["c"].leases
