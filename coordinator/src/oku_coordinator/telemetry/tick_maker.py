@@ -1,9 +1,10 @@
 """Makes the ticks of a run from the progress of its workers and from the ledger."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from oku_coordinator.ledger.storage.records import Standing
+from oku_coordinator.ledger.storage.run_account import sum_counts
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.progress import LeaseProgress, Progress
@@ -74,7 +75,7 @@ class TickMaker:
             done=lengths.accounted + min(sum(under_way), lengths.leased),
             resent_at_most=record.resent_at_most,
             active_s=record.measure_active_s(now),
-            outcomes_so_far=_sum_up((record.outcomes, under_way)),
+            outcomes_so_far=sum_counts((record.outcomes, under_way)),
             workers=workers,
             in_flight=sum(self._in_flight.values()),
             requests_sent=self._sent,
@@ -110,7 +111,7 @@ class TickMaker:
             if found is None or found.seen is not seen or found.committed is not committed:
                 found = _UnderWay(seen, committed, _exceed(seen.outcomes, committed))
             self._under_way[lease] = found
-        return _sum_up(found.outcomes for found in self._under_way.values())
+        return sum_counts(found.outcomes for found in self._under_way.values())
 
     def _measure_s(self, now: float) -> float:
         """The time since the last tick; more than a second only as far as workers tell of that time.
@@ -172,7 +173,3 @@ def _read_state(standing: Standing, now: float) -> dict[str, Any]:
 def _exceed(seen: Sequence[int], committed: Sequence[int]) -> list[int]:
     """What was seen live beyond what is in the account; progress may be the older of the two."""
     return [max(0, live - accounted) for live, accounted in zip(seen, committed, strict=True)]
-
-
-def _sum_up(accounts: Iterable[Sequence[int]]) -> list[int]:
-    return [sum(counts) for counts in zip(*accounts, strict=True)] or build_no_counts()

@@ -3,13 +3,13 @@
 A checkpoint must contain its predecessor: nothing that was said before may be taken back.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_coordinator.ledger.storage.run_account import PartName
+from oku_coordinator.ledger.storage.run_account import PartName, sum_counts
 from oku_core.accounting.histogram import HistogramSnapshot, subtract
 from oku_core.accounting.outcome import build_no_counts, count_sent
 from oku_core.messaging.checkpoint import Checkpoint, Part
@@ -137,11 +137,6 @@ def _grow_counts(before: Sequence[int] | None, after: Sequence[int], what: str) 
     if min(grown) < 0:
         raise UntrueError(f"{what} counted {list(before)} before and {list(after)} now")
     return grown
-
-
-def sum_counts(counts: Iterable[Sequence[int]]) -> list[int]:
-    """The sum of several counts of outcomes."""
-    return [sum(column) for column in zip(build_no_counts(), *counts, strict=True)]
 
 
 def find_regress(lease: LeaseRecord, checkpoint: Checkpoint) -> str | None:

@@ -18,13 +18,13 @@ from oku_coordinator.ledger.rules.growth import (
     grow_parts,
     list_ended,
     list_sent,
-    sum_counts,
 )
 from oku_coordinator.ledger.rules.lifecycle import follow_up
 from oku_coordinator.ledger.rules.limits import raise_limits
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.storage.lease_rows import pack_positions
 from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
+from oku_coordinator.ledger.storage.run_account import sum_counts
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import lease_table, series_table
 from oku_coordinator.ledger.tables.account_table import open_account
@@ -161,7 +161,7 @@ class _Intake:
         for growth in growths:
             gained = growth.gained
             open_account(self._transaction, lease.run, (gained.phase, gained.name)).add(gained)
-            # Requests with due times are sent by the coordinator's clock, they end by the worker's.
+            # Requests with due times are sent by the coordinator's clock, but they end by the worker's.
             for seconds, started_at in (
                 (list_ended(gained), grown.figures.started_at),
                 (list_sent(gained), 0.0),

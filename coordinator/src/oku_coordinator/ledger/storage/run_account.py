@@ -1,6 +1,6 @@
 """The account of a run: what its checkpoints sum to, kept apart by phase and by name of requests."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from oku_core.accounting.histogram import Histogram
@@ -108,7 +108,7 @@ class RunAccount:
     @property
     def outcomes(self) -> list[int]:
         """The counts of outcomes of all parts together."""
-        return [sum(column) for column in zip(build_no_counts(), *self._each_outcomes(), strict=True)]
+        return sum_counts(account.outcomes for account in self.parts.values())
 
     @property
     def seen(self) -> int:
@@ -117,9 +117,6 @@ class RunAccount:
             account.accounted - account.outcomes[LOST] - account.not_sent[NOT_DEALT]
             for account in self.parts.values()
         )
-
-    def _each_outcomes(self) -> Sequence[list[int]]:
-        return [account.outcomes for account in self.parts.values()]
 
     def open(self, name: PartName) -> Account:
         """The account of a part, to fold into; a new one if nothing has come of it yet."""
@@ -165,6 +162,11 @@ class RunAccount:
             except ConservationError as error:
                 where = " ".join(filter(None, (phase and f"phase {phase}", name and f"name {name}")))
                 raise ConservationError(f"{where}: {error}" if where else str(error)) from error
+
+
+def sum_counts(counts: Iterable[Sequence[int]]) -> list[int]:
+    """The sum of several counts of outcomes."""
+    return [sum(column) for column in zip(build_no_counts(), *counts, strict=True)]
 
 
 def _copy(account: Account) -> Account:

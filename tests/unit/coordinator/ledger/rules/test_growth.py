@@ -15,9 +15,9 @@ from oku_coordinator.ledger.rules.growth import (
     grow_parts,
     list_ended,
     list_sent,
-    sum_counts,
 )
 from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.run_account import sum_counts
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.outcome import NOT_SENT, build_no_counts, count_answered
