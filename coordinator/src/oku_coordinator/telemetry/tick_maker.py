@@ -1,7 +1,7 @@
 """Makes the ticks of a run from the progress of its workers and from the ledger."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from oku_coordinator.ledger.storage.records import Standing
 from oku_coordinator.ledger.storage.run_account import sum_counts
@@ -64,7 +64,8 @@ class TickMaker:
         record, lengths = standing.record, standing.lengths
         under_way = self._find_under_way(standing)
         seconds = self._measure_s(now)
-        planned, phase = _read_plan(standing, now - seconds, now)
+        plan = build_load_plan(record.spec)
+        begin_s, clock_s = _read_clock_s(standing, now - seconds), _read_clock_s(standing, now)
         sample = build_sample(
             at=now,
             seconds=seconds,
@@ -79,8 +80,8 @@ class TickMaker:
             workers=workers,
             in_flight=sum(self._in_flight.values()),
             requests_sent=self._sent,
-            requests_planned=planned,
-            phase=phase,
+            requests_planned=plan.count(begin_s, clock_s),
+            phase=plan.find_phase(begin_s),
             outcomes=self._outcomes,
             bytes_received=self._bytes_received,
             lag_s=self._lag_s,
@@ -91,15 +92,15 @@ class TickMaker:
         )
         self._at = now
         self._begin()
-        clock_s, length_s = _measure_clock(standing, now)
         return Tick(
             run=record.run,
             state=record.state,
             notices=list(notices),
             sample=sample,
-            clock_s=clock_s,
-            length_s=length_s,
-            **_read_state(standing, now),
+            clock_s=None if plan.length_s is None else min(clock_s, plan.length_s),
+            length_s=plan.length_s,
+            phase_left_s=plan.measure_left_s(clock_s),
+            planned_in_flight=plan.find_in_flight(clock_s),
             not_sent=list(standing.not_sent),
         )
 
@@ -142,32 +143,9 @@ class _UnderWay(NamedTuple):
     outcomes: list[int]
 
 
-def _measure_clock(standing: Standing, now: float) -> tuple[float, float] | tuple[None, None]:
-    """What the clock of a run says and for how long it runs, if there is one."""
-    spec = standing.record.spec
-    if not (spec.is_open or spec.is_timed) or spec.length_s is None:
-        return None, None
-    length_s = float(spec.length_s)
-    return min(_read_clock_s(standing, now), length_s), length_s
-
-
 def _read_clock_s(standing: Standing, at: float) -> float:
     """What the clock of a run says in its newest period; before that, what it says at its start."""
     return 0.0 if standing.period is None else standing.period.measure_s(at)
-
-
-def _read_plan(standing: Standing, since: float, until: float) -> tuple[int | None, str]:
-    """How many requests the rate of a run makes between two Unix times, and the phase in which they begin."""
-    plan = build_load_plan(standing.record.spec)
-    since_s, until_s = _read_clock_s(standing, since), _read_clock_s(standing, until)
-    return plan.count(since_s, until_s), plan.find_phase(since_s)
-
-
-def _read_state(standing: Standing, now: float) -> dict[str, Any]:
-    """What the plan of a run says of this time, under the names of a tick."""
-    plan = build_load_plan(standing.record.spec)
-    clock_s = _read_clock_s(standing, now)
-    return {"phase_left_s": plan.measure_left_s(clock_s), "planned_in_flight": plan.find_in_flight(clock_s)}
 
 
 def _exceed(seen: Sequence[int], committed: Sequence[int]) -> list[int]:
