@@ -19,13 +19,6 @@ def fetch_waves(transaction: Transaction, run: str) -> list[Wave]:
         return [_unpack(row["body"]) for row in rows]
 
 
-def find_wave(transaction: Transaction, run: str, begin: int) -> Wave | None:
-    """The wave of a run with this first coordinate, if it is not accounted yet."""
-    row = transaction.select_one("SELECT body FROM waves WHERE run = ? AND begin = ?", run, begin)
-    with breaching(run):
-        return None if row is None else _unpack(row["body"])
-
-
 def insert_waves(transaction: Transaction, run: str, waves: Iterable[Wave]) -> None:
     """Store waves."""
     transaction.execute_each(
