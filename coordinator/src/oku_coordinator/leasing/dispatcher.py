@@ -67,7 +67,7 @@ class Dispatcher:
         if run.state != RunState.RUNNING:
             self._call_back(run, now)
         elif run.spec.is_open:
-            await self.waves.visit(run, now, wall_now)
+            self.waves.visit(run, now, wall_now)
         else:
             await self.ranges.visit(run, now, wall_now)
         return run

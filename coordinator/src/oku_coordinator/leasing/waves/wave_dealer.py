@@ -46,7 +46,7 @@ class WaveDealer:
     _heard_since: float = field(default=math.inf, init=False)
     """Since when there has been a worker to deal to."""
 
-    async def visit(self, run: RunRecord, now: float, wall_now: float) -> None:
+    def visit(self, run: RunRecord, now: float, wall_now: float) -> None:
         """Deal what there is to deal of a running run.
 
         Args:
