@@ -128,10 +128,10 @@ class RunAccount:
         Args:
             takes_in: says whether a part is among those to sum up.
         """
-        total = Account()
-        for name, account in self.parts.items():
-            if takes_in(name):
-                total.add(account.build_part())
+        parts = [account for name, account in self.parts.items() if takes_in(name)]
+        total = _copy(parts[0]) if parts else Account()
+        for account in parts[1:]:
+            total.add(account.build_part())
         return total
 
     def copy(self) -> "RunAccount":
