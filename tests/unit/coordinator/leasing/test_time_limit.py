@@ -37,6 +37,14 @@ class World:
         await self.dispatcher.step(now, now)
         return self.ledger.runs.fetch("r1")
 
+    def measure(self, name: str, ended: int, now: float) -> None:
+        """A worker speaks, and so many of its requests have ended within a second."""
+        incarnation = name.replace("w", "b")
+        progress = Progress(worker=name, incarnation=incarnation, at=now, in_flight=10)
+        self.roster.record(progress, now, now)
+        [worker] = self.roster.find_takers([name], "r1")
+        worker.find_rate("r1").note_interval(ended, 1.0, 10)
+
     def finish(self, done: int, now: float) -> None:
         """The worker gives back all leases, of which it has done some requests each."""
         for lease in self.ledger.leases.fetch_open("r1"):
@@ -135,14 +143,7 @@ async def test_near_its_end_no_more_is_dealt_than_can_be_done(world: World) -> N
     world.create(concurrency=10)
     await world.step(100.0)
     for second in (101.0, 102.0, 103.0):
-        progress = Progress(
-            worker="w1", incarnation="b1", at=second, in_flight=10,
-            outcomes=[100, 0, 0, 0, 0, 0, 0, 0],
-            leases={},
-        )  # fmt: skip
-        world.roster.record(progress, second, second)
-        worker = world.roster.workers("r1")[0]
-        worker.find_rate("r1").note_interval(100, 1.0, 10)
+        world.measure("w1", 100, second)
     world.finish(10, 108.0)
     await world.dispatcher.step(108.3, 108.3)
     left_s = 110.302 - 108.3
@@ -155,10 +156,7 @@ async def test_an_idle_worker_gets_work_though_another_has_too_much(world: World
     world.create(concurrency=10)
     for second in (100.0, 101.0, 102.0, 103.0, 104.0, 105.0):
         for name, count in (("w1", 100), ("w2", 100 if second < 103 else 1)):
-            progress = Progress(worker=name, incarnation=name.replace("w", "b"), at=second, in_flight=10)
-            world.roster.record(progress, second, second)
-            [worker] = world.roster.find_takers([name], "r1")
-            worker.find_rate("r1").note_interval(count, 1.0, 10)
+            world.measure(name, count, second)
         await world.dispatcher.step(second, second)
     for lease in world.ledger.leases.fetch_held("r1", ["b1"])["b1"]:
         checkpoint = build_checkpoint(lease, 0, end=0)
