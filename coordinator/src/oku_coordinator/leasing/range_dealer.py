@@ -84,6 +84,7 @@ class RangeDealer:
     def begin(self) -> None:
         """Visit all workers with the next step: another run has begun."""
         self._next_visit = -math.inf
+        self.shares.begin()
 
     async def visit(self, run: RunRecord, now: float, wall_now: float) -> None:
         """Deal out a running run to the workers that are due.

@@ -37,12 +37,13 @@ class Shares:
         """The share of a process of a worker; None where nothing is shared."""
         return self._by_incarnation.get(incarnation)
 
+    def begin(self) -> None:
+        """Forget the shares of the run before: another one has begun."""
+        self._by_incarnation, self._next_look = {}, -math.inf
+
     def assign(self, spec: Spec, workers: Sequence[WorkerState], now: float) -> list[Control]:
         """Share a run among workers; gives what is to be sent now, at `now` in monotonic seconds."""
-        if not is_shared(spec):
-            self._by_incarnation, self._next_look = {}, -math.inf
-            return []
-        if now < self._next_look:
+        if not is_shared(spec) or now < self._next_look:
             return []
         ordered = sorted(workers, key=lambda worker: worker.name)
         shares = {worker.incarnation: (rank, len(ordered)) for rank, worker in enumerate(ordered)}

@@ -14,6 +14,7 @@ from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.rate import Rate
 
 
 class World:
@@ -333,3 +334,16 @@ async def test_the_next_run_begins_when_the_first_is_over(world: World) -> None:
     await world.dispatcher.step(5.0, 5.0)
     assert [lease.run for lease in world.broker.leases] == ["r1", "r2"]
     assert world.ledger.runs.fetch("r2").state == RunState.RUNNING
+
+
+async def test_a_run_knows_no_shares_of_the_run_before(world: World) -> None:
+    """Its workers would hear of them with each answer to a checkpoint."""
+    shares = world.dispatcher.ranges.shares
+    world.create(max_rate=Rate("5/s"))
+    world.create("r2")
+    world.record("w1")
+    await world.dispatcher.step(0.0, 0.0)
+    assert shares.find("b1") == (0, 1)
+    world.ledger.runs.give_up("r1", RunState.FAILED, 1.0, "it must not go on")
+    await world.dispatcher.step(1.0, 1.0)
+    assert shares.find("b1") is None

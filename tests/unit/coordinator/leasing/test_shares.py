@@ -49,6 +49,7 @@ def test_a_run_that_is_not_shared_has_no_shares() -> None:
     """Those of the run before are forgotten."""
     shares = Shares()
     shares.assign(build_spec(stages=["10s:5"]), build_workers("w"), 0.0)
+    shares.begin()
     assert shares.assign(build_spec(requests=5), build_workers("w"), 0.0) == []
     assert shares.find("bw") is None
 
