@@ -6,7 +6,7 @@ from typing import NamedTuple
 from tests.kit.runs.local_run import LocalRun
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import Course, PeriodRecord
+from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
 from oku_core.schedule.lane import Lane
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.wave import Wave

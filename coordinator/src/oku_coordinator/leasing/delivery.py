@@ -13,7 +13,8 @@ from oku_coordinator.leasing.balance import Wishes
 from oku_coordinator.leasing.expiry import START_WITHIN_S
 from oku_coordinator.ledger.ledger_schedules import LedgerSchedules
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
-from oku_coordinator.workers.liveness import Roster, WorkerState
+from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control
 from oku_core.messaging.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_coordinator.workers.liveness import Roster, WorkerState
+from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.lease_state import ExpiryReason
 
 START_WITHIN_S = 60.0

@@ -29,7 +29,8 @@ from oku_coordinator.leasing.sizing import (
 from oku_coordinator.leasing.time_limit import TimeLimit
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, RunRecord
-from oku_coordinator.workers.liveness import Roster, WorkerState
+from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.workers.worker_state import WorkerState
 
 _VISIT_EVERY_S, _VISIT_SHARE = 1.0, 0.05
 """All are visited so often, but that takes at most this share of the time."""

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import PeriodRecord, RunRecord
+from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 
 _WAIT_S = 5.0
 """A run waits so long for workers that do not know the clock, and for all if it goes on by itself."""

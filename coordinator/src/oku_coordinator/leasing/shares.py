@@ -8,7 +8,7 @@ or goes, so where there are many they change less often; one that has just come 
 import math
 from collections.abc import Sequence
 
-from oku_coordinator.workers.liveness import WorkerState
+from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.order import Control
 from oku_core.spec.spec import Spec
 

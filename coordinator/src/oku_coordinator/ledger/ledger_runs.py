@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterable
 
 from oku_coordinator.ledger.rules import conservation, lifecycle, reclaim, run_end
-from oku_coordinator.ledger.storage.records import BreachError, Course, RunRecord, RunRow, Snapshot, Standing
+from oku_coordinator.ledger.storage.records import BreachError, RunRecord, RunRow, Snapshot, Standing
 from oku_coordinator.ledger.storage.run_account import RunAccount
+from oku_coordinator.ledger.storage.schedule_records import Course
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 from oku_coordinator.ledger.tables import (
     account_table,

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 
 from oku_coordinator.ledger.rules import conservation, waves
-from oku_coordinator.ledger.storage.records import Deal, Dealing, LeaseRecord, PeriodRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, PeriodRecord
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 from oku_coordinator.ledger.tables import period_table, run_table, wave_table
 from oku_core.accounting.run_state import RunState

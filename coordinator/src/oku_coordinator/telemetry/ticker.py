@@ -13,8 +13,9 @@ from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.settled_seconds import SettledSeconds
 from oku_coordinator.telemetry.tick_maker import TickMaker
-from oku_coordinator.workers.liveness import Roster, WorkerState
+from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.replay_guard import ReplayGuard
+from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
 from oku_core.results.event import EventType

@@ -12,14 +12,11 @@ and a half times the heartbeat interval, that which a worker had last and that w
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 
-from oku_coordinator.workers.run_rate import RunRate
-from oku_core.accounting.outcome import count_sent
+from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.messaging.lease import read_lease_run
-from oku_core.messaging.progress import LeaseProgress, Progress
+from oku_core.messaging.progress import Progress
 
 EVENTS_PER_S = 1000
 """Progress events of all workers together, with coarse latencies."""
@@ -33,77 +30,6 @@ _LEFT_AFTER_INTERVALS = 3
 _SUSPECT_S = 2.0
 _SUSPECT_INTERVALS = 2.0
 _GONE_KEPT = 10_000
-
-
-@dataclass
-class WorkerState:
-    """What the coordinator knows of one worker."""
-
-    name: str
-    incarnation: str
-    heard_at: float
-    """When it was last heard, or was first named."""
-    has_spoken: bool = False
-    heartbeat_interval_s: float = 0.0
-    """The time that its last event told of."""
-    stopping: bool = False
-    troubles: Sequence[str] = ()
-    """What of it has failed and is tried again."""
-    clock_ahead_s: float = 0.0
-    """How far its clock is ahead of ours."""
-    clock_bound_s: float | None = None
-    """By how much our clock may be wrong at most as it knows it; None if it does not know it."""
-    refused_run: str | None = None
-    """The run that it cannot begin with, as it said last."""
-    refusal: str = ""
-    """Why."""
-    refused_at: float = -math.inf
-    """When it said so first."""
-    leases: dict[str, LeaseProgress] = field(default_factory=dict)
-    """How far it was with each of its leases when it was last heard."""
-    specs: frozenset[str] = frozenset()
-    """The runs whose spec it knows."""
-    is_suspect: bool = False
-    """Whether it has been silent for longer than others."""
-    rate: RunRate = field(default_factory=lambda: RunRate(""))
-    """How fast it gets through the run that it worked on last."""
-
-    @property
-    def knows_clock(self) -> bool:
-        """Whether it knows our clock, and so when a request on schedule is due."""
-        return self.clock_bound_s is not None
-
-    @property
-    def has_nothing_left(self) -> bool:
-        """Whether it was about to leave when it was last heard, and had no lease any more."""
-        return self.stopping and not self.leases
-
-    def can_take(self, run: str | None) -> bool:
-        """Whether it can take leases, of a run: heard, alive, not about to leave, and not barred from it."""
-        return self.has_spoken and not self.stopping and (run is None or self.refused_run != run)
-
-    def find_rate(self, run: str) -> RunRate:
-        """How fast it gets through the run that has its turn; that of another run means nothing."""
-        if self.rate.run != run:
-            self.rate = RunRate(run)
-        return self.rate
-
-    def note_rate(self, progress: Progress) -> None:
-        """Take the interval of a heartbeat into the rate of the run that it works on."""
-        run = read_lease_run(next(reversed(progress.leases), ""))
-        if run and self._has_turn(run):
-            self.find_rate(run).note_interval(
-                count_sent(progress.outcomes), progress.seconds, progress.in_flight
-            )
-
-    def note_taken(self, run: str, taken: int) -> None:
-        """It says how much it has taken of a run so far."""
-        if self._has_turn(run):
-            self.find_rate(run).note_taken(taken)
-
-    def _has_turn(self, run: str) -> bool:
-        """Whether a run may have its turn. The last word on one before does not make its rate forgotten."""
-        return self.rate.run in {"", run}
 
 
 class Roster:

@@ -1,7 +1,7 @@
 import pytest
 
 from oku_coordinator.leasing.shares import Shares, is_shared
-from oku_coordinator.workers.liveness import WorkerState
+from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.order import Control
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec

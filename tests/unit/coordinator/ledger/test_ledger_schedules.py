@@ -1,7 +1,8 @@
 import pytest
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import BreachError, Deal, Dealing, PieceOrder
+from oku_coordinator.ledger.storage.records import BreachError
+from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, PieceOrder
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason

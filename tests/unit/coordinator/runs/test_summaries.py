@@ -11,8 +11,9 @@ import pytest
 from tests.kit.coordinators.parts import build_open_part
 from tests.kit.outcomes import make_counts
 
-from oku_coordinator.ledger.storage.records import Course, PeriodRecord, RunRecord, Snapshot
+from oku_coordinator.ledger.storage.records import RunRecord, Snapshot
 from oku_coordinator.ledger.storage.run_account import Account, RunAccount
+from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram

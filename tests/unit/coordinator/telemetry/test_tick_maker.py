@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from tests.kit.outcomes import make_counts
 
-from oku_coordinator.ledger.storage.records import PeriodRecord, RunRecord, Standing
+from oku_coordinator.ledger.storage.records import RunRecord, Standing
+from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.interval import Lengths

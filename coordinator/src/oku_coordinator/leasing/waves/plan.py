@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from oku_coordinator.leasing.waves.pieces import Piece, cut_pieces, measure_span, split_at
-from oku_coordinator.ledger.storage.records import Deal, Dealing, PieceOrder
-from oku_coordinator.workers.liveness import WorkerState
+from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, PieceOrder
+from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.index_ranges import Range
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.wave import Wave

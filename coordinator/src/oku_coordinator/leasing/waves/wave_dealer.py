@@ -12,7 +12,8 @@ from oku_coordinator.leasing.run_clock import RunClock
 from oku_coordinator.leasing.waves.pieces import cut_pieces, find_earliest_due
 from oku_coordinator.leasing.waves.plan import AHEAD_S, WavePlan, build_wave_plan
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import PeriodRecord, RunRecord
+from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_coordinator.workers.liveness import Roster
 
 _LEAD_S = 1.0

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from oku_coordinator.ledger.storage.records import Deal, Dealing, LeaseRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import lease_table, slice_table, wave_table
 from oku_coordinator.ledger.tables.run_table import fetch_state

@@ -11,11 +11,11 @@ from oku_coordinator.ledger.storage.records import (
     BreachError,
     LeaseOrder,
     LeaseRecord,
-    PieceOrder,
     UnknownRunError,
     breaching,
 )
 from oku_coordinator.ledger.storage.run_account import PartName
+from oku_coordinator.ledger.storage.schedule_records import PieceOrder
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.run_table import add_resent, fetch_state
 from oku_coordinator.ledger.tables.slice_table import PendingSupply, replace_pending, sum_lengths

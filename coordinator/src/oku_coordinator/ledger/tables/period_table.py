@@ -2,7 +2,7 @@
 
 import sqlite3
 
-from oku_coordinator.ledger.storage.records import PeriodRecord
+from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 
 
