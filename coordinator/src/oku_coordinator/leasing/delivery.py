@@ -15,7 +15,7 @@ from oku_coordinator.ledger.ledger_schedules import LedgerSchedules
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
-from oku_core.messaging.lease import Lease, LeaseBatch
+from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number
 from oku_core.messaging.order import Control
 from oku_core.messaging.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
 from oku_core.schedule.active_period import ActivePeriod
@@ -71,17 +71,6 @@ class Delivery:
                     batches.append(message.build(worker, same))
         self._broker.send_leases(batches)
 
-    def _build_message(self, run: RunRecord) -> "_Message":
-        period = self._schedules.fetch_period(run.run) if run.spec.has_clock else None
-        return _Message(
-            run=run.run,
-            spec=build_sent_spec(run, self._server_urls),
-            period=period and period.build_period(),
-            waves={wave.begin: wave for wave in self._schedules.fetch_waves(run.run)}
-            if run.spec.is_open
-            else {},
-        )
-
     def tell(self, controls: Sequence[Control]) -> None:
         """Tell workers what was decided."""
         self._broker.send_controls(controls)
@@ -97,9 +86,21 @@ class Delivery:
             wishes.setdefault(incarnation, {})[lease] = 0
         self.wish(wishes)
 
-    def stop(self, run: RunRecord, up_to: int, at: float | None = None) -> None:
-        """Call back the leases of a run up to a number, at a Unix time or at once."""
+    def stop(self, run: RunRecord, leases: Iterable[LeaseRecord], at: float | None = None) -> None:
+        """Call back the leases of a run up to the newest of these, at a Unix time or at once."""
+        up_to = max((read_lease_number(lease.id) for lease in leases), default=0)
         self._broker.send_stop(run=run.run, up_to=up_to, grace_s=run.drain_s, at=at)
+
+    def _build_message(self, run: RunRecord) -> "_Message":
+        period = self._schedules.fetch_period(run.run) if run.spec.has_clock else None
+        return _Message(
+            run=run.run,
+            spec=build_sent_spec(run, self._server_urls),
+            period=period and period.build_period(),
+            waves={wave.begin: wave for wave in self._schedules.fetch_waves(run.run)}
+            if run.spec.is_open
+            else {},
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

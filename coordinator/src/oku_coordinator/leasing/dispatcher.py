@@ -14,7 +14,6 @@ from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.lease import read_lease_number
 
 _STOP_EVERY_S = 1.0
 
@@ -77,7 +76,5 @@ class Dispatcher:
         if now - self._stopped_at < _STOP_EVERY_S:
             return
         self._stopped_at = now
-        out = self.ledger.leases.fetch_open(run.run)
-        up_to = max((read_lease_number(lease.id) for lease in out), default=0)
-        period = self.ledger.schedules.fetch_period(run.run)
-        self.delivery.stop(run, up_to, None if period is None else period.find_end())
+        out, period = self.ledger.leases.fetch_open(run.run), self.ledger.schedules.fetch_period(run.run)
+        self.delivery.stop(run, out, None if period is None else period.find_end())

@@ -10,7 +10,6 @@ from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.run_clock import RunClock
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_core.messaging.lease import read_lease_number
 
 _LEAD_S = 0.3
 """A period starts so long after it was opened."""
@@ -70,4 +69,4 @@ class TimeLimit:
             return
         self._called_at = now
         if out := self.ledger.leases.fetch_open(run.run):
-            self.delivery.stop(run, max(read_lease_number(lease.id) for lease in out), ends_at)
+            self.delivery.stop(run, out, ends_at)
