@@ -77,14 +77,24 @@ def test_of_a_run_that_is_bounded_by_time_only_what_was_dealt_is_worth_showing(
     assert ledger.leases.measure_extent("r2") == 100
 
 
-def test_a_run_that_is_being_paused_when_its_time_ends_is_completed(ledger: Ledger) -> None:
-    """Nothing of it is left to be resumed."""
+def test_a_run_that_is_being_paused_when_its_time_ends_is_paused(
+    ledger: Ledger, make_batch: MakeBatch
+) -> None:
+    """It is completed once it is resumed and its clock says that its time is over."""
     begin(ledger)
     lease = deal_lease(ledger, "r1", 10, 2.0)
+    assert lease is not None
     ledger.runs.change_state("r1", RunState.PAUSING, 9.0)
     assert not ledger.runs.end_time("r1", 11.0)
-    assert lease is not None
     assert ledger.runs.fetch("r1").state == RunState.PAUSING
+    apply_batches(ledger, [make_batch(lease, done=6)], 11.5)
+    assert not ledger.runs.end_time("r1", 12.0)
+    assert ledger.runs.fetch("r1").state == RunState.PAUSED
+    for state in (RunState.PENDING, RunState.RUNNING):
+        ledger.runs.change_state("r1", state, 13.0)
+    assert ledger.runs.end_time("r1", 14.0)
+    record = ledger.runs.fetch("r1")
+    assert (record.state, record.requests) == (RunState.COMPLETED, 6)
 
 
 def test_a_run_whose_time_ends_without_a_request_has_none(ledger: Ledger) -> None:
