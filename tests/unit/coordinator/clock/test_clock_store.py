@@ -62,8 +62,9 @@ def test_a_coordinator_without_a_run_follows_the_clock_of_the_machine(machine: M
 
 @pytest.mark.parametrize("kernel", ["another boot", ""])
 def test_after_a_boot_the_clock_is_another(machine: Machine, kernel: str) -> None:
-    """An offset from another monotonic clock says nothing; nor does one of nobody knows which."""
-    machine.kernel = kernel if not kernel else machine.kernel
+    """An offset from another monotonic clock says nothing, and neither does one from an unknown clock."""
+    if not kernel:
+        machine.kernel = ""
     machine.start(is_run_active=False)
     machine.kernel, machine.monotonic = kernel, 3.0
     machine.wall += 60

@@ -145,8 +145,8 @@ def test_thousands_of_slices_are_accounted_page_by_page(ledger: Ledger) -> None:
     """Leases that lie between stay, and neighbours are joined over the borders of pages."""
     ledger.runs.create("r1", parse_spec(Source(None, {"rate": "1000/s", "duration": "10s"})), 0.0)
     ledger.runs.begin("r1", 1.0)
-    for start in range(0, 10_000, 5):
-        ledger.leases.account_not_dealt("r1", [(start, start + 1)], 2.0) if start < 3000 else None
+    for start in range(0, 3000, 5):
+        ledger.leases.account_not_dealt("r1", [(start, start + 1)], 2.0)
     assert ledger.leases.account_not_dealt("r1", [(3, 9_999)], 3.0) == 9996 - 599
     assert ledger.leases.fetch_slices("r1") == [
         Slice(0, 1, ACCOUNTED), Slice(1, 3, PENDING), Slice(3, 9_999, ACCOUNTED),
