@@ -179,7 +179,7 @@ async def test_workers_are_told_at_once_that_they_are_heard(
     monkeypatch.setattr(
         parts.broker, "send_intervals", lambda *intervals_s, **_: announced.append(intervals_s)
     )
-    parts.rounds.interval_announcer = IntervalAnnouncer(parts.broker)
+    parts.rounds.interval_announcer = IntervalAnnouncer(parts.broker, parts.clock_store.describe)
     monkeypatch.setattr(parts.inbound.checkpoints, "is_connected", True)
     monkeypatch.setattr(parts.inbound.progress, "is_connected", True)
     now = time.monotonic()

@@ -1,7 +1,7 @@
 """Tells the workers what time it is, and how often to speak: less often where there are many of them.
 
-One order tells all of them. It may be lost, so it is repeated. A worker that has heard
-none sends progress each second, and answers the first that it hears at once.
+One order tells all of them. It may be lost, so it is repeated. A worker that has heard none sends progress
+each second, and answers the first that it hears at once.
 """
 
 import math
@@ -19,15 +19,13 @@ class IntervalAnnouncer:
 
     Args:
         broker: the way to the workers.
-        describe_clock: the coordinator's clock; None if workers are not to count by it yet.
+        describe_clock: gives what workers are told of the coordinator's clock.
     """
 
-    def __init__(
-        self, broker: Broker, describe_clock: Callable[[], ClockNotice | None] = lambda: None
-    ) -> None:
+    def __init__(self, broker: Broker, describe_clock: Callable[[], ClockNotice]) -> None:
         self._broker = broker
         self._describe_clock = describe_clock
-        self._announced: tuple[float, float, ClockNotice | None] | None = None
+        self._announced: tuple[float, float, ClockNotice] | None = None
         self._due_at = -math.inf
         self._is_hurried = False
 

@@ -3,11 +3,13 @@ from tests.kit.coordinators.broker_twin import BrokerTwin
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_core.messaging.order import ClockNotice
 
+CLOCK = ClockNotice(kernel="boot", offset_ns=1)
+
 
 def test_the_intervals_are_announced_when_one_changes_and_again_after_a_while() -> None:
     """The order may be lost."""
     broker = BrokerTwin()
-    announcer = IntervalAnnouncer(broker)
+    announcer = IntervalAnnouncer(broker, lambda: CLOCK)
     for heartbeat_s, checkpoint_s, now in (
         (1.0, 3.0, 0.0),
         (1.0, 3.0, 1.0),
@@ -23,7 +25,7 @@ def test_the_intervals_are_announced_when_one_changes_and_again_after_a_while() 
 def test_the_intervals_are_announced_when_a_broker_that_was_away_is_back() -> None:
     """The order goes out at once."""
     broker = BrokerTwin()
-    announcer = IntervalAnnouncer(broker)
+    announcer = IntervalAnnouncer(broker, lambda: CLOCK)
     for answers, now in ((False, 0.0), (False, 0.5), (True, 1.0), (True, 2.0)):
         broker.answers = answers
         announcer.step(1.0, 3.0, now)
@@ -33,7 +35,7 @@ def test_the_intervals_are_announced_when_a_broker_that_was_away_is_back() -> No
 def test_the_intervals_are_announced_again_to_those_who_listen_only_now() -> None:
     """The next step announces them, whenever they were announced before."""
     broker = BrokerTwin()
-    announcer = IntervalAnnouncer(broker)
+    announcer = IntervalAnnouncer(broker, lambda: CLOCK)
     announcer.step(1.0, 3.0, 0.0)
     announcer.repeat()
     announcer.step(1.0, 3.0, 0.1)
@@ -42,20 +44,20 @@ def test_the_intervals_are_announced_again_to_those_who_listen_only_now() -> Non
 
 
 def test_workers_hear_of_a_new_clock_at_once() -> None:
-    """As soon as there is one to count by, and when it was set."""
+    """As soon as the coordinator goes by another one."""
     broker = BrokerTwin()
-    clocks = [None, *(ClockNotice(kernel="boot", offset_ns=number) for number in (1, 1, 2))]
+    clocks = [ClockNotice(kernel="boot", offset_ns=number) for number in (1, 2, 2, 3)]
     told = iter(clocks)
     announcer = IntervalAnnouncer(broker, lambda: next(told))
     for now in range(len(clocks)):
         announcer.step(1.0, 3.0, now)
-    assert broker.clocks == [None, clocks[1], clocks[3]]
+    assert broker.clocks == [clocks[0], clocks[1], clocks[3]]
 
 
 def test_one_who_has_just_come_need_not_wait_for_long() -> None:
     """What time it is, for example, is announced at once, and again: it may not have listened yet."""
     broker = BrokerTwin()
-    announcer = IntervalAnnouncer(broker)
+    announcer = IntervalAnnouncer(broker, lambda: CLOCK)
     announcer.step(1.0, 3.0, 0.0)
     announcer.greet()
     told = []
