@@ -43,13 +43,13 @@ def build_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
 def _build_histogram(row: sqlite3.Row | Mapping[str, Any], name: str) -> Histogram:
     histogram = Histogram()
     if row[name]:
-        latency = HistogramSnapshot(
+        snapshot = HistogramSnapshot(
             buckets=hdr.decode(row[name]).buckets,
             sum_us=_join(row[f"{name}_sum_us_high"], row[f"{name}_sum_us"]),
             min_us=row[f"{name}_min_us"],
             max_us=row[f"{name}_max_us"],
         )
-        histogram.add(latency)
+        histogram.add(snapshot)
     return histogram
 
 
