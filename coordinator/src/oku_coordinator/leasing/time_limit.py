@@ -48,7 +48,8 @@ class TimeLimit:
             return math.inf
         period = self.clock.find_period(run)
         is_new = period is None
-        period = period or self.clock.open_period(run, wall_now, workers=workers, lead_s=_LEAD_S)
+        if period is None and not self.delivery.is_away:  # else its first seconds would pass without a lease
+            period = self.clock.open_period(run, wall_now, workers=workers, lead_s=_LEAD_S)
         if period is None:
             return 0.0
         if (length_s := run.spec.length_s) is None:  # its clock only tells when its warm-up ends

@@ -69,6 +69,18 @@ async def test_leases_tell_when_the_time_began(world: World) -> None:
     assert batch.leases[0].wave is None
 
 
+async def test_the_time_does_not_begin_while_the_broker_is_away(world: World) -> None:
+    """Its first seconds would pass without a request."""
+    world.create()
+    world.broker.answers = False
+    await world.step(100.0)
+    assert world.ledger.schedules.fetch_periods("r1") == []
+    world.broker.answers = True
+    await world.step(104.0)
+    [period] = world.ledger.schedules.fetch_periods("r1")
+    assert period.starts_at == pytest.approx(104.302)
+
+
 async def test_when_the_time_is_over_leases_are_called_back_and_the_rest_is_unused(world: World) -> None:
     """Workers hear of it shortly before, and nothing is dealt any more."""
     world.create(concurrency=10)

@@ -64,6 +64,8 @@ class WaveDealer:
         self._heard_since = min(now, self._heard_since) if takers else math.inf
         period = self.clock.find_period(run)
         if period is None:
+            if self.delivery.is_away:
+                return  # the first requests would be due before their leases arrive
             period = self._open_period(
                 run, plan, wall_now, workers=len(takers), unready=len(workers) - len(takers)
             )

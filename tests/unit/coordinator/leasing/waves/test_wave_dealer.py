@@ -196,3 +196,15 @@ async def test_who_is_heard_first_again_does_not_get_everything(ledger: Ledger) 
     world.join("c")
     await world.run_for(4)
     assert world.workers["c"].leases
+
+
+async def test_a_schedule_does_not_begin_while_the_broker_is_away(ledger: Ledger) -> None:
+    """Its first requests would be due before anybody had them."""
+    world = OpenWorld(ledger, rate="50/s", duration="10s")
+    world.broker.answers = False
+    world.join("a", "b")
+    await world.run_for(4)
+    assert ledger.schedules.fetch_periods(RUN) == []
+    world.broker.answers = True
+    await world.run_until(RunState.COMPLETED)
+    assert count(world) == {Outcome.OK: 500}
