@@ -3,26 +3,19 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.parts import build_histogram
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger.storage.records import RunRecord, Standing
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_coordinator.telemetry.tick_maker import TickMaker
-from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.interval import Lengths
 from oku_core.accounting.outcome import OUTCOMES, build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
-
-
-def build_latency(*values_us: int) -> HistogramSnapshot:
-    """A histogram of these latencies, as it travels."""
-    histogram = Histogram()
-    for value_us in values_us:
-        histogram.record(value_us)
-    return histogram.build_latency()
 
 
 def build_progress(worker: str = "w1", ok: int = 0, **changes: Any) -> Progress:
@@ -65,10 +58,13 @@ def test_a_tick_without_progress_shows_the_ledger(ticks: TickMaker) -> None:
 
 def test_a_tick_of_an_open_run_has_three_distributions(ticks: TickMaker) -> None:
     """They are merged over all workers, each by itself, and the next tick begins with none."""
-    ticks.add(build_progress("w1", 1, response_time=build_latency(5000), lateness=build_latency(40)))
-    ticks.add(build_progress("w2", 1, response_time=build_latency(7000), lateness=build_latency(60)))
+    ticks.add(build_progress("w1", 1, response_time=build_histogram([5000]), lateness=build_histogram([40])))
+    ticks.add(build_progress("w2", 1, response_time=build_histogram([7000]), lateness=build_histogram([60])))
     sample = ticks.build_tick(build_standing(), workers=2, now=15.0).sample
-    assert (sample.response_time, sample.lateness) == (build_latency(5000, 7000), build_latency(40, 60))
+    assert (sample.response_time, sample.lateness) == (
+        build_histogram([5000, 7000]),
+        build_histogram([40, 60]),
+    )
     assert (sample.response_time_max_ms, sample.lateness_max_ms) == (7.0, 0.06)
     sample = ticks.build_tick(build_standing(), workers=2, now=16.0).sample
     assert (sample.requests_sent, sample.response_time_max_ms, sample.lateness_p50_ms) == (0, None, None)
@@ -83,15 +79,15 @@ def test_a_tick_has_the_notices_of_its_run(ticks: TickMaker) -> None:
 
 def test_a_tick_sums_what_all_workers_say(ticks: TickMaker) -> None:
     """Counts, bytes and histograms add up; of the lags the largest counts."""
-    first = build_latency(1000, 3000)
-    second = build_latency(2000)
+    first = build_histogram([1000, 3000])
+    second = build_histogram([2000])
     ticks.add(build_progress("w1", 2, bytes_received=20, in_flight=5, lag_s=0.2, latency=first, sent=3))
     ticks.add(build_progress("w2", 1, bytes_received=10, in_flight=7, lag_s=0.1, latency=second, sent=1))
     sample = ticks.build_tick(build_standing(), workers=2, now=15.0).sample
     assert (sample.rate_rps, sample.outcomes) == (3.0, make_counts(3))
     assert (sample.bytes_received, sample.in_flight, sample.lag_s) == (30, 12, 0.2)
     assert sample.requests_sent == 4
-    assert sample.latency == build_latency(1000, 2000, 3000)
+    assert sample.latency == build_histogram([1000, 2000, 3000])
     assert sample.p50_ms == pytest.approx(2.0, rel=0.001)
     assert sample.p99_ms == pytest.approx(3.0, rel=0.001)
 
@@ -137,7 +133,9 @@ def test_a_tick_is_no_longer_than_the_time_since_the_last(ticks: TickMaker) -> N
 
 def test_each_event_enters_one_tick(ticks: TickMaker) -> None:
     """The next tick starts from zero, except for the requests still in flight."""
-    ticks.add(build_progress(ok=4, bytes_received=20, in_flight=5, lag_s=0.2, latency=build_latency(1000)))
+    ticks.add(
+        build_progress(ok=4, bytes_received=20, in_flight=5, lag_s=0.2, latency=build_histogram([1000]))
+    )
     ticks.build_tick(build_standing(), workers=1, now=15.0)
     sample = ticks.build_tick(build_standing(), workers=1, now=16.0).sample
     assert (sample.rate_rps, sum(sample.outcomes), sample.bytes_received, sample.lag_s) == (0.0, 0, 0, 0.0)
@@ -149,7 +147,7 @@ def test_quantiles_are_of_this_second_alone(ticks: TickMaker) -> None:
     """Whoever wants them smoothed merges the histograms of several seconds."""
     quantiles = []
     for latency_us in (9000, 1000):
-        ticks.add(build_progress(latency=build_latency(latency_us)))
+        ticks.add(build_progress(latency=build_histogram([latency_us])))
         sample = ticks.build_tick(build_standing(), workers=1, now=15.0).sample
         quantiles.append((sample.p50_ms, sample.p99_ms))
     assert quantiles == [(9.0, 9.0), (1.0, 1.0)]
