@@ -3,6 +3,8 @@
 Times are seconds of the run's clock, which stands still while the run is paused.
 """
 
+import math
+from bisect import bisect_right
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Protocol
@@ -35,6 +37,7 @@ class LoadPlan:
 
     def __init__(self, spec: Spec) -> None:
         self._phases = list_phase_times(spec)
+        self._ends_s = [math.inf if phase.end_s is None else float(phase.end_s) for phase in self._phases]
         self._schedule = build_schedule(spec) if spec.is_open else None
         is_ramp = spec.stages and not spec.is_open
         self._concurrency = ConcurrencyPlan(list_stages(spec)) if is_ramp else None
@@ -69,8 +72,7 @@ class LoadPlan:
         return None if self._concurrency is None else self._concurrency.find_limit(clock_s)
 
     def _find(self, clock_s: float) -> PhaseTime:
-        inside = (phase for phase in self._phases if phase.end_s is None or clock_s < phase.end_s)
-        return next(inside, self._phases[-1])
+        return self._phases[min(bisect_right(self._ends_s, clock_s), len(self._phases) - 1)]
 
 
 @lru_cache(maxsize=MOST_PLANS)
