@@ -37,7 +37,7 @@ async def test_nothing_is_shown_without_a_share(build_execution: BuildExecution)
     bench.time.turn(5.0)
     assert bench.taken_s == []
     assert bench.feed.find_first() is not None
-    bench.feed.share(0, 1)
+    bench.feed.share((0, 1))
     bench.time.turn(6.0)
     assert len(bench.taken_s) == 10
 
@@ -46,7 +46,7 @@ async def test_the_workers_of_a_run_use_its_slots_in_turn(build_execution: Build
     """Together they are as even as one."""
     benches = [PacedBench(), PacedBench()]
     for rank, bench in enumerate(benches):
-        bench.feed.share(rank, 2)
+        bench.feed.share((rank, 2))
         bench.feed.add(build_execution((0, 100)))
         bench.time.turn(2.0)
     merged = sorted(benches[0].taken_s + benches[1].taken_s)
@@ -57,7 +57,7 @@ async def test_the_workers_of_a_run_use_its_slots_in_turn(build_execution: Build
 async def test_slots_that_were_not_used_are_lost(build_execution: BuildExecution) -> None:
     """A window that was full for a time is no reason for a burst."""
     bench = PacedBench()
-    bench.feed.share(0, 1)
+    bench.feed.share((0, 1))
     bench.feed.add(build_execution((0, 100)))
     bench.has_room = False
     bench.time.turn(3.0)
@@ -71,7 +71,7 @@ async def test_slots_that_were_not_used_are_lost(build_execution: BuildExecution
 async def test_a_limit_and_the_end_of_a_lease_hold_as_ever(build_execution: BuildExecution) -> None:
     """Slots go by meanwhile."""
     bench = PacedBench()
-    bench.feed.share(0, 1)
+    bench.feed.share((0, 1))
     first, second = build_execution((0, 9), limit=2), build_execution((10, 13))
     bench.feed.add(first)
     bench.time.turn(5.0)
@@ -89,7 +89,7 @@ async def test_those_who_wait_are_woken_one_for_each_slot(build_execution: Build
     """Whoever finds nothing waits for the next one."""
     bench = PacedBench()
     bench.feed.on_due = None
-    bench.feed.share(0, 1)
+    bench.feed.share((0, 1))
     bench.feed.add(build_execution((0, 100)))
     waiting = [asyncio.ensure_future(bench.feed.wait()) for _ in range(3)]
     await asyncio.sleep(0)
@@ -98,3 +98,16 @@ async def test_those_who_wait_are_woken_one_for_each_slot(build_execution: Build
     assert [task.done() for task in waiting] == [True, False, False]
     for task in waiting:
         task.cancel()
+
+
+async def test_the_same_share_once_more_takes_no_slot_away(build_execution: BuildExecution) -> None:
+    """Windows change many times a second in a ramp, and the share is told with each."""
+    bench = PacedBench()
+    bench.feed.share((0, 1))
+    bench.feed.add(build_execution((0, 100)))
+    bench.has_room = False
+    bench.time.turn(0.055)
+    bench.feed.share((0, 1))
+    bench.has_room = True
+    bench.fill()
+    assert len(bench.taken_s) == 1

@@ -1,4 +1,7 @@
+import asyncio
 import logging
+from collections import Counter
+from typing import Any
 
 import pytest
 from tests.kit.workers.engines_in_memory import (
@@ -6,11 +9,35 @@ from tests.kit.workers.engines_in_memory import (
     SPEC,
     THIRD_SPEC,
     Bench,
+    FakeEngine,
     build_lease,
     settle,
 )
+from tests.kit.workers.scheduled_bench import FakeTiming
 
+from oku_core.process.supervision import Supervisor
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.rate import Rate
 from oku_workers.engines import window
+from oku_workers.executions.execution import Execution
+from oku_workers.leases.engine_switch import EngineSwitch, Pace
+
+
+class EagerEngine(FakeEngine):
+    """Takes whatever it may, as soon as it may."""
+
+    def __init__(self, spec: Spec, feed: Any, *_: object) -> None:
+        super().__init__(spec, feed)
+        feed.on_due = self.fill
+
+    def set_window(self, window: int) -> None:
+        """Take as many as this."""
+        super().set_window(window)
+        self.fill()
+
+    def count_phases(self) -> dict[str, int]:
+        """How many requests were taken in each phase."""
+        return Counter(tally.phase for tally, _ in self.flights)
 
 
 async def test_leases_of_one_spec_share_their_engine(bench: Bench) -> None:
@@ -64,3 +91,34 @@ async def test_too_few_open_files_are_told(
     assert len(caplog.messages) == len(bench.runner.build_progress().troubles) == warnings
     if missing > 0:
         assert caplog.messages == [f"2 requests are in flight, not 3: only {allowed} open files are allowed"]
+
+
+@pytest.mark.parametrize(
+    ("max_rate", "phases"),
+    [(None, {"warm-up": 1000, "main": 8000}), (Rate("1000/s"), {"warm-up": 500, "main": 1000})],
+)
+async def test_what_an_opening_window_takes_belongs_to_what_holds_now(
+    max_rate: Rate | None, phases: dict[str, int]
+) -> None:
+    """It is counted in the phase that begins, and a highest rate owes nothing from before the run began."""
+    spec, time = Spec(duration_s=10.0, max_rate=max_rate), FakeTiming()
+    engines: list[EagerEngine] = []
+
+    def build(*args: Any) -> EagerEngine:
+        engines.append(EagerEngine(*args))
+        return engines[-1]
+
+    def turn(until_s: float, window_size: int, phase: str) -> None:
+        switch.set_pace(spec, Pace(window_size, phase, (0, 2)))
+        time.turn(until_s)
+
+    switch = EngineSwitch(Supervisor(), build=build, timing=time.timing)
+    switch.set_pace(spec, Pace(0, "warm-up", (0, 2)))
+    finished = asyncio.get_running_loop().create_future()
+    serving = asyncio.ensure_future(switch.serve(Execution(build_lease(0, 10_000), spec, finished)))
+    await settle()
+    turn(1.0, 0, "warm-up")
+    turn(2.0, 1000, "warm-up")
+    turn(4.0, 9000, "main")
+    assert engines[0].count_phases() == phases
+    serving.cancel()

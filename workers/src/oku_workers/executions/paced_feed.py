@@ -36,6 +36,7 @@ class PacedFeed:
         self._rate = rate
         self._feed = Feed()
         self._timer = timing.build_timer(asyncio.get_running_loop(), self._wake)
+        self._share: tuple[int, int] | None = None
         self._pacer: Pacer | None = None
         self._offset_ns = 0
         self._parking = Parking()
@@ -69,9 +70,12 @@ class PacedFeed:
         """How many requests may be taken now."""
         return min(self._feed.remaining, self._count_allowed())
 
-    def share(self, rank: int, of: int) -> None:
-        """Use the slots of this place among so many workers from now on."""
-        self._pacer = Pacer(self._rate, rank, of, self._read_now())
+    def share(self, share: tuple[int, int] | None) -> None:
+        """Use the slots of this place among so many workers that come from now on; None has none."""
+        if share == self._share:
+            return
+        self._share = share
+        self._pacer = None if share is None else Pacer(self._rate, *share, self._read_now())
         self._go_on()
 
     def count_first(self, within_s: float) -> int:

@@ -194,11 +194,12 @@ class EngineSwitch:
         assert self._engine is not None
         window = limit_window(pace.window)
         self._warn_of_lowered_window(window, pace.window)
+        # The window comes last: where it opens, an engine takes at once what the rest allows.
+        self.feed.enter(pace.phase)
+        if isinstance(self.feed, PacedFeed):
+            self.feed.share(pace.share if window else None)
         if window != self._engine.window:
             self._engine.set_window(window)
-        self.feed.enter(pace.phase)
-        if isinstance(self.feed, PacedFeed) and pace.share is not None:
-            self.feed.share(*pace.share)
 
     def _warn_of_lowered_window(self, window: int, wanted: int) -> None:
         """In the log, and to those who watch the run, for as long as it is so."""
