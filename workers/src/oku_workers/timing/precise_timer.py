@@ -80,6 +80,8 @@ class _FileTimer:
 
     def arm(self, at_ns: int) -> None:
         """Call back once, at this time of the monotonic clock or as soon as possible, and at no other."""
+        if at_ns == self._at_ns:
+            return
         self._at_ns = at_ns
         # All zero would disarm it.
         self._time[2], self._time[3] = divmod(max(1, at_ns), _NS_PER_S)
