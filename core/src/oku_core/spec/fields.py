@@ -101,18 +101,14 @@ def _duration(low: str, high: str = "1h") -> Callable[[object], float]:
     return parse
 
 
-def _arrivals(value: object) -> Arrivals:
-    try:
-        return Arrivals(parse_text(value))
-    except ValueError:
-        raise ValueError(f"{format_value(value)} is not one of {', '.join(Arrivals)}") from None
+def _one_of(choices: type[StrEnum]) -> Callable[[object], StrEnum]:
+    def parse(value: object) -> StrEnum:
+        try:
+            return choices(parse_text(value))
+        except ValueError:
+            raise ValueError(f"{format_value(value)} is not one of {', '.join(choices)}") from None
 
-
-def _engine(value: object) -> Engine:
-    try:
-        return Engine(parse_text(value))
-    except ValueError:
-        raise ValueError(f"{format_value(value)} is not one of {', '.join(Engine)}") from None
+    return parse
 
 
 def _method(value: object) -> str:
@@ -194,7 +190,7 @@ FIELDS: tuple[Field, ...] = (
         flag="stage", repeatable=True,
     ),
     Field(
-        "arrivals", "arrivals", FieldGroup.LOAD, _arrivals, "ARRIVALS",
+        "arrivals", "arrivals", FieldGroup.LOAD, _one_of(Arrivals), "ARRIVALS",
         "With a rate, how requests are spaced: even, or poisson, at random, as independent users would come.",
         rate_only=True,
     ),
@@ -232,7 +228,7 @@ FIELDS: tuple[Field, ...] = (
         default="10s, in a cluster 1m",
     ),
     Field(
-        "engine", "engine", FieldGroup.LOAD, _engine, "ENGINE",
+        "engine", "engine", FieldGroup.LOAD, _one_of(Engine), "ENGINE",
         "HTTP engine: aiohttp, or httptools for throughput.",
     ),
     Field(
