@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from oku_core.accounting.outcome import OUTCOMES, Outcome, count_answered, count_sent
+from oku_core.accounting.outcome import LOST, count_answered, count_sent
 from oku_core.results.lease_figures import LeaseFigures
 from oku_core.results.summary import Flag, OffPlanCause, PlanSummary, Validity
 from oku_core.spec.values.quantity import format_duration
@@ -52,7 +52,6 @@ class WindowFill(NamedTuple):
 
 
 _UNWATCHED = WindowFill()
-_LOST = OUTCOMES.index(Outcome.LOST)
 _CAUSES = {
     OffPlanCause.TARGET: "the target was too slow for the number of requests that may be in flight",
     OffPlanCause.CAP: "the concurrency is too small for the rate at the target's usual latency",
@@ -125,7 +124,7 @@ def build_validity(
         detail = "requests without a complete response are in no latency figure"
         add(Flag.UNANSWERED, sent - answered, detail)
     if resent_at_most:
-        lost = ", or are lost and may have been sent" if outcomes[_LOST] else ""
+        lost = ", or are lost and may have been sent" if outcomes[LOST] else ""
         detail = f"at most this many were sent more than once{lost}; each is counted once"
         add(Flag.RESENT, resent_at_most, detail)
     if periods > 1:
