@@ -6,12 +6,11 @@ A fault is the key that is to blame and what is wrong; the parser adds where tha
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator
-from fractions import Fraction
 
 import msgspec
 
 from oku_core.errors import format_value
-from oku_core.spec.load import WARM_UP, list_stages
+from oku_core.spec.load import WARM_UP, build_schedule, list_stages
 from oku_core.spec.spec import LONGEST_RUN, OPEN_END, Spec
 from oku_core.spec.values.quantity import find_exact_seconds, format_duration, parse_exact_duration
 
@@ -30,7 +29,7 @@ def complete_load(spec: Spec, given: Collection[str]) -> Spec:
     """
     stages, added = list_stages(spec), {}
     if spec.is_open:
-        added["requests"] = _count_arrivals(spec)
+        added["requests"] = build_schedule(spec).requests
     elif spec.is_timed and "requests" not in given:
         added["requests"] = OPEN_END
     if stages and "concurrency" not in given:
@@ -96,7 +95,7 @@ def _iter_stage_faults(spec: Spec) -> Iterator[Fault]:
 
 
 def _iter_count_faults(spec: Spec, given: Collection[str], plan: str) -> Iterator[Fault]:
-    count = _count_arrivals(spec)
+    count = build_schedule(spec).requests
     if not count:
         yield plan, f"{_show_plan(spec)} does not make a single request"
     if count > OPEN_END:
@@ -116,7 +115,3 @@ def _show_plan(spec: Spec) -> str:
         else f"for {spec.requests} requests"
     )
     return f"{format_value(spec.rate)} {end}"
-
-
-def _count_arrivals(spec: Spec) -> int:
-    return math.floor(sum((stage.area for stage in list_stages(spec)), Fraction(0)))
