@@ -1,4 +1,4 @@
-"""`python -m tests.kit.workers.far_worker URL NAME`: a real worker that believes to be on another machine."""
+"""`python -m tests.kit.workers.far_worker URL NAME`: a real worker that believes it is on another machine."""
 
 import logging
 import sys

@@ -243,7 +243,7 @@ def _find_answer_fault(part: Part) -> str | None:
 
 
 def _find_schedule_fault(part: Part) -> str | None:
-    """Of a closed run both histograms are empty, of an open one neither; so nothing lies between."""
+    """A closed run has neither of the two histograms; in an open run they count all that they are of."""
     if fault := part.response_time.find_fault() or part.lateness.find_fault():
         return fault
     timed, late = part.response_time.total, part.lateness.total

@@ -1,6 +1,6 @@
-"""Orders from the coordinator: to all workers to stop leases, how often to speak and what time it is; to one
-about its leases.
+"""Orders from the coordinator, to all workers or to one.
 
+All are told which leases to stop, how often to speak and what time it is; one is told about its own leases.
 Orders may be lost, so the coordinator repeats them. Others may replay them later, so each order says what it
 applies to, and does nothing when it comes again.
 """

@@ -9,7 +9,7 @@ from oku_core.results.summary import Flag, OffPlanCause, PlanSummary, Validity
 from oku_core.spec.values.quantity import format_duration
 
 MOST_SKEW_S = 0.005
-"""How well workers must know the clock of a schedule: gaps of some milliseconds are not as planned else."""
+"""How well workers must know the clock of a schedule; otherwise gaps of a few ms are not as planned."""
 FEWEST_STRAINED = 0.01
 """The share of requests that must be affected; a smaller one cannot have moved any quantile up to p99."""
 MOST_UNDERFILLED = 0.03

@@ -1,6 +1,6 @@
 """The due times in one block of a schedule, in nanoseconds of the schedule's clock.
 
-They are counted from the begin of the block, so they are precise however long the schedule is, and each lies
+They are counted from the start of the block, so they are precise however long the schedule is, and each lies
 inside its block. They depend on the schedule and the index alone: not on the lane, nor on the wave.
 """
 
@@ -21,8 +21,8 @@ _LEAST_CHANCE = 2.0**-64
 class Block:
     """A block: at most one second of one stage.
 
-    The arrival at an area x under the rate, from the begin of the block, is due `2x / (r + √(r² + 2ax))`
-    seconds into it, r the rate at its begin and a the slope: one formula for up, down and flat, from 0 and
+    The arrival at an area x under the rate, from the start of the block, is due `2x / (r + √(r² + 2ax))`
+    seconds into it, r the rate at its start and a the slope: one formula for up, down and flat, from 0 and
     to 0.
 
     Args:

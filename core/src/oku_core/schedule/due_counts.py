@@ -15,7 +15,7 @@ _HALF = 0.5
 _ROUNDED = 1e-6
 """What is due so little before a time, in arrivals or seconds, counts as due at that time."""
 _MOST_KEPT = 20_000
-"""Drawn numbers; a run of weeks is asked for each of its seconds."""
+"""Drawn numbers; a run of weeks is asked about each of its seconds."""
 
 
 class DueCount(NamedTuple):
@@ -33,7 +33,7 @@ class DueCount(NamedTuple):
 class DueCounts:
     """Counts the arrivals of a schedule.
 
-    It reckons with floats, as it is asked for each second of long runs.
+    It computes in floats, because it is asked about each second of long runs.
 
     Args:
         schedule: the schedule.

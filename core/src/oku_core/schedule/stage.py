@@ -47,7 +47,7 @@ class Stage:
         return (self.begin + self.end) / 2 * self.duration
 
     def level_after(self, elapsed: Fraction) -> Fraction:
-        """The height of the line `elapsed` seconds after its begin."""
+        """The height of the line `elapsed` seconds after its start."""
         return self.begin + self.slope * elapsed
 
     def area_after(self, elapsed: Fraction) -> Fraction:

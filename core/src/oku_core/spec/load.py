@@ -61,7 +61,7 @@ def list_phase_times(spec: Spec) -> tuple[PhaseTime, ...]:
 
 
 def _link(spec: Spec) -> Iterator[Stage]:
-    """The stages that the user wrote; one without a begin begins where the one before it ended."""
+    """The stages that the user wrote; by default, one begins where the one before it ended."""
     level: Fraction | None = None
     for number, text in enumerate(spec.stages, start=1):
         if text.begin is not None:

@@ -12,7 +12,7 @@ from oku_core.schedule.stage import Stage
 
 
 def build(*shape: tuple[str, int, int], arrivals: Arrivals = Arrivals.EVEN) -> Schedule:
-    """Stages of a duration, with a rate at the begin and at the end."""
+    """Stages of a duration, with a rate at the start and at the end."""
     stages = [
         Stage(str(place), Fraction(duration), Fraction(begin), Fraction(end))
         for place, (duration, begin, end) in enumerate(shape)

@@ -48,7 +48,7 @@ def test_the_rate_follows_its_stages() -> None:
 
 @given(schedule=schedules(), data=st.data())
 def test_the_count_rises_to_all_arrivals(schedule: Schedule, data: st.DataObject) -> None:
-    """It never falls, it is 0 at the begin, N at the end, and within half an arrival of the integral."""
+    """It never falls, it is 0 at the start, N at the end, and within half an arrival of the integral."""
     end = schedule.duration_s
     times = sorted(end * share for share in data.draw(st.lists(st.fractions(0, 1), max_size=20)))
     counts = [schedule.count_before(time) for time in [Fraction(0), *times, end]]

@@ -69,7 +69,7 @@ class Feed:
         return self.find_first() if self.current is None else None
 
     def count_first(self, within_s: float) -> int:  # noqa: ARG002  # nothing depends on time
-        """Not known: answers decide it."""
+        """It is not known: answers decide it."""
         return 0
 
     def take(self) -> Taken:

@@ -47,7 +47,7 @@ class FeedProtocol(Protocol):
         ...
 
     def advance(self) -> None:
-        """Go on: somebody has taken the last request of a segment of `current` by himself."""
+        """Go on: an engine has taken the last request of a segment of `current` without `take`."""
         ...
 
     async def wait(self) -> None:

@@ -79,7 +79,7 @@ class PacedFeed:
         self._go_on()
 
     def count_first(self, within_s: float) -> int:
-        """Not known: answers decide it, too."""
+        """It is not known: answers decide it, too."""
         return self._feed.count_first(within_s)
 
     def take(self) -> Taken:
@@ -91,7 +91,7 @@ class PacedFeed:
         return taken
 
     def advance(self) -> None:
-        """Nobody takes but by `take`."""
+        """Requests are only taken with `take`; there is nothing to do."""
 
     async def wait(self) -> None:
         """Wait until there may be a request to take."""

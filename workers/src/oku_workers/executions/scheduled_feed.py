@@ -128,7 +128,7 @@ class ScheduledFeed:
         return tally, coordinate, index, min(due_ns, now_ns) - self._offset_ns
 
     def advance(self) -> None:
-        """Nobody takes but by `take`."""
+        """Requests are only taken with `take`; there is nothing to do."""
 
     def enter(self, phase: str) -> None:
         """The phase of a request is that in which it is due."""

@@ -25,7 +25,7 @@ _RAMP_S = 0.05
 
 
 class RunPacer:
-    """Belongs to the thread of the event loop.
+    """Sets windows, phases and shares, and ends runs; belongs to the thread of the event loop.
 
     Args:
         engines: carry the runs out.

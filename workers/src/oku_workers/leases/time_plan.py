@@ -40,7 +40,7 @@ class TimePlan:
         return found[-1] if found else self.phases[0].name
 
     def find_concurrency(self, time_s: float, share: Share | None) -> int:
-        """How many requests a worker may have in flight; none before the begin, or without its share."""
+        """How many requests a worker may have in flight; none before the run begins, or without its share."""
         if not 0 <= time_s < self.end_s:
             return 0
         if self.stages is None:

@@ -16,7 +16,7 @@ _NS_PER_S = 1_000_000_000
 
 
 class CoordinatorClock:
-    """Belongs to the thread of the event loop.
+    """Shows the time of the coordinator; belongs to the thread of the event loop.
 
     Args:
         kernel: whose monotonic clock this process reads, as `fetch_kernel_id` names it.

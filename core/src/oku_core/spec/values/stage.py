@@ -4,7 +4,7 @@
 | --- | --- |
 | `10m:5000/s` | 10 minutes, in which the rate goes from where the last stage ended to 5,000 per second |
 | `1m:0..5000/s` | a minute in which it goes from 0 to 5,000 per second |
-| `30s:8000..8000/s` | half a minute of 8,000 per second, whatever was before |
+| `30s:8000..8000/s` | half a minute of 8,000 per second, whatever came before |
 | `1m:0..200` | a minute in which the requests in flight go from 0 to 200 |
 | `soak=10m:5000/s` | a stage that is called soak |
 

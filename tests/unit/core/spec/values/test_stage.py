@@ -28,7 +28,7 @@ MINUTE = Fraction(60)
 def test_a_stage_has_a_length_and_a_line(
     text: str, duration_s: Fraction, kind: str, begin: Fraction | None, end: Fraction
 ) -> None:
-    """A missing unit of a ramp's begin is that of its end; a bare number of a stage is its end."""
+    """Where a ramp begins without a unit, it has that of its end; a bare number of a stage is its end."""
     (stage,) = parse_stages(text)
     assert (stage.duration_s, stage.begin, stage.end) == (duration_s, begin, end)
     assert stage.is_rate == (kind == "rate")
