@@ -11,6 +11,7 @@ from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.concurrency import ConcurrencyPlan, share_of
 from oku_core.spec.load import PhaseTime, list_phase_times, list_stages
 from oku_core.spec.spec import Spec
+from oku_workers.engines.window import choose_window
 
 _MOST_SPECS = 4
 
@@ -44,7 +45,7 @@ class TimePlan:
         if not 0 <= time_s < self.end_s:
             return 0
         if self.stages is None:
-            return min(self.spec.find_window(1), self.spec.requests)
+            return choose_window(self.spec)
         return 0 if share is None else share_of(self.stages.find_limit(time_s), *share)
 
     def find_next_change(self, time_s: float) -> float:
