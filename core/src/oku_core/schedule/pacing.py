@@ -23,29 +23,36 @@ class Pacer:
         rank: the worker's place among them, from 0.
         of: how many they are.
         now_ns: the time from which on slots count, in nanoseconds of any clock that all workers share.
+
+    Attributes:
+        next_ns: the time of the first slot that was neither used nor lost.
     """
+
+    next_ns: int
 
     def __init__(self, rate: Fraction, rank: int, of: int, now_ns: int) -> None:
         # The slot k is at (2 rank + 1 + 2 k of) x unit / per_unit nanoseconds: integers, as this is hot.
         self._unit, self._per_unit = _NS * rate.denominator, 2 * rate.numerator
         self._first, self._step = 2 * rank + 1, 2 * of
         self._most_late = math.ceil(CATCH_UP_S * rate / of)
-        self._next = self._count_until(now_ns)
-
-    @property
-    def next_ns(self) -> int:
-        """The time of the first slot that was neither used nor lost."""
-        return -((self._first + self._next * self._step) * self._unit // -self._per_unit)
+        self._go_to(self._count_until(now_ns))
 
     def count_allowed(self, now_ns: int) -> int:
         """How many requests may be sent now; what is too late is lost."""
+        if now_ns < self.next_ns:  # mostly, and quicker than a division of such long integers
+            return 0
         passed = self._count_until(now_ns)
-        self._next = max(self._next, passed - self._most_late)
-        return max(0, passed - self._next)
+        if (oldest := passed - self._most_late) > self._next:
+            self._go_to(oldest)
+        return passed - self._next
 
     def use(self, count: int) -> None:
         """Note that requests were sent, no more than allowed."""
-        self._next += count
+        self._go_to(self._next + count)
+
+    def _go_to(self, slot: int) -> None:
+        self._next = slot
+        self.next_ns = -((self._first + slot * self._step) * self._unit // -self._per_unit)
 
     def _count_until(self, time_ns: int) -> int:
         """How many slots have come until a time, or at it."""
