@@ -1,9 +1,7 @@
-import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.kit.workers.scheduled_bench import build_open_spec
+from tests.kit.workers.scheduled_bench import NS, FakeTimer, build_open_spec
 
 from oku_core.messaging.order import ClockNotice
 from oku_core.process.supervision import Supervisor
@@ -16,25 +14,8 @@ from oku_workers.timing.clock_estimate import ClockSample
 from oku_workers.timing.coordinator_clock import CoordinatorClock
 from oku_workers.timing.timing import Timing
 
-_S = 1_000_000_000
 _SPEC = Spec(requests=10**15, duration_s=10.0, concurrency=7)
 _OPEN = build_open_spec("100/s", 10.0, concurrency=200, shares_concurrency=True)
-
-
-class _Timer:
-    """Never calls back."""
-
-    def __init__(self, _loop: asyncio.AbstractEventLoop, _callback: Callable[[], object]) -> None:
-        self.armed_ns: list[int] = []
-
-    def arm(self, at_ns: int) -> None:
-        self.armed_ns.append(at_ns)
-
-    def disarm(self) -> None:
-        """Nothing is to be done."""
-
-    def close(self) -> None:
-        """Nothing is to be done."""
 
 
 class _Engines(EngineSwitch):
@@ -50,10 +31,12 @@ class _Worker:
     """A worker on another machine than the coordinator, whose own clock is wrong."""
 
     def __init__(self, own: float) -> None:
-        self.monotonic_ns = 5 * _S
+        self.monotonic_ns = 5 * NS
         self.clock = CoordinatorClock("mine", lambda: self.monotonic_ns)
         timing = Timing(
-            coordinator_clock=self.clock, monotonic_ns=lambda: self.monotonic_ns, build_timer=_Timer
+            coordinator_clock=self.clock,
+            monotonic_ns=lambda: self.monotonic_ns,
+            build_timer=lambda _, callback: FakeTimer(callback),
         )
         self.engines = _Engines(Supervisor(), timing=timing)
         self.ended: list[str] = []
@@ -62,7 +45,7 @@ class _Worker:
     def learn(self, unix_s: float) -> None:
         """The coordinator's clock shows this now."""
         self.clock.note(ClockNotice(kernel="theirs", offset_ns=0, host="c", port=1))
-        sample: Any = (self.monotonic_ns, round(unix_s * _S), self.monotonic_ns)
+        sample: Any = (self.monotonic_ns, round(unix_s * NS), self.monotonic_ns)
         self.clock.note_sample("theirs", ClockSample(*sample))
 
 
@@ -76,7 +59,7 @@ async def test_a_worker_that_learns_the_time_follows_it_at_once(own: float) -> N
     worker.pacer.follow_clock()
     assert worker.engines.pace.window == 0
     assert not worker.pacer.is_over("r1")
-    worker.monotonic_ns += 2 * _S
+    worker.monotonic_ns += 2 * NS
     worker.pacer.follow_clock()
     assert worker.engines.pace.window == 7
 
@@ -87,7 +70,7 @@ async def test_a_run_whose_time_is_over_is_ended_by_the_regular_looks_too() -> N
     worker.learn(105.0)
     worker.pacer.begin("r1", _SPEC, ActivePeriod(100.0, 0.0))
     assert not worker.ended
-    worker.monotonic_ns += 6 * _S
+    worker.monotonic_ns += 6 * NS
     worker.pacer.follow_clock()
     assert worker.ended == ["r1"]
 
@@ -100,7 +83,7 @@ async def test_a_lease_from_before_a_pause_that_comes_late_changes_nothing() -> 
     worker.pacer.begin("r1", _SPEC, ActivePeriod(100.0, 0.0))
     assert not worker.pacer.is_over("r1")
     worker.pacer.begin("r1", _SPEC, ActivePeriod(149.0, 8.0))
-    worker.monotonic_ns += 2 * _S
+    worker.monotonic_ns += 2 * NS
     assert worker.pacer.is_over("r1")
 
 
