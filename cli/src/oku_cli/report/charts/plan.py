@@ -110,7 +110,7 @@ class Plan:
 
     def _list_stretches(self, timeline: Timeline) -> Iterator[_Stretch]:
         """The periods without what the clock said before, and without what lies behind the timeline."""
-        reached_s, end = 0.0, timeline.windows[-1][1]
+        reached_s, end = 0.0, timeline.spans[-1][1]
         for period in self.periods:
             since_s = max(period.offset_s, reached_s)
             starts_at = period.starts_at + since_s - period.offset_s

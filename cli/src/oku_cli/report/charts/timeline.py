@@ -37,41 +37,41 @@ class Timeline:
     """Maps Unix times to positions from 0 to 1.
 
     Attributes:
-        windows: start and end of each period of activity, in order and without overlap.
+        spans: start and end of each stretch of time between pauses, in order and without overlap.
     """
 
-    windows: tuple[tuple[float, float], ...]
+    spans: tuple[tuple[float, float], ...]
 
     @property
     def start(self) -> float:
         """The Unix time at which the axis starts."""
-        return self.windows[0][0]
+        return self.spans[0][0]
 
     @property
     def active_s(self) -> float:
-        """The total length of all windows."""
-        return sum(stop - start for start, stop in self.windows)
+        """The total length of all spans."""
+        return sum(stop - start for start, stop in self.spans)
 
     @property
     def pauses(self) -> list[tuple[float, float]]:
         """The left and right end of each pause, from 0 to 1."""
         return [(stop, start) for (_, stop), (start, _) in pairwise(self._edges)]
 
-    def find_window(self, at: float) -> int:
-        """Return the index of the last window that had started at that time, or of the first one."""
-        return max(0, bisect_right(self.windows, at, key=lambda window: window[0]) - 1)
+    def find_span(self, at: float) -> int:
+        """Return the index of the last span that had started at that time, or of the first one."""
+        return max(0, bisect_right(self.spans, at, key=lambda span: span[0]) - 1)
 
     def place(self, at: float) -> float:
-        """Return the position of a time, from 0 to 1; times outside the windows are clamped to the ends."""
+        """Return the position of a time, from 0 to 1; times outside the spans are clamped to the ends."""
         edges = self._edges
-        number = self.find_window(at)
-        start, stop = self.windows[number]
+        number = self.find_span(at)
+        start, stop = self.spans[number]
         left, right = edges[number]
         if at <= stop:
             return left + (right - left) * (max(at, start) - start) / (stop - start)
-        if number + 1 == len(self.windows):
+        if number + 1 == len(self.spans):
             return right
-        begin = self.windows[number + 1][0]
+        begin = self.spans[number + 1][0]
         return right + (edges[number + 1][0] - right) * (at - stop) / (begin - stop)
 
     def build_ticks(self) -> list[AxisTick]:
@@ -79,7 +79,7 @@ class Timeline:
         longest = 86400 * math.ceil(self.active_s / _MOST_TICKS / 86400)
         step = next((step for step in _LADDER_S if self.active_s / step <= _MOST_TICKS), longest)
         ticks = []
-        for start, stop in self.windows:
+        for start, stop in self.spans:
             first = -int(-(start - self.start) // step)
             last = int((stop - self.start) // step)
             ticks += [number * step for number in range(first, last + 1)]
@@ -90,12 +90,12 @@ class Timeline:
 
     @cached_property
     def _edges(self) -> list[tuple[float, float]]:
-        """The left and right end of each window."""
-        pauses = len(self.windows) - 1
+        """The left and right end of each span."""
+        pauses = len(self.spans) - 1
         pause = min(_PAUSE_SHARE, _MOST_PAUSES_SHARE / pauses) if pauses else 0.0
         width = (1 - pauses * pause) / self.active_s
         edges, at = [], 0.0
-        for start, stop in self.windows:
+        for start, stop in self.spans:
             edges.append((at, at + (stop - start) * width))
             at = edges[-1][1] + pause
         return edges
@@ -103,13 +103,13 @@ class Timeline:
 
 def build_timeline(samples: Sequence[Sample], leases: Sequence[Band]) -> Timeline | None:
     """Build the axis for samples or, if there are none, for closed leases; None if there are neither."""
-    spans = [(sample.at - sample.seconds, sample.at) for sample in samples] or [
+    pieces = [(sample.at - sample.seconds, sample.at) for sample in samples] or [
         (band.cut_at, band.closed_at)
         for band in leases
         if band.closed_at is not None and band.state == LeaseState.CLOSED
     ]
-    windows = tuple(_join(sorted(spans)))
-    return Timeline(windows) if any(stop > start for start, stop in windows) else None
+    spans = tuple(_join(sorted(pieces)))
+    return Timeline(spans) if any(stop > start for start, stop in spans) else None
 
 
 def clip_start(samples: Sequence[Sample], starts_at: float) -> Sequence[Sample]:
@@ -130,18 +130,18 @@ def clip_start(samples: Sequence[Sample], starts_at: float) -> Sequence[Sample]:
 def build_columns(samples: Sequence[Sample], timeline: Timeline, most: int = MOST_COLUMNS) -> list[Sample]:
     """Merge samples along equal time steps into at most about `most` columns.
 
-    A short remainder at the end of a window is merged into the column before it: a fraction of a second says
+    A short remainder at the end of a span is merged into the column before it: a fraction of a second says
     nothing about the rate.
     """
     step_s = next((step for step in _LADDER_S if timeline.active_s / step <= most), _LADDER_S[-1])
-    windows: dict[int, dict[float, list[Sample]]] = {}
+    steps_by_span: dict[int, dict[float, list[Sample]]] = {}
     for sample in samples:
         middle = sample.at - sample.seconds / 2
         # Samples are a little longer or shorter than one second: each becomes a column of its own.
         step = middle if step_s == 1 else (middle - timeline.start) // step_s
-        windows.setdefault(timeline.find_window(middle), {}).setdefault(step, []).append(sample)
+        steps_by_span.setdefault(timeline.find_span(middle), {}).setdefault(step, []).append(sample)
     columns = []
-    for steps in windows.values():
+    for steps in steps_by_span.values():
         groups = list(steps.values())
         if len(groups) > 1 and _measure_s(groups[-1]) < _measure_s(groups[-2]) / 2:
             groups[-2:] = [[*groups[-2], *groups[-1]]]
@@ -178,9 +178,9 @@ def format_since(seconds: float) -> str:
 
 
 def _are_apart(before: Sample, after: Sample, timeline: Timeline) -> bool:
-    windows = [timeline.find_window(sample.at - sample.seconds / 2) for sample in (before, after)]
+    spans = [timeline.find_span(sample.at - sample.seconds / 2) for sample in (before, after)]
     missing_s = after.at - after.seconds - before.at
-    return windows[0] != windows[1] or missing_s > max(_GAP_S, after.seconds)
+    return spans[0] != spans[1] or missing_s > max(_GAP_S, after.seconds)
 
 
 def _has_begun(sample: Sample, starts_at: float) -> bool:
@@ -191,11 +191,11 @@ def _measure_s(samples: Iterable[Sample]) -> float:
     return sum(sample.seconds for sample in samples)
 
 
-def _join(spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-    windows: list[tuple[float, float]] = []
-    for start, stop in spans:
-        if windows and start - windows[-1][1] <= PAUSE_S:
-            windows[-1] = windows[-1][0], max(windows[-1][1], stop)
+def _join(pieces: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+    spans: list[tuple[float, float]] = []
+    for start, stop in pieces:
+        if spans and start - spans[-1][1] <= PAUSE_S:
+            spans[-1] = spans[-1][0], max(spans[-1][1], stop)
         else:
-            windows.append((start, stop))
-    return windows
+            spans.append((start, stop))
+    return spans

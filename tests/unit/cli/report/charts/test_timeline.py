@@ -14,9 +14,9 @@ from oku_cli.report.charts.timeline import (
 from oku_core.accounting.lease_state import LeaseState
 
 
-def build(*windows: tuple[float, float]) -> Timeline:
-    """Build a timeline from windows in seconds after `START`."""
-    return Timeline(tuple((START + start, START + stop) for start, stop in windows))
+def build(*spans: tuple[float, float]) -> Timeline:
+    """Build a timeline from spans in seconds after `START`."""
+    return Timeline(tuple((START + start, START + stop) for start, stop in spans))
 
 
 def test_positions_are_proportional_to_time() -> None:
@@ -51,20 +51,20 @@ def test_the_axis_has_few_ticks(length_s: float) -> None:
     assert len({tick.label for tick in ticks}) == len(ticks)
 
 
-def test_samples_define_the_windows() -> None:
-    """Samples far apart are in separate windows; a missing second does not split one."""
+def test_samples_define_the_spans() -> None:
+    """Samples far apart are in separate spans; a missing second does not split one."""
     samples = [make_sample(second) for second in (1, 2, 4, 5 + PAUSE_S * 2)]
     timeline = build_timeline(samples, [])
     assert timeline is not None
-    assert timeline.windows == ((START, START + 4), (START + 4 + PAUSE_S * 2, START + 5 + PAUSE_S * 2))
+    assert timeline.spans == ((START, START + 4), (START + 4 + PAUSE_S * 2, START + 5 + PAUSE_S * 2))
 
 
-def test_without_samples_closed_leases_define_the_windows() -> None:
+def test_without_samples_closed_leases_define_the_spans() -> None:
     """The time at which a lost lease was taken back says little."""
     leases = [make_lease(0, 9, 1, 6), make_lease(9, 12, 3, 9999, state=LeaseState.EXPIRED)]
     timeline = build_timeline([], band_leases(leases).bands)
     assert timeline is not None
-    assert timeline.windows == ((START + 1, START + 6),)
+    assert timeline.spans == ((START + 1, START + 6),)
     assert build_timeline([], band_leases(leases[1:]).bands) is None
 
 
