@@ -33,10 +33,7 @@ def build_in_flight_chart(over_time: RunOverTime) -> Chart:
             *(draw_area(line, [(x, 0.0) for x, _ in line], "plan") for line in plans),
             *(draw_area(line, [(x, 0.0) for x, _ in line], "in-flight") for line in lines),
             *(draw_line(line, "plan") for line in plans),
-            *(
-                draw_line(line, "limit")
-                for line in (trace_values(over_time, limits, scale) if limits else [])
-            ),
+            *(draw_line(line, "limit") for line in trace_values(over_time, limits, scale)),
             *(draw_line(line, "in-flight") for line in lines),
         ],
         x=over_time.axis,

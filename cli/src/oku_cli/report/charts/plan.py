@@ -44,6 +44,10 @@ class _Stretch(NamedTuple):
     since_s: float
     until_s: float
 
+    def find_at(self, clock_s: float) -> float:
+        """The Unix time at which the clock said this."""
+        return self.starts_at + clock_s - self.since_s
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -67,12 +71,9 @@ class Plan:
         lines = []
         for stretch in self._list_stretches(timeline):
             line = [
-                (timeline.place(at), float(stage.level_after(elapsed)))
+                (timeline.place(stretch.find_at(float(clock_s))), float(stage.level_after(clock_s - begin_s)))
                 for stage, since_s, until_s, begin_s in self._clip_stages(stretch)
-                for elapsed, at in (
-                    (since_s - begin_s, stretch.starts_at + float(since_s - Fraction(stretch.since_s))),
-                    (until_s - begin_s, stretch.starts_at + float(until_s - Fraction(stretch.since_s))),
-                )
+                for clock_s in (since_s, until_s)
             ]
             if line:
                 lines.append(line)
@@ -102,8 +103,7 @@ class Plan:
         """For how many seconds between two Unix times requests were due."""
         length_s = inf if self.spec.length_s is None else float(self.spec.length_s)
         overlaps = (
-            min(until, stretch.starts_at + min(stretch.until_s, length_s) - stretch.since_s)
-            - max(since, stretch.starts_at)
+            min(until, stretch.find_at(min(stretch.until_s, length_s))) - max(since, stretch.starts_at)
             for stretch in self._list_stretches(timeline)
         )
         return sum(max(0.0, overlap) for overlap in overlaps)
@@ -154,4 +154,4 @@ def _place_phase(time: PhaseTime, stretch: _Stretch) -> tuple[float, float]:
     """The Unix times between which a phase lies in a stretch; falling if it does not."""
     since_s = max(float(time.begin_s), stretch.since_s)
     until_s = stretch.until_s if time.end_s is None else min(float(time.end_s), stretch.until_s)
-    return stretch.starts_at + since_s - stretch.since_s, stretch.starts_at + until_s - stretch.since_s
+    return stretch.find_at(since_s), stretch.find_at(until_s)
