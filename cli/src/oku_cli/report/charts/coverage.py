@@ -23,14 +23,15 @@ _LEAST_AGAIN = 0.25
 _FINE, _COARSE = 0.5, 2.0
 """The grid, in units of `BOX`, to which leases are rounded; very many of them look like a band anyway."""
 
+_STATES = (SliceState.ACCOUNTED, SliceState.LEASED, SliceState.PENDING, SliceState.UNUSED)
+"""From the bottom of a strip to its top."""
+
 
 def build_strips(history: RunHistory) -> Html:
     """Draw the request space in equal parts, left to right: their states, and what was taken back."""
     parts = list(history.coverage.build_lines())
-    sums = {state: sum(part[state] for part in parts) for state in SliceState}
-    totals = ", ".join(
-        f"{format_count(sums[state])} {state}" for state in reversed(SliceState) if sums[state]
-    )
+    sums = {state: sum(part[state] for part in parts) for state in _STATES}
+    totals = ", ".join(f"{format_count(sums[state])} {state}" for state in _STATES if sums[state])
     strips = [_build_strip("state", f"The request space: {totals}.", parts, _draw_states)]
     if any(part["again"] for part in parts):
         note = "Requests that may have been sent more than once, by their place in the request space."
@@ -132,7 +133,7 @@ def _build_strip(name: str, note: str, parts: Sequence[Mapping[str, Any]], draw:
 def _draw_states(at: float, part: Mapping[str, Any], parts: int) -> Iterator[Html]:
     length = part["stop"] - part["start"]
     bottom = 0.0
-    for state in (SliceState.ACCOUNTED, SliceState.LEASED, SliceState.PENDING, SliceState.UNUSED):
+    for state in _STATES:
         if part[state]:
             top = bottom + part[state] / length
             yield _draw_part(at, parts, bottom, top, state, _describe_part(part, length))
@@ -148,9 +149,7 @@ def _draw_again(at: float, part: Mapping[str, Any], parts: int) -> Iterator[Html
 
 
 def _describe_part(part: Mapping[str, Any], length: int) -> str:
-    counts = ", ".join(
-        f"{format_share(part[state], length)} {state}" for state in reversed(SliceState) if part[state]
-    )
+    counts = ", ".join(f"{format_share(part[state], length)} {state}" for state in _STATES if part[state])
     again = f", {format_count(part['again'])} sent again at most" if part["again"] else ""
     return f"{format_count(part['start'])} to {format_count(part['stop'] - 1)}: {counts}{again}"
 

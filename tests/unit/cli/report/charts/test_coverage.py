@@ -27,6 +27,12 @@ def test_the_request_space_is_drawn_from_left_to_right(make_history: MakeHistory
     assert classes == ["accounted"] * 30 + ["leased"] * 5 + ["pending"] * 15
 
 
+def test_what_a_time_left_over_comes_after_what_is_accounted(make_history: MakeHistory) -> None:
+    """The first number that is read is that of the account."""
+    slices = [Slice(0, 900, SliceState.ACCOUNTED), Slice(900, 1000, SliceState.UNUSED)]
+    assert "900 accounted, 100 unused." in Page(build_strips(make_history(slices=slices))).text
+
+
 def test_what_may_have_been_sent_again_has_a_strip_of_its_own(make_history: MakeHistory) -> None:
     """The strip is there only if there is something, however many leases were taken back."""
     assert len(Page(build_strips(make_history(leases=[make_lease(0, 100, 0, 1, **LOST)]))).find("svg")) == 1
