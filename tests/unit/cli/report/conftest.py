@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit.outcomes import make_counts
+from tests.unit.cli.conftest import make_outcomes
 
 from oku_cli.report.charts.lease_bands import LeaseBands
 from oku_cli.report.run_history import RunHistory, RunHistoryReader
@@ -15,14 +16,12 @@ from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, coarsen
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.lease_state import LeaseState
-from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results.event import Event, EventType
 from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.run_period import RunPeriod
 from oku_core.results.sample import Sample, build_sample
 from oku_core.results.summary import (
     NotSentCounts,
-    OutcomeCounts,
     PhaseSummary,
     PlanSummary,
     Summary,
@@ -215,7 +214,7 @@ def make_open_history(
     def make_phase(name: str, begin_s: float, end_s: float, requests: int) -> PhaseSummary:
         return PhaseSummary(
             name=name, begin_s=begin_s, end_s=end_s, requests=requests, not_sent=NotSentCounts(),
-            outcomes=OutcomeCounts(**dict.fromkeys(OUTCOMES, 0) | {"ok": requests}), statuses={},
+            outcomes=make_outcomes(ok=requests), statuses={},
             bytes_received=0, rate_rps=100.0, planned_rps=100.0, latency_ms=figures, response_time_ms=figures,
             lateness_ms=figures,
         )  # fmt: skip

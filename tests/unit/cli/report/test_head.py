@@ -1,18 +1,17 @@
 from collections.abc import Callable
 
 import pytest
+from tests.unit.cli.conftest import make_outcomes
 from tests.unit.cli.report.conftest import Page
 
 from oku_cli.report.head import build_account, build_flags, build_head
 from oku_cli.report.load import read_load
 from oku_cli.report.run_history import RunHistory
 from oku_core.accounting.histogram import Histogram
-from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import (
     Flag,
     LatencySummary,
-    OutcomeCounts,
     ServersSummary,
     Summary,
     Validity,
@@ -81,7 +80,7 @@ def test_a_run_that_has_not_begun_has_an_account(make_summary: MakeSummary) -> N
     """Nothing is divided by zero."""
     summary = make_summary(
         state=RunState.PENDING, accounted=0, started_at=None, ended_at=None, active_s=0.0, throughput_rps=0.0,
-        outcomes=OutcomeCounts(**dict.fromkeys(OUTCOMES, 0)), statuses={}, servers=None,
+        outcomes=make_outcomes(), statuses={}, servers=None,
     )  # fmt: skip
     assert "0 of 1,000" in Page(build_account(summary)).text
 

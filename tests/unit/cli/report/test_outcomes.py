@@ -1,18 +1,13 @@
 from collections.abc import Callable
 
+from tests.unit.cli.conftest import make_outcomes
 from tests.unit.cli.report.conftest import Page
 
 from oku_cli.report.load import read_load
 from oku_cli.report.outcomes import build_outcomes
-from oku_core.accounting.outcome import OUTCOMES
-from oku_core.results.summary import NotSentCounts, OutcomeCounts, Summary
+from oku_core.results.summary import NotSentCounts, Summary
 
 MakeSummary = Callable[..., Summary]
-
-
-def make_outcomes(**counts: int) -> OutcomeCounts:
-    """Make outcomes of which only these occurred."""
-    return OutcomeCounts(**dict.fromkeys(OUTCOMES, 0) | counts)
 
 
 def test_outcomes_that_did_not_occur_are_in_a_note(make_summary: MakeSummary) -> None:

@@ -7,15 +7,15 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from tests.unit.cli.conftest import make_outcomes
 from tests.unit.cli.report.conftest import START, Page, make_event, make_sample
 
 from oku_cli.report.page import build_page
 from oku_cli.report.run_history import RunHistory
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import Slice, SliceState
-from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import OutcomeCounts, Summary, Validity, WorkerSummary
+from oku_core.results.summary import Summary, Validity, WorkerSummary
 from oku_core.spec.parser import Source, parse_spec
 
 MakeHistory = Callable[..., RunHistory]
@@ -130,7 +130,7 @@ def test_a_run_has_a_page_in_every_state(
     """This holds even before it has begun."""
     nothing = make_summary(
         Histogram(), state=state, accounted=0, started_at=None, ended_at=None, active_s=0.0,
-        throughput_rps=0.0, outcomes=OutcomeCounts(**dict.fromkeys(OUTCOMES, 0)), statuses={}, servers=None,
+        throughput_rps=0.0, outcomes=make_outcomes(), statuses={}, servers=None,
         workers=[],
     )  # fmt: skip
     history = make_history(
@@ -149,7 +149,7 @@ def test_a_run_whose_time_was_over_at_once_has_a_page(
         Histogram(),
         requests=0,
         accounted=0,
-        outcomes=OutcomeCounts(**dict.fromkeys(OUTCOMES, 0)),
+        outcomes=make_outcomes(),
         statuses={},
     )
     unused = [Slice(0, 10**15, SliceState.UNUSED)]
@@ -163,9 +163,7 @@ def test_a_run_of_one_request_has_a_page(make_history: MakeHistory, make_summary
     """Such a run has one second and one latency."""
     histogram = Histogram()
     histogram.record(0)
-    summary = make_summary(
-        histogram, requests=1, accounted=1, outcomes=OutcomeCounts(**dict.fromkeys(OUTCOMES, 0) | {"ok": 1})
-    )
+    summary = make_summary(histogram, requests=1, accounted=1, outcomes=make_outcomes(ok=1))
     history = make_history(summary, samples=[make_sample(1, [0])], leases=[])
     assert Page(build_page(history)).faults == []
 

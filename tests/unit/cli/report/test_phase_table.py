@@ -2,13 +2,13 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
+from tests.unit.cli.conftest import make_outcomes
 from tests.unit.cli.report.conftest import Page
 
 from oku_cli.report.load import read_load
 from oku_cli.report.phase_table import build_phases
 from oku_cli.report.run_history import RunHistory
-from oku_core.accounting.outcome import OUTCOMES
-from oku_core.results.summary import LatencySummary, OutcomeCounts, Summary
+from oku_core.results.summary import LatencySummary, Summary
 
 MakeHistory = Callable[..., RunHistory]
 
@@ -39,7 +39,7 @@ def test_each_phase_has_its_plan_and_what_came_of_it(make_open_history: MakeHist
 def test_what_went_wrong_stands_with_its_phase(make_open_history: MakeHistory) -> None:
     """It may be one stage alone that was too much."""
     summary = make_open_history().summary
-    outcomes = OutcomeCounts(**dict.fromkeys(OUTCOMES, 0) | {"ok": 700, "timeout": 60, "not_sent": 40})
+    outcomes = make_outcomes(ok=700, timeout=60, not_sent=40)
     phases = [summary.phases[0], msgspec.structs.replace(summary.phases[1], outcomes=outcomes)]
     text = " ".join(list_cells(msgspec.structs.replace(summary, phases=phases), {}))
     assert "main 60 timeout, 40 not sent 2 s to" in text
