@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
-from oku_cli.formatting import format_count, format_rate
+from oku_cli.formatting import NOTHING, format_count, format_rate
 from oku_cli.report.bars import build_bar
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
@@ -29,18 +29,20 @@ def build_workers(summary: Summary) -> Html | None:
     caption += f", {format_count(len(lost))} lost." if lost else ", none lost."
     parts = [element("p", caption, class_="note")]
     if len(workers) <= _OPEN_WORKERS:
-        parts.append(_build_table(workers, summary.active_s))
+        parts.append(_build_table(workers, summary))
     else:
         parts.append(_build_spread(workers))
         name, shown = ("all workers", workers) if len(workers) <= MOST_WORKERS else ("lost workers", lost)
         if shown:
-            parts.append(_fold(name, _build_table(shown[:MOST_WORKERS], summary.active_s)))
+            parts.append(_fold(name, _build_table(shown[:MOST_WORKERS], summary)))
     if summary.processes:
         parts.append(_build_processes(summary.processes))
     return build_section("Workers", *parts, id_="workers")
 
 
-def _build_table(workers: Sequence[WorkerSummary], active_s: float) -> Html:
+def _build_table(workers: Sequence[WorkerSummary], summary: Summary) -> Html:
+    # Of the requests of one worker it is not known how many were sent.
+    active_s = 0.0 if summary.outcomes.not_sent or summary.outcomes.lost else summary.active_s
     most = max(worker.requests for worker in workers)
     rows = [
         element(
@@ -48,7 +50,9 @@ def _build_table(workers: Sequence[WorkerSummary], active_s: float) -> Html:
             element("th", worker.name, *_build_lost_label(worker), scope="row"),
             element("td", format_count(worker.requests), class_="number"),
             element("td", build_bar(worker.requests, most, "ok"), class_="bar-cell"),
-            element("td", format_rate(worker.requests / active_s) if active_s else "", class_="number wide"),
+            element(
+                "td", format_rate(worker.requests / active_s) if active_s else NOTHING, class_="number wide"
+            ),
             element("td", f"{worker.cpu_s:,.1f} s", class_="number"),
             element("td", f"{worker.peak_rss_mb:,.0f} MB", class_="number"),
         )

@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+from tests.unit.cli.conftest import make_outcomes
 from tests.unit.cli.report.conftest import Page
 
 from oku_cli.report.markup import Html
@@ -33,6 +34,14 @@ def test_few_workers_have_a_row_each(make_summary: MakeSummary) -> None:
     assert "w0lost" in page.text
     assert len(page.find("tr")) == 4
     assert page.find("details") == []
+
+
+def test_a_worker_has_no_rate_where_requests_were_not_sent(make_summary: MakeSummary) -> None:
+    """What a worker accounted for is not what it sent."""
+    workers = make_workers(2)
+    assert "0.1/s" in build(make_summary(workers=workers)).text
+    outcomes = make_outcomes(ok=600, not_sent=400)
+    assert "/s" not in build(make_summary(workers=workers, outcomes=outcomes)).text
 
 
 def test_more_workers_are_folded_under_their_spread(make_summary: MakeSummary) -> None:
