@@ -1,9 +1,9 @@
 """Panels of runs with a rate: the plan and what became of it, response times, latenesses, and phases."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause, Outcome
+from oku_core.accounting.outcome import NOT_SENT_CAUSES, Outcome
 from oku_core.results.lines import LineKind
 from oku_dashboards.colours import (
     CAUSE_COLOURS,
@@ -16,19 +16,15 @@ from oku_dashboards.colours import (
 )
 from oku_dashboards.logql import MILLISECONDS, ONE_RUN, SPAN, STEP, Lines, rate
 from oku_dashboards.panel import Exactness, Panel, Query, by_threshold, override
-from oku_dashboards.stat_panels import AT_REST, PER_SECOND
+from oku_dashboards.stat_panels import AT_REST, LATENCIES, PER_SECOND
 from oku_dashboards.visualizations import BARS, LOGARITHMIC, PLAN, bar_gauge, lines, stat, table
 
 NO_RATE = "this run has no rate"
 NO_PHASES = "this run has no phases"
 PLANNED = "planned"
-_CAUSE_NAMES: Mapping[NotSentCause, str] = {
-    NotSentCause.IN_FLIGHT_CAP: "in-flight cap",
-    NotSentCause.LATE: "late",
-    NotSentCause.NOT_DEALT: "not dealt",
-}
-_QUANTILE_NAMES = {"p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "p99_9_ms": "p99.9"}
-_TOTALS = {"mean": "mean", "p50": "p50", "p90": "p90", "p99": "p99", "p99_9": "p99.9", "max": "max"}
+QUANTILE_NAMES = {"p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "p99_9_ms": "p99.9"}
+"""The fields of a tick, and how they are shown."""
+_TOTALS = ("mean", "p50", "p90", "p99", "p99_9", "max")
 _BY = ("phase",)
 _ticks = Lines(ONE_RUN, LineKind.TICK)
 _ranges = Lines(ONE_RUN, LineKind.RANGE)
@@ -45,8 +41,8 @@ def build_sent() -> Panel:
     return draw_plan(
         lines(
             title="Sent and planned",
-            shows="Requests sent per second, and behind them as many as the rate of the run makes. Random"
-            " arrivals are planned as if they were even.",
+            shows="Requests sent per second, and behind them the plan. Random arrivals are planned as if they"
+            " were even.",
             exactness=Exactness.SERIES,
             queries=[planned, Query(f"{rate(_ticks, 'requests_sent')} and {planned.expr}", "sent")],
             unit="reqps",
@@ -99,8 +95,8 @@ def build_unsent() -> Panel:
         table=("sum",),
         title="Not sent, and lost",
         shows="Requests that were not sent, by cause, and those that were lost with their worker, when the"
-        " ledger accounted for them: `in-flight cap`, as many requests as allowed were in flight when it was"
-        " due; `late`, its worker was late for another reason; `not dealt`, no worker had it.",
+        " ledger accounted for them: `in_flight_cap`, as many requests as allowed were in flight when it was"
+        " due; `late`, its worker was late for another reason; `not_dealt`, no worker had it.",
         exactness=Exactness.EXACT,
         queries=list(_build_unsent_queries(STEP, is_instant=False)),
         unit="locale",
@@ -126,12 +122,12 @@ def build_unsent_totals() -> Panel:
 
 def _build_unsent_queries(window: str, *, is_instant: bool) -> Iterable[Query]:
     for cause in NOT_SENT_CAUSES:
-        yield Query(_ranges.sum(f"not_sent_{cause}", window), _CAUSE_NAMES[cause], is_instant=is_instant)
+        yield Query(_ranges.sum(f"not_sent_{cause}", window), cause, is_instant=is_instant)
     yield Query(_ranges.sum(Outcome.LOST, window), Outcome.LOST, is_instant=is_instant)
 
 
 def _colour_unsent(panel: Panel) -> Panel:
-    causes = {_CAUSE_NAMES[cause]: colour for cause, colour in CAUSE_COLOURS.items()}
+    causes = {str(cause): colour for cause, colour in CAUSE_COLOURS.items()}
     return panel.colour({**causes, Outcome.LOST: OUTCOME_COLOURS[Outcome.LOST]})
 
 
@@ -160,11 +156,11 @@ def _build_quantiles(prefix: str, title: str, shows: str) -> Panel:
         " longer than a second, the largest of its seconds.",
         exactness=Exactness.PROGRESS,
         queries=[
-            Query(_ticks.max(f"{prefix}_{field}", STEP), name) for field, name in _QUANTILE_NAMES.items()
+            Query(_ticks.max(f"{prefix}_{field}", STEP), name) for field, name in QUANTILE_NAMES.items()
         ],
         unit="ms",
         no_value=NO_RATE,
-    ).colour({name: QUANTILE_COLOURS[field] for field, name in _QUANTILE_NAMES.items()})
+    ).colour({name: QUANTILE_COLOURS[field] for field, name in QUANTILE_NAMES.items()})
 
 
 def build_punctuality() -> Panel:
@@ -194,8 +190,8 @@ def build_totals(field: str, title: str, shows: str) -> Panel:
         " the run comes to rest.",
         exactness=Exactness.EXACT,
         queries=[
-            Query(summaries.last(f"{field}.{key}", SPAN), name, is_instant=True)
-            for key, name in _TOTALS.items()
+            Query(summaries.last(f"{field}.{name}", SPAN), LATENCIES[name], is_instant=True)
+            for name in _TOTALS
         ],
         unit="ms",
         no_value=f"{NO_RATE}, or is not at rest",

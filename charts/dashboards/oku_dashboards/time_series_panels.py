@@ -7,11 +7,10 @@ from oku_core.results.lines import LineKind
 from oku_dashboards.colours import DUE_COLOURS, OUTCOME_COLOURS, PLAIN, QUANTILE_COLOURS, STATUS_COLOURS
 from oku_dashboards.logql import ONE_RUN, STEP, Lines, rate
 from oku_dashboards.panel import Exactness, Panel, Query, override
-from oku_dashboards.rate_panels import build_plan_query, draw_plan
+from oku_dashboards.rate_panels import QUANTILE_NAMES, build_plan_query, draw_plan
 from oku_dashboards.visualizations import BARS, DASHES, LOGARITHMIC, STACKED, HeatScale, heatmap, lines
 
 _FAILURES = [outcome for outcome in OUTCOMES if outcome != Outcome.OK]
-_QUANTILE_NAMES = {"p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "p99_9_ms": "p99.9"}
 _DUE_NAMES = {"response_time_p99_ms": "response time p99", "lateness_p99_ms": "lateness p99"}
 _STATUS_STEP = "10s"
 """Statuses come with ranges, which last about so long."""
@@ -33,8 +32,8 @@ class TimeSeriesPanels:
         """Requests per second, and the plan of a run with a rate behind them."""
         panel = lines(
             title="Rate",
-            shows="Requests that ended per second. If a step is longer than a second, the mean. Behind it, in"
-            " runs with a rate, as many as that makes.",
+            shows="Requests that ended per second. If a step is longer than a second, the mean. Behind"
+            " them, in runs with a rate, the plan.",
             exactness=Exactness.SERIES,
             queries=[
                 build_plan_query(self._ticks),
@@ -97,12 +96,12 @@ class TimeSeriesPanels:
             " due.",
             exactness=Exactness.PROGRESS,
             queries=[
-                *(Query(self._ticks.max(field, STEP), name) for field, name in _QUANTILE_NAMES.items()),
+                *(Query(self._ticks.max(field, STEP), name) for field, name in QUANTILE_NAMES.items()),
                 *(Query(self._ticks.max(field, STEP), name) for field, name in _DUE_NAMES.items()),
             ],
             unit="ms",
             no_value="nothing was answered in the time range",
-        ).colour({name: QUANTILE_COLOURS[field] for field, name in _QUANTILE_NAMES.items()})
+        ).colour({name: QUANTILE_COLOURS[field] for field, name in QUANTILE_NAMES.items()})
         dashed = [
             override(name, colour=DUE_COLOURS[field], custom_lineStyle=DASHES)
             for field, name in _DUE_NAMES.items()

@@ -86,6 +86,7 @@ def build() -> Dashboard:
                         "By how much the coordinator's clock, by which requests are due, may be wrong at most"
                         " as the worker knows it; 0 on one machine",
                         "s",
+                        NO_RATE,
                     ),
                 ],
             ),
