@@ -15,7 +15,7 @@ from oku_core.results.sample import Sample
 
 _OK = OUTCOMES.index(Outcome.OK)
 _NOTE = "Requests that ended per second, by outcome"
-_NOTE_SENT = "Requests per second that ended or were given up, by outcome, and that were sent"
+_NOTE_SENT = "Requests that ended or were given up per second, by outcome, and those that were sent"
 _LEAST_SHARE = 0.1
 """A column in which requests were due for a smaller share of the time says nothing about the rate."""
 
