@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
+from docs.tools.field_schemas import FIELD_SCHEMAS, TEXT, Json
 from docs.tools.version import VERSION
 
 from oku_coordinator.api.routes import MOST_LISTED
@@ -16,111 +16,13 @@ from oku_core.results.run_period import RunPeriod
 from oku_core.results.sample import Sample
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
-from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.fields import FIELDS, Field, describe_default
 from oku_core.spec.spec import Engine
-from oku_core.spec.values.delay import parse_delay
-from oku_core.spec.values.late import SEND
-from oku_core.spec.values.stage import LONGEST_STAGE_NAME, MOST_IN_FLIGHT
-
-Json = dict[str, Any]
 
 _REF = "#/components/schemas/{name}"
-_TEXT: Json = {"type": "string"}
-_DURATION: Json = {
-    "anyOf": [{"type": "string", "examples": ["500ms", "5s", "1m"]}, {"type": "number", "minimum": 0}]
-}
-_RATE: Json = {
-    "anyOf": [{"type": "string", "examples": ["5000/s", "300/m", "1.5k/s"]}, {"type": "number", "minimum": 0}]
-}
-_SWITCH: Json = {"type": "boolean"}
-_RUN_ID = {"name": "run", "in": "path", "required": True, "description": "The id of a run.", "schema": _TEXT}
+_RUN_ID = {"name": "run", "in": "path", "required": True, "description": "The id of a run.", "schema": TEXT}
 _NOW = "Drops the requests in flight instead of letting them finish within the grace time of the run."
 _RUN_REFERENCE = "Lists only the runs that this stands for: `latest`, an id, a name, or a part of an id."
-
-
-def _count(low: int, high: int) -> Json:
-    return {
-        "anyOf": [
-            {"type": "integer", "minimum": low, "maximum": high},
-            {"type": "string", "examples": ["10", "1e1"]},
-        ]
-    }
-
-
-def _one_or_several(item: Json) -> Json:
-    return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1}]}
-
-
-FIELD_SCHEMAS: Mapping[str, Json] = {
-    "requests": _count(1, 10**15),
-    "url": _one_or_several({"type": "string", "examples": ["http://127.0.0.1:8080/items/{i}"]}),
-    "method": {"type": "string", "examples": ["GET", "POST"]},
-    "header": {
-        "anyOf": [
-            {"type": "array", "items": {"type": "string", "examples": ["Accept: */*"]}},
-            {"type": "object", "additionalProperties": _TEXT},
-        ]
-    },
-    "body": _TEXT,
-    "duration": _DURATION,
-    "rate": _RATE,
-    "stages": _one_or_several(
-        {
-            "anyOf": [
-                {"type": "string", "examples": ["1m:0..5000/s", "soak=10m:5000/s", "1m:0..200"]},
-                {
-                    "type": "object",
-                    "properties": {
-                        "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_STAGE_NAME},
-                        "for": _DURATION,
-                        "rate": _RATE,
-                        "concurrency": _count(0, MOST_IN_FLIGHT),
-                    },
-                    "required": ["for"],
-                    "additionalProperties": False,
-                },
-            ]
-        }
-    ),
-    "arrivals": {"enum": [arrivals.value for arrivals in Arrivals]},
-    "late": {"anyOf": [{"type": "string", "examples": ["1s", SEND]}, {"type": "number", "minimum": 0}]},
-    "max-rate": _RATE,
-    "warm-up": _DURATION,
-    "concurrency": _count(1, 1_000_000),
-    "workers": _count(1, 10_000),
-    "start-within": _DURATION,
-    "engine": {"enum": [engine.value for engine in Engine]},
-    "timeout": _DURATION,
-    "grace": _DURATION,
-    "expect-status": _one_or_several(
-        {
-            "anyOf": [
-                {"type": "string", "examples": ["200", "2xx"]},
-                {"type": "integer", "minimum": 100, "maximum": 599},
-            ]
-        }
-    ),
-    "range-size": _count(1, 10**9),
-    "servers": _count(1, 1_000),
-    "delay": {
-        "type": "string",
-        "examples": [str(parse_delay(text)) for text in ("20ms", "0..3s", "exp:50ms")],
-    },
-    "seed": _count(0, 2**63 - 1),
-    "name": {"type": "string", "maxLength": 100},
-    "cacert": _TEXT,
-    "cert": _TEXT,
-    "key": _TEXT,
-    "insecure": _SWITCH,
-    "keepalive": _SWITCH,
-    "proxy": {"type": "string", "examples": ["http://127.0.0.1:3128"]},
-    "max-redirects": _count(0, 100),
-    "cookies": _SWITCH,
-}
-"""What each field of a spec may be in JSON. Some of these values are still refused, with status 400."""
-
-
 _HISTORY: Mapping[str, type] = {
     "periods": RunPeriod, "samples": Sample, "events": Event, "leases": LeaseSpan, "slices": Slice,
 }  # fmt: skip
@@ -154,15 +56,15 @@ def _build_schemas() -> Json:
         field.key: {**FIELD_SCHEMAS[field.key], "description": _describe(field)} for field in FIELDS
     }
     listed: Json = {
-        "run": {**_TEXT, "description": "Its id."},
-        "name": {**_TEXT, "description": "As in its spec; empty without one."},
+        "run": {**TEXT, "description": "Its id."},
+        "name": {**TEXT, "description": "As in its spec; empty without one."},
         "state": {"enum": [state.value for state in RunState], "description": "Its state."},
-        "reason": {**_TEXT, "description": "Why it failed or is paused; else empty."},
+        "reason": {**TEXT, "description": "Why it failed or is paused; else empty."},
         "requests": {"type": "integer", "description": "How many were asked for."},
         "accounted": {"type": "integer", "description": "How many have an outcome in the ledger."},
         "engine": {"enum": [engine.value for engine in Engine], "description": "What sends the requests."},
-        "target": {**_TEXT, "description": "Its target, shortened if it is long."},
-        "load": {**_TEXT, "description": "How it sends requests, in words."},
+        "target": {**TEXT, "description": "Its target, shortened if it is long."},
+        "load": {**TEXT, "description": "How it sends requests, in words."},
         "created_at": {**nullable_time, "description": "When it was submitted."},
         "started_at": {**nullable_time, "description": "When its first worker began."},
         "ended_at": {**nullable_time, "description": "When it was completed, cancelled or failed."},
@@ -199,7 +101,7 @@ def _build_schemas() -> Json:
                 "bytes": {"type": "integer", "description": "How much room they take in the ledger."},
                 "dropped": {"type": "integer", "description": "Lines for which there was no room."},
                 "refused": {"type": "integer", "description": "Lines that Loki has refused for good."},
-                "trouble": {**_TEXT, "description": "Why Loki takes no lines; else empty."},
+                "trouble": {**TEXT, "description": "Why Loki takes no lines; else empty."},
             },
         },
         "Scaling": {
@@ -209,13 +111,13 @@ def _build_schemas() -> Json:
             "properties": {
                 "workers": {"type": "integer", "description": "Most workers of a run."},
                 "servers": {"type": "integer", "description": "Most delay servers of a run."},
-                "trouble": {**_TEXT, "description": "What Kubernetes refuses; else empty."},
+                "trouble": {**TEXT, "description": "What Kubernetes refuses; else empty."},
             },
         },
         "Error": {
             "type": "object",
             "required": ["error"],
-            "properties": {"error": {**_TEXT, "description": "One sentence."}},
+            "properties": {"error": {**TEXT, "description": "One sentence."}},
         },
     }
 
@@ -258,8 +160,8 @@ def _build_paths() -> Json:
                 ),
                 "parameters": [
                     _build_query("limit", {"type": "integer", "minimum": 1, "maximum": MOST_LISTED}),
-                    _build_query("after", {**_TEXT, "description": "A cursor from the header `Link`."}),
-                    _build_query("run", {**_TEXT, "minLength": 1, "description": _RUN_REFERENCE}),
+                    _build_query("after", {**TEXT, "description": "A cursor from the header `Link`."}),
+                    _build_query("run", {**TEXT, "minLength": 1, "description": _RUN_REFERENCE}),
                 ],
             },
             "post": {
@@ -288,7 +190,7 @@ def _build_paths() -> Json:
             "parameters": [_RUN_ID],
             "get": _call(
                 "Stream server-sent events: `tick` each second, then `end` with the summary.",
-                {"200": {"description": "Events.", "content": {"text/event-stream": {"schema": _TEXT}}}},
+                {"200": {"description": "Events.", "content": {"text/event-stream": {"schema": TEXT}}}},
                 404,
             ),
         },
@@ -345,4 +247,4 @@ def _json(schema: Json) -> Json:
 
 
 def _plain() -> Json:
-    return {"description": "Text.", "content": {"text/plain": {"schema": _TEXT}}}
+    return {"description": "Text.", "content": {"text/plain": {"schema": TEXT}}}

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from docs.tools.field_schemas import FIELD_SCHEMAS
 from docs.tools.generated_parts import build_table
-from docs.tools.openapi import FIELD_SCHEMAS
 
 from oku_core.spec.fields import FIELDS, Field, FieldGroup, describe_default
 

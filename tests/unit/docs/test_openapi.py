@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 import schemathesis
-from docs.tools.openapi import FIELD_SCHEMAS, build_openapi
+from docs.tools.field_schemas import FIELD_SCHEMAS
+from docs.tools.openapi import build_openapi
 from jsonschema import Draft202012Validator
 
 from oku_coordinator.api.routes import build_api
