@@ -26,7 +26,7 @@ _RUN_REFERENCE = "Lists only the runs that this stands for: `latest`, an id, a n
 _HISTORY: Mapping[str, type] = {
     "periods": RunPeriod, "samples": Sample, "events": Event, "leases": LeaseSpan, "slices": Slice,
 }  # fmt: skip
-"""The lists of a history, with what is in each."""
+"""Lists of a history, with what is in each."""
 
 
 def build_openapi() -> str:
@@ -136,12 +136,18 @@ def _build_history() -> Json:
         "History": {
             "type": "object",
             "description": "A run and how it went.",
-            "required": ["at", "summary", "spec", *lists],
+            "required": ["at", "summary", "spec", "extent", *lists, "again"],
             "properties": {
                 "at": {"type": "number", "description": "The Unix time at which it was written."},
                 "summary": {"$ref": _REF.format(name="Summary")},
                 "spec": {"type": "object", "description": "Its spec, every key with its value."},
+                "extent": {"type": "integer", "description": "The index behind the last one that is shown."},
                 **lists,
+                "again": {
+                    "type": "array",
+                    "items": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 2},
+                    "description": "Ranges of which requests may have been sent more than once.",
+                },
             },
         }
     }
