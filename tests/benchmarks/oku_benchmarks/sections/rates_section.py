@@ -12,6 +12,7 @@ from oku_benchmarks.turns.paced_rivals import FORTIO, HEY, K6, PACED_RIVALS, VEG
 _OKUS = (OKU, OKU_2, OKU_4, OKU_AIOHTTP)
 _DEARER = (K6, VEGETA, FORTIO, HEY)
 _LATE_P99_MS, _LATE_P99_9_MS = 2.0, 5.0
+_LEAST_SHARE_US = 0.1
 _TEXT = """\
 Each tool is asked for a rate and a time, with {connections} connections, at a target that answers at once:
 {plans}; {rounds}, in turn. `oku` has the engine `httptools` and one worker, which are not what it has
@@ -46,9 +47,9 @@ _OWN = """\
 What Oku itself says of its lateness at {rate:,}/s (p99, due to sent, against the plan of its own clock):
 {figures}."""
 _PARTS = """\
-Of the processor time of `oku`, {parts}: command, broker and coordinator keep the ledger, at a cost that
-hardly depends on the rate. At a low rate, each request and each answer wakes the worker by itself, which is
-most of its cost; at a high one, many share a wake."""
+Of the processor time of `oku` for a request, {parts}: command, broker and coordinator keep the ledger, at a
+cost per second that hardly depends on the rate. At a low rate, each request and each answer wakes the worker
+by itself, which is most of its cost; at a high one, many share a wake."""
 _UNMEASURED = "Not measured yet."
 _BY_KERNEL = """\
 The kernel stamps it as it comes over the loopback, while the client still sends: {p50:g} µs after the send
@@ -192,7 +193,13 @@ def _describe_own(contest: Contest) -> Iterator[str]:
 
 def _describe_parts(contest: Contest) -> str:
     rounds = [entry.cpu_us_by_process for entry in contest.rounds if entry.contestant == OKU]
+    shares_us = {process: build_spread(each[process] for each in rounds).median for process in rounds[0]}
     return ", ".join(
-        f"{process} takes {build_spread(each[process] for each in rounds).median:.1f} µs"
-        for process in rounds[0]
+        f"{'the command' if process == OKU else process} takes {_describe_share(share_us)}"
+        for process, share_us in shares_us.items()
     )
+
+
+def _describe_share(share_us: float) -> str:
+    """The kernel counts ticks of 10 ms, so of very little it may have seen nothing."""
+    return f"{share_us:.1f} µs" if share_us >= _LEAST_SHARE_US else f"less than {_LEAST_SHARE_US:g} µs"
