@@ -23,6 +23,7 @@ from oku_cli.backends.data_dir import DataDir
 from oku_cli.local.local_run import build_plan
 from oku_cli.local.stack import LocalStack
 from oku_cli.remote.client import Client
+from oku_cli.remote.remote_run import RunStart
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.palette import ACCENT
@@ -31,7 +32,7 @@ from oku_cli.views.summary_view import build_summary
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import Summary
 from oku_core.spec.fields import FIELD_BY_KEY
-from oku_core.spec.parser import Source, build_mapping, parse_spec
+from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 
 _IMAGES = Path(__file__).parents[1] / "images"
@@ -96,7 +97,7 @@ class Recording:
         self.lines.append(line)
 
 
-async def record_run(spec: Spec, folder: Path) -> Recording:
+async def record_run(spec: Spec, start: RunStart, folder: Path) -> Recording:
     """Carry out a run on a local stack in `folder`, kill a worker on the way, and record what was seen."""
     recording = Recording()
     data_dir = DataDir(folder)
@@ -105,7 +106,7 @@ async def record_run(spec: Spec, folder: Path) -> Recording:
     try:
         await stack.start()
         async with Client(stack.endpoint) as client:
-            run = await client.submit(build_mapping(spec))
+            run = await start.begin(client)
             await stack.guard(_follow(client, run, data_dir, recording))
     finally:
         await stack.end()
@@ -156,15 +157,16 @@ def build_prompt() -> Text:
 def main() -> int:
     """Carry out the run, draw it, say where the images are, and return the exit code."""
     spec = parse_spec(Source(None, _FLAGS))
+    start = RunStart.submit(spec)
     with tempfile.TemporaryDirectory() as folder:
-        recording = asyncio.run(record_run(spec, Path(folder)))
+        recording = asyncio.run(record_run(spec, start, Path(folder)))
     shown, summary = recording.shown, recording.summary
     if shown is None or summary is None or summary.state != RunState.COMPLETED:
         sys.stderr.write("the run did not complete: nothing was drawn\n")
         return 1
     _IMAGES.mkdir(exist_ok=True)
     head = [build_prompt(), *map(Text, recording.lines)]
-    frame = build_frame(spec.name, shown, shown.seen_at_s)
+    frame = build_frame(start.build_title(spec.name), shown, shown.seen_at_s)
     images = [
         draw("run", Padding(Group(*head), (0, 1)), frame, ""),
         draw("summary", build_summary(summary)),
