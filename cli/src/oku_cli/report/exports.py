@@ -10,12 +10,13 @@ import msgspec
 from oku_cli.report.hgrm import build_hgrm
 from oku_cli.report.masking import mask_spec
 from oku_cli.report.run_history import RunHistory, decode_head
+from oku_cli.views.distribution_view import decode_distribution
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results.lines import build_sample_fields
 from oku_core.results.sample import DUE_QUANTILES, QUANTILES
-from oku_core.results.summary import LatencySummary, Summary
+from oku_core.results.summary import Summary
 
 CSV_COLUMNS = (
     "at", "state", "seconds", "requests_total", "accounted", "leased", "pending", "done", "resent_at_most",
@@ -52,11 +53,3 @@ def build_hgrm_text(history: RunHistory) -> str:
 def decode_latency(summary: Summary) -> HistogramSnapshot:
     """Decode the latencies of a run."""
     return decode_distribution(summary.histogram, summary.latency_ms)
-
-
-def decode_distribution(encoded: str, exact: LatencySummary) -> HistogramSnapshot:
-    """Decode a distribution of a run, with the exact minimum and maximum, which the exchange format lacks."""
-    histogram = hdr.decode(base64.b64decode(encoded)) if encoded else HistogramSnapshot()
-    if exact.min is None or exact.max is None:
-        return histogram
-    return msgspec.structs.replace(histogram, min_us=round(exact.min * 1000), max_us=round(exact.max * 1000))

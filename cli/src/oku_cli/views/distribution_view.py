@@ -12,6 +12,7 @@ from oku_cli.terminal.layout import PairGrid
 from oku_cli.terminal.palette import STRONG
 from oku_cli.views.histogram_view import build_histogram
 from oku_core.accounting import hdr
+from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.results.summary import LatencySummary, Summary
 from oku_core.spec.load import WARM_UP
 
@@ -36,16 +37,18 @@ def list_distributions(summary: Summary) -> Iterator[tuple[str, RenderableType]]
     shown_ms, encoded = summary.latency_ms, summary.histogram
     if summary.response_time_histogram:
         shown_ms, encoded = summary.response_time_ms, summary.response_time_histogram
-    if shown_ms.min is not None and shown_ms.max is not None:
-        histogram = (
-            msgspec.structs.replace(  # the exchange format does not hold the exact minimum and maximum
-                hdr.decode(base64.b64decode(encoded)),
-                min_us=round(shown_ms.min * 1000),
-                max_us=round(shown_ms.max * 1000),
-            )
-        )
+    if shown_ms.max is not None:
         yield "", ""
-        yield RESPONSE_TIME if summary.response_time_histogram else "", build_histogram(histogram)
+        bars = build_histogram(decode_distribution(encoded, shown_ms))
+        yield RESPONSE_TIME if summary.response_time_histogram else "", bars
+
+
+def decode_distribution(encoded: str, exact: LatencySummary) -> HistogramSnapshot:
+    """Decode a distribution of a run, with the exact minimum and maximum, which the exchange format lacks."""
+    histogram = hdr.decode(base64.b64decode(encoded)) if encoded else HistogramSnapshot()
+    if exact.min is None or exact.max is None:
+        return histogram
+    return msgspec.structs.replace(histogram, min_us=round(exact.min * 1000), max_us=round(exact.max * 1000))
 
 
 def _pick(summary: Summary) -> Iterator[tuple[str, LatencySummary]]:
