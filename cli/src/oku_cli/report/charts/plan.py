@@ -1,7 +1,7 @@
 """What a run was meant to do, placed at the times at which it was: the plan behind charts over time.
 
-The plan is by the clock of the run, which stands still in pauses. A time of that clock was in the period in
-which the clock came to it first.
+The plan follows the clock of the run, which stands still in pauses. Where the clock said a time twice, that
+time belongs to the period that came to it first.
 """
 
 from collections.abc import Iterator, Sequence
