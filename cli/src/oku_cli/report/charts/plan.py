@@ -120,7 +120,7 @@ class Plan:
                 yield _Stretch(starts_at, since_s, until_s)
 
     def _clip_stages(self, stretch: _Stretch) -> Iterator[tuple[Stage, Fraction, Fraction, Fraction]]:
-        """The stages in a stretch, each with the part of it that lies there, and its begin."""
+        """The stages in a stretch, each with the part of it that lies there, and its beginning."""
         begins = accumulate((stage.duration for stage in self.stages), initial=Fraction(0))
         for stage, begin_s in zip(self.stages, begins, strict=False):
             since_s = max(begin_s, Fraction(stretch.since_s))
