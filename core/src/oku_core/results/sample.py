@@ -7,7 +7,7 @@ has fewer and longer samples (`merge_steps`), which merge everything that the sh
 
 import math
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -26,8 +26,8 @@ QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99, "p99_9_ms": 0.999, "m
 """The quantiles that are shown over time, by name."""
 DUE_QUANTILES = tuple(f"{prefix}_{name}" for prefix in ("response_time", "lateness") for name in QUANTILES)
 """The quantiles of what counts from when requests were due, by name."""
-_LARGEST = ("max_ms", "response_time_max_ms", "lateness_max_ms")
-"""These are exact in merged samples, too, whose buckets are coarse."""
+_PREFIXES = ("", "response_time_", "lateness_")
+"""What the names of quantiles begin with, by distribution."""
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -236,8 +236,22 @@ def merge(samples: Sequence[Sample]) -> Sample:
         lag_s=_find_largest(sample.lag_s for sample in samples),
         clock_bound_s=_find_largest(sample.clock_bound_s for sample in samples),
         **build_rates(seconds, outcomes),
-        **distributions | {name: _find_largest(getattr(each, name) for each in samples) for name in _LARGEST},
+        **distributions | _bound_quantiles(distributions, samples),
     )
+
+
+def _bound_quantiles(merged: Mapping[str, Any], samples: Sequence[Sample]) -> dict[str, float]:
+    """The quantiles, none of them above the largest value: that is exact, while merged buckets are coarse."""
+    bounded = {}
+    for prefix in _PREFIXES:
+        largest = _find_largest(getattr(sample, f"{prefix}max_ms") for sample in samples)
+        if largest is not None:
+            quantiles = {
+                name: merged[name] for each in QUANTILES if merged[name := prefix + each] is not None
+            }
+            bounded |= {name: min(value, largest) for name, value in quantiles.items()}
+            bounded[f"{prefix}max_ms"] = largest
+    return bounded
 
 
 def _find_largest(figures: Iterable[float | None]) -> float | None:

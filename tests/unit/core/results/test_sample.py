@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 
-from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot, coarsen
 from oku_core.results.sample import (
+    DUE_QUANTILES,
+    QUANTILES,
     Sample,
     choose_step_s,
     decode_kept,
@@ -89,6 +91,21 @@ def test_quantiles_of_a_merged_sample_are_of_all_its_latencies() -> None:
     fast = build_sample(2.0, latency=build_latency(*[100] * 91))
     merged = merge([slow, fast])
     assert (merged.p50_ms, merged.p90_ms, merged.p99_ms, merged.max_ms) == (0.1, 0.1, 9.0, 9.0)
+
+
+@given(st.lists(st.integers(1, 10**8), min_size=1), st.lists(st.integers(1, 10**8), min_size=1))
+def test_no_quantile_is_above_the_largest_value(first: list[int], second: list[int]) -> None:
+    """Kept samples have coarse buckets, and the largest value of each exactly."""
+    samples = []
+    for at, values in ((1.0, first), (2.0, second)):
+        exact = build_latency(*values)
+        sample = build_sample(at, latency=exact, lateness=exact)
+        samples.append(msgspec.structs.replace(sample, latency=coarsen(exact), lateness=coarsen(exact)))
+    merged = merge(samples)
+    assert merged.max_ms == max(sample.max_ms or 0.0 for sample in samples)
+    for names in (tuple(QUANTILES), DUE_QUANTILES[len(QUANTILES) :]):
+        figures = [getattr(merged, name) for name in names]
+        assert figures == sorted(figures)
 
 
 def test_samples_without_answers_have_no_quantiles() -> None:
