@@ -242,7 +242,7 @@ def merge(samples: Sequence[Sample]) -> Sample:
 
 def _bound_quantiles(merged: Mapping[str, Any], samples: Sequence[Sample]) -> dict[str, float]:
     """The quantiles, none of them above the largest value: that is exact, while merged buckets are coarse."""
-    bounded = {}
+    bounded: dict[str, float] = {}
     for prefix in _PREFIXES:
         largest = _find_largest(getattr(sample, f"{prefix}max_ms") for sample in samples)
         if largest is not None:

@@ -107,7 +107,7 @@ def _join(mapping: Mapping[object, object]) -> str:
     if unknown := [key for key in mapping if key not in _KEYS]:
         raise ValueError(f"{shown}: {format_value(unknown[0])} is not one of {', '.join(_KEYS)}")
     if "for" not in mapping or ("rate" in mapping) == ("concurrency" in mapping):
-        raise ValueError(f"{shown} does not have for, and either rate or concurrency")
+        raise ValueError(f"{shown}: a stage has `for`, and either `rate` or `concurrency`")
     name = f"{parse_scalar(mapping['name'])}=" if "name" in mapping else ""
     duration = parse_scalar(mapping["for"])
     levels = parse_scalar(mapping["rate"] if "rate" in mapping else mapping["concurrency"])

@@ -83,12 +83,12 @@ def test_a_mapping_is_another_way_to_write_a_stage(mapping: dict[str, Any], text
         (5, "5 is not text, put it in quotes"),
         (None, "null is not text"),
         ([], "no stage is given"),
-        ({}, "{} does not have for, and either rate or concurrency"),
-        ({"for": "1m"}, "{'for': '1m'} does not have for, and either rate or concurrency"),
-        ({"rate": 5}, "{'rate': 5} does not have for, and either rate or concurrency"),
+        ({}, "{}: a stage has `for`, and either `rate` or `concurrency`"),
+        ({"for": "1m"}, "{'for': '1m'}: a stage has `for`, and either `rate` or `concurrency`"),
+        ({"rate": 5}, "{'rate': 5}: a stage has `for`, and either `rate` or `concurrency`"),
         (
             {"for": 1, "rate": 5, "concurrency": 5},
-            "{'concurrency': 5, 'for': 1, 'rate': 5} does not have for, and either rate or concurrency",
+            "{'concurrency': 5, 'for': 1, 'rate': 5}: a stage has `for`, and either `rate` or `concurrency`",
         ),
         ({"for": 1, "to": 5}, "{'for': 1, 'to': 5}: to is not one of name, for, rate, concurrency"),
         (
