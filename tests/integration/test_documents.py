@@ -72,7 +72,10 @@ def assert_looks_like(printed: str, shown: str) -> None:
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("page", TYPED, ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_a_page_says_can_be_typed(page: Path, tmp_path: Path) -> None:
-    """The blocks of a page are typed one after the other, and end as the page says."""
+    """The blocks of a page are typed one after the other, and end as the page says.
+
+    Runs that a block shows one below the other go beside each other, each in a data folder of its own.
+    """
     blocks = TYPED[page]
     printed = ""
     with opening_terminal(tmp_path, list_texts(blocks)) as terminal:
@@ -83,9 +86,9 @@ def test_what_a_page_says_can_be_typed(page: Path, tmp_path: Path) -> None:
                 assert_looks_like(printed, block.content)
             elif is_typed(block):
                 ended = terminal.type(block)
-                printed = ended.stdout
+                printed = ended.printed
                 expected = int(block.marks.get(Mark.EXIT_CODE, 0))
-                assert ended.returncode == expected, f"{block.place}: {ended.returncode}: {printed}"
+                assert ended.exit_code == expected, f"{block.place}: {ended.exit_code}: {printed}"
 
 
 def test_the_first_command_of_the_readme_makes_a_run(tmp_path: Path) -> None:

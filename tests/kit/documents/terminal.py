@@ -1,7 +1,8 @@
 """Types the blocks of a page as a new user would: in a clean folder, with the installed command.
 
-What stands for something in a block is filled in: `RUN` is the id of the newest run, and more requests than
-a test has time for are as many as it has time for. At the addresses that documents use there are services.
+What stands for something in a block is filled in: `RUN` is the id of the newest run, and more requests or
+seconds than a test has time for are as many as it has time for. At the addresses that documents use there are
+services. Runs that stand one below the other mostly wait, so they go beside each other.
 """
 
 import json
@@ -10,9 +11,12 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.kit.documents.blocks import Block, Mark
 from tests.kit.documents.own_loopback import OwnLoopback, holding_loopback
@@ -23,15 +27,31 @@ from oku_cli.local.valkey import find_server
 from oku_core.spec.values.quantity import parse_count
 
 MOST_REQUESTS = 1_000
+MOST_S = 3
+AT_ONCE = 3
+"""So many runs go beside each other."""
 PATIENCE_S = 60
 SERVICE, BROKER, LOKI = 8080, 6379, 3100
 """The ports of what documents take for granted: a service to test, a Valkey or Redis, a Loki."""
 _COUNT = re.compile(r"((?:--requests|-n)[ =]|^requests: )(\w+)", re.MULTILINE)
+_DURATION = re.compile(r"(--duration )(\d+)s\b")
 _ADDRESS = re.compile(r"(?<![\w.])127\.0\.0\.1:(\d+)")
 _OWN_PORT = re.compile(r"--port (\d+)")
 _RUN = re.compile(r"\bRUN\b")
 _FIRST_RUN = ("run", "--requests", "100", "--concurrency", "10", "--servers", "1", "--workers", "1")
 _SHELL = ("bash", "-euo", "pipefail", "-c")
+
+
+class Ended(NamedTuple):
+    """What came of something that was typed.
+
+    Attributes:
+        exit_code: of the shell.
+        printed: both of its outputs.
+    """
+
+    exit_code: int
+    printed: str
 
 
 @dataclass(frozen=True)
@@ -48,17 +68,25 @@ class Terminal:
     loopback: OwnLoopback
     lasting: ExitStack
 
-    def type(self, block: Block) -> "subprocess.CompletedProcess[str]":
-        """Run a block to its end; what it prints is in one text."""
+    def type(self, block: Block) -> Ended:
+        """Run a block to its end, or to the first command that fails; what it prints is in one text."""
         if beside := block.marks.get(Mark.BESIDE):
             with self._beside(self.fill_in(beside)):
                 return self._run(self.fill_in(block.content))
         script = self.fill_in(block.content)
-        return self._run(self._start_all_but_last(script) if Mark.TERMINALS in block.marks else script)
+        if Mark.TERMINALS in block.marks:
+            return self._run(self._start_all_but_last(script))
+        printed = ""
+        for exit_code, output in self._run_all(script):
+            printed += output
+            if exit_code:
+                return Ended(exit_code, printed)
+        return Ended(0, printed)
 
     def fill_in(self, text: str) -> str:
         """A text with what stands for something in it in its place."""
         text = _COUNT.sub(lambda found: found[1] + str(min(parse_count(found[2]), MOST_REQUESTS)), text)
+        text = _DURATION.sub(lambda found: f"{found[1]}{min(int(found[2]), MOST_S)}s", text)
         if not _RUN.search(text):
             return text
         if self._find_newest_run() is None:
@@ -131,12 +159,36 @@ class Terminal:
         )  # fmt: skip
         return ended.stdout
 
-    def _run(self, script: str) -> "subprocess.CompletedProcess[str]":
-        return subprocess.run(
+    def _run_all(self, script: str) -> Iterator[Ended]:
+        """Run the lines of a block in order, neighbouring runs beside each other; any other shell as one."""
+        lines = script.splitlines()
+        if not all(line.startswith("oku ") and not line.endswith("\\") for line in lines):
+            yield self._run(script)
+            return
+        for is_run, group in groupby(lines, key=lambda line: line.startswith("oku run ")):
+            if is_run:
+                yield from self._run_beside_each_other(list(group))
+            else:
+                yield from map(self._run, group)
+
+    def _run_beside_each_other(self, lines: Sequence[str]) -> Iterator[Ended]:
+        """Carry out runs in data folders of their own; the last one is the newest in the usual one."""
+        *others, last = lines
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            running = [
+                pool.submit(self._run, line, OKU_DATA_DIR=f"beside-{place}")
+                for place, line in enumerate(others)
+            ]
+            running.append(pool.submit(self._run, last))
+        yield from (each.result() for each in running)
+
+    def _run(self, script: str, **settings: str) -> Ended:
+        ended = subprocess.run(
             self.loopback.build_command(*_SHELL, script),
-            cwd=self.folder, env=_build_environment(self.folder), stdin=subprocess.DEVNULL,
+            cwd=self.folder, env=_build_environment(self.folder) | settings, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S, check=False,
         )  # fmt: skip
+        return Ended(ended.returncode, ended.stdout)
 
 
 @contextmanager
