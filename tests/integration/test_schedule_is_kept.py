@@ -6,12 +6,17 @@ Those of both engines go beside each other.
 import math
 import signal
 import time
-from typing import Any
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 from tests.kit.runs.account import assert_completed, list_flags
 from tests.kit.runs.local_run import LocalRun, Start, run_oku
 from tests.kit.runs.planned_seconds import Second, assert_as_planned, list_seconds
+from tests.kit.runs.standing_stack import run_standing_stack
 
 from oku_coordinator.ledger import Ledger
 from oku_core.spec.spec import Engine
@@ -29,11 +34,45 @@ LOADS = {
     "ramp": ("--stage", "3s:0..33.3/s", "--stage", "2500ms:40.7..12/s"),
     "poisson": ("--rate", "40/s", "--duration", "5s", "--arrivals", "poisson", "--seed", "7"),
 }
+WORKERS = (1, 3)
+
+
+class Played(NamedTuple):
+    """A run that has ended, of a stack that may be gone."""
+
+    ledger: Path
+    summary: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], list[Played]]:
+    """Each load with each number of workers, by each engine: one load after the other."""
+    kinds = [(workers, engine) for workers in WORKERS for engine in Engine]
+    runs: dict[tuple[str, int], list[Played]] = defaultdict(list)
+    with ThreadPoolExecutor(len(kinds)) as pool, ExitStack() as stack:
+        stacks = [
+            stack.enter_context(run_standing_stack(tmp_path_factory.mktemp(engine), workers))
+            for workers, engine in kinds
+        ]
+        for load, flags in LOADS.items():
+            summaries = pool.map(
+                lambda stack, kind, flags=flags: stack.run(*flags, "--engine", kind[1], "--delay", "5ms"),
+                stacks,
+                kinds,
+            )
+            for (workers, _), each, summary in zip(kinds, stacks, summaries, strict=True):
+                runs[load, workers].append(Played(each.ledger, summary))
+    return runs
 
 
 def start_each(start: Start, *flags: str) -> list[LocalRun]:
     """Start a run with each engine."""
     return [start("run", *flags, *STACK, "--engine", engine, data_dir=engine) for engine in Engine]
+
+
+def find_ledger(run: LocalRun) -> Path:
+    """That of a local stack."""
+    return run.data_dir / "ledger.sqlite3"
 
 
 def assert_all_sent(summary: dict[str, Any]) -> None:
@@ -43,23 +82,26 @@ def assert_all_sent(summary: dict[str, Any]) -> None:
     assert summary["resent_at_most"] == 0
 
 
-def check_seconds(run: LocalRun, summary: dict[str, Any]) -> list[Second]:
+def check_seconds(ledger: Path, summary: dict[str, Any]) -> list[Second]:
     """Check each second, and that the summary tells the same of them."""
-    seconds = assert_as_planned(run)
+    seconds = assert_as_planned(ledger, summary["run"])
     off = sum(abs(second.sent - second.due) > 1 for second in seconds)
     assert (summary["plan"]["seconds"], summary["plan"]["off_seconds"]) == (len(seconds), off)
     assert ("off_plan" in list_flags(summary)) == (off > 0)
     return seconds
 
 
-@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("workers", WORKERS)
 @pytest.mark.parametrize("load", LOADS)
-def test_every_second_has_what_is_due_in_it(start: Start, load: str, workers: int) -> None:
+def test_every_second_has_what_is_due_in_it(
+    played: dict[tuple[str, int], list[Played]], load: str, workers: int
+) -> None:
     """To one request, as the schedule has it: the due times do not depend on who sends."""
-    for run in start_each(start, *LOADS[load], "--workers", str(workers)):
-        summary = run.finish()
+    assert len(played[load, workers]) == len(Engine)
+    for ledger, summary in played[load, workers]:
         assert_all_sent(summary)
-        assert len(check_seconds(run, summary)) == 5
+        assert len(check_seconds(ledger, summary)) == 5
         assert len([worker for worker in summary["workers"] if worker["requests"]]) == workers
 
 
@@ -79,7 +121,7 @@ def test_a_run_goes_on_where_it_was_paused(start: Start) -> None:
     for resumed in [start("resume", run.run_id(), "--quiet", data_dir=run.data_dir.name) for run in runs]:
         summary = resumed.finish()
         assert_all_sent(summary)
-        assert len(check_seconds(resumed, summary)) >= 10
+        assert len(check_seconds(find_ledger(resumed), summary)) >= 10
         assert summary["lateness_ms"]["max"] < 500
 
 
@@ -104,14 +146,14 @@ def test_a_coordinator_that_is_away_for_eight_seconds_leaves_no_gap(start: Start
         assert_completed(summary)
         assert sum(summary["not_sent"].values()) == summary["not_sent"]["not_dealt"] <= 40 * len(gap)
         assert summary["resent_at_most"] == 0
-        seconds = list_seconds(run, slack_s=STALL_S)
+        seconds = list_seconds(find_ledger(run), summary["run"], slack_s=STALL_S)
         assert len(seconds) == 26
         assert not [second for second in seconds if not second.is_as_planned and second.at not in gap]
 
 
 def list_cuts(run: LocalRun) -> list[float]:
     """When the leases of a run were dealt."""
-    ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
+    ledger = Ledger(find_ledger(run), read_only=True)
     try:
         return [lease.cut_at for page in ledger.history.read_leases(run.run_id()) for lease in page]
     finally:

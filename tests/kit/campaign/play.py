@@ -11,9 +11,8 @@ from tests.kit.campaign.draw import Deed, Draw, Fault
 from tests.kit.loki.loki_account import assert_published, sum_up
 from tests.kit.loki.loki_queries import LokiQueries
 from tests.kit.runs.account import assert_completed
-from tests.kit.runs.local_run import LocalRun, Start, wait_until
+from tests.kit.runs.local_run import LocalRun, Start, sum_series, wait_until
 
-from oku_coordinator.ledger import Ledger
 from oku_core.accounting.outcome import OUTCOMES
 
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ class Play:
         )
         assert_completed(summary)
         accounted = summary["accounted"]
-        summed = sum_series(run.data_dir / "ledger.sqlite3", self._run_id)
+        summed = sum(sum_series(run.data_dir / "ledger.sqlite3", self._run_id).values())
         assert summed == accounted, f"the series sums to {summed:,} of {accounted:,}"
         if self._loki is not None:
             assert_published(self._loki, summary)
@@ -142,12 +141,3 @@ def find_processes(folder: str) -> list[str]:
             if folder in command and path.parent.name != str(os.getpid()):
                 found.append(f"{path.parent.name} {command}")
     return found
-
-
-def sum_series(ledger_file: Path, run: str) -> int:
-    """All outcomes in the seconds that the ledger keeps of a run."""
-    ledger = Ledger(ledger_file, read_only=True)
-    try:
-        return sum(sum(sample.outcomes) for sample in ledger.history.fetch(run).samples)
-    finally:
-        ledger.close()

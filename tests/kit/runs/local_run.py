@@ -65,6 +65,18 @@ def is_alive(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
+def sum_series(ledger_file: Path, run: str) -> dict[str, int]:
+    """The outcomes of all seconds that a ledger keeps of a run."""
+    ledger = Ledger(ledger_file, read_only=True)
+    try:
+        samples = ledger.history.fetch(run).samples
+    finally:
+        ledger.close()
+    return {
+        outcome: sum(sample.outcomes[place] for sample in samples) for place, outcome in enumerate(OUTCOMES)
+    }
+
+
 class LocalRun:
     """One `oku run` or `oku resume` in a data folder.
 
@@ -178,20 +190,8 @@ class LocalRun:
             f"exit code {self.process.returncode}: {self.output}\n{self.read_logs()}"
         )
         summary: dict[str, Any] = json.loads(self._json_file.read_text())
-        assert self.sum_series(summary["run"]) == summary["outcomes"]
+        assert sum_series(self.data_dir / "ledger.sqlite3", summary["run"]) == summary["outcomes"]
         return summary
-
-    def sum_series(self, run: str) -> dict[str, int]:
-        """The outcomes of all seconds that the ledger keeps of a run."""
-        ledger = Ledger(self.data_dir / "ledger.sqlite3", read_only=True)
-        try:
-            samples = ledger.history.fetch(run).samples
-        finally:
-            ledger.close()
-        return {
-            outcome: sum(sample.outcomes[place] for sample in samples)
-            for place, outcome in enumerate(OUTCOMES)
-        }
 
     def read_logs(self, lines: int = 15) -> str:
         """The last lines that each process of the stack has logged."""

@@ -1,9 +1,8 @@
 """What a run with a rate sent in each second, beside the due times of its schedule, computed one by one."""
 
 from bisect import bisect_left
+from pathlib import Path
 from typing import NamedTuple
-
-from tests.kit.runs.local_run import LocalRun
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
@@ -39,25 +38,26 @@ class Second(NamedTuple):
         return self.least <= self.sent <= self.most
 
 
-def list_seconds(run: LocalRun, slack_s: float = _SLACK_S) -> list[Second]:
-    """The whole seconds of all periods of activity of the newest run, those that come twice once.
+def list_seconds(ledger_file: Path, run: str, slack_s: float = _SLACK_S) -> list[Second]:
+    """The whole seconds of all periods of activity of a run, those that come twice once.
 
     Args:
-        run: the run.
+        ledger_file: where it is accounted.
+        run: its id.
         slack_s: how late requests may be.
     """
-    ledger = Ledger(run.data_dir / "ledger.sqlite3", read_only=True)
+    ledger = Ledger(ledger_file, read_only=True)
     try:
-        snapshot = ledger.runs.fetch_snapshot(run.run_id())
+        snapshot = ledger.runs.fetch_snapshot(run)
     finally:
         ledger.close()
     assert snapshot.course is not None
     return _list_seconds(snapshot.course, build_schedule(snapshot.record.spec), slack_s)
 
 
-def assert_as_planned(run: LocalRun) -> list[Second]:
-    """Every second of the newest run has what is due in it; gives the seconds."""
-    seconds = list_seconds(run)
+def assert_as_planned(ledger_file: Path, run: str) -> list[Second]:
+    """Every second of a run has what is due in it; gives the seconds."""
+    seconds = list_seconds(ledger_file, run)
     missed = [second for second in seconds if not second.is_as_planned]
     assert not missed, f"{missed} of {seconds}"
     return seconds

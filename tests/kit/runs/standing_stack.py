@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import TOKEN, CoordinatorApi, run_coordinator
-from tests.kit.runs.local_run import OKU, wait_until
+from tests.kit.runs.local_run import OKU, sum_series, wait_until
 from tests.kit.servers.delay_server import Start
 from tests.kit.workers.worker_process import run_worker
 
@@ -21,21 +21,25 @@ class StandingStack:
 
     Args:
         api: of its coordinator.
-        workers: how many it has.
+        ledger: that the coordinator keeps.
     """
 
-    def __init__(self, api: CoordinatorApi, workers: int) -> None:
+    def __init__(self, api: CoordinatorApi, ledger: Path) -> None:
         self.api = api
-        self.workers = workers
+        self.ledger = ledger
 
     def run(self, *flags: str) -> dict[str, Any]:
-        """Run `oku run` to its end; what `--json` says. Without a URL it asks the delay server."""
+        """Run `oku run` to its end; what `--json` says. Without a URL it asks the delay server.
+
+        The seconds that are kept of it must sum to its account.
+        """
         where = ("--coordinator", self.api.url, "--token", TOKEN, "--json", "--quiet")
         ended = subprocess.run(
             [*OKU, "run", *flags, *where], capture_output=True, text=True, timeout=_RUN_S, check=False
         )
         assert ended.returncode == 0, ended.stderr
         summary: dict[str, Any] = json.loads(ended.stdout)
+        assert sum_series(self.ledger, summary["run"]) == summary["outcomes"]
         return summary
 
 
@@ -52,4 +56,4 @@ def run_standing_stack(folder: Path, workers: int) -> Iterator[StandingStack]:
             name = f"worker-{number + 1}"
             stack.enter_context(run_worker(broker_url, name=name, log=folder / f"{name}.log"))
         wait_until(lambda: api.read_metric("oku_workers") == workers, 30, "the workers are there")
-        yield StandingStack(api, workers)
+        yield StandingStack(api, folder / "data" / "ledger.sqlite3")
