@@ -6,7 +6,6 @@ Those of both engines go beside each other.
 import math
 import signal
 import time
-from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -46,22 +45,22 @@ class Played(NamedTuple):
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], list[Played]]:
-    """Each load with each number of workers, by each engine: one load after the other."""
-    kinds = [(workers, engine) for workers in WORKERS for engine in Engine]
-    runs: dict[tuple[str, int], list[Played]] = defaultdict(list)
-    with ThreadPoolExecutor(len(kinds)) as pool, ExitStack() as stack:
-        stacks = [
-            stack.enter_context(run_standing_stack(tmp_path_factory.mktemp(engine), workers))
-            for workers, engine in kinds
-        ]
-        for load, flags in LOADS.items():
-            summaries = pool.map(
-                lambda stack, kind, flags=flags: stack.run(*flags, "--engine", kind[1], "--delay", "5ms"),
-                stacks,
-                kinds,
-            )
-            for (workers, _), each, summary in zip(kinds, stacks, summaries, strict=True):
-                runs[load, workers].append(Played(each.ledger, summary))
+    """Each load with each number of workers, one after the other; both engines beside each other."""
+    runs: dict[tuple[str, int], list[Played]] = {}
+    for workers in WORKERS:
+        with ThreadPoolExecutor(len(Engine)) as pool, ExitStack() as stack:
+            stacks = [
+                stack.enter_context(run_standing_stack(tmp_path_factory.mktemp(engine), workers))
+                for engine in Engine
+            ]
+            for load, flags in LOADS.items():
+                begun = [
+                    pool.submit(each.run, *flags, "--engine", engine, "--delay", "5ms")
+                    for each, engine in zip(stacks, Engine, strict=True)
+                ]
+                runs[load, workers] = [
+                    Played(each.ledger, run.result()) for each, run in zip(stacks, begun, strict=True)
+                ]
     return runs
 
 
