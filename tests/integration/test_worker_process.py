@@ -19,7 +19,8 @@ import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.far_broker import run_far_broker
 from tests.kit.outcomes import make_counts
-from tests.kit.runs.local_run import OKU, wait_until
+from tests.kit.runs.local_run import wait_until
+from tests.kit.servers.delay_server import Start
 from tests.kit.workers import worker_process
 from tests.kit.workers.checkpoint_book import LeaseAccount
 from tests.kit.workers.lease_desk import RUN, LeaseDesk
@@ -87,22 +88,19 @@ class Desk(LeaseDesk):
             connection.default_channel.client.config_set("min-replicas-to-write", 0 if is_allowed else 1)
 
 
+@pytest.fixture(scope="module")
+def target_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A delay server for all tests."""
+    servers = Start(tmp_path_factory.mktemp("servers"))
+    yield servers("--delay", "20ms").url
+    servers.end()
+
+
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    """A broker, a delay server, and the coordinator's end of the queues."""
-    ready = tmp_path / "ready"
-    with run_broker(tmp_path) as broker_url:
-        server = subprocess.Popen(
-            [*OKU, "server", "--port", "0", "--ready-file", str(ready), "--delay", "20ms"],
-            stderr=subprocess.DEVNULL,
-        )
-        try:
-            wait_until(ready.exists, 10, "the server listens")
-            with Desk(broker_url, f"http://{ready.read_text().strip()}") as desk:
-                yield desk
-        finally:
-            server.terminate()
-            server.wait()
+def desk(target_url: str, tmp_path: Path) -> Iterator[Desk]:
+    """A broker, and the coordinator's end of the queues."""
+    with run_broker(tmp_path) as broker_url, Desk(broker_url, target_url) as desk:
+        yield desk
 
 
 @pytest.fixture
