@@ -120,7 +120,7 @@ def test_a_rate_is_right_whatever_a_step_holds(stage: Stage) -> None:
 
 
 def test_phases_sum_to_the_run(stage: Stage) -> None:
-    """Each has a row, with what ranges and its own lines say of it."""
+    """Each phase has a row, with the figures of its ranges and of its own lines."""
     accounted = {frame.labels["phase"]: frame.values[0] for frame in stage.fetch("Phases: B")}
     assert set(accounted) == {"ramp", "soak"}
     assert sum(accounted.values()) == stage.run.requests

@@ -237,7 +237,7 @@ def test_a_closed_run_is_never_faster_than_its_limit(
 def test_without_keep_alive_each_request_has_a_connection(
     stack: StandingStack, engine: Engine, target: ArrivalTarget, load: tuple[str, ...]
 ) -> None:
-    """And asks for its end."""
+    """A connection carries one request, which asks for it to be closed."""
     summary = stack.run("--engine", engine, *load, "--no-keepalive", "--url", target.url)
 
     assert_completed(summary)

@@ -10,7 +10,7 @@ RATE_PARTS: Mapping[str, int] = {"1000/s": 1_000, "20000/s": 20_000, FREEZE: 0}
 
 @dataclass(frozen=True, kw_only=True)
 class Freeze:
-    """A target that stops to answer for a while.
+    """A target that stops answering for a while.
 
     Args:
         rate: requests per second.

@@ -50,7 +50,7 @@ class Round(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         number: of the round.
-        contestant: who.
+        contestant: its name.
         punctuality: what the target saw.
         cpu_us: processor time of a request, all processes of the tool together.
         cpu_share: of one core.
@@ -71,10 +71,10 @@ class Contest(msgspec.Struct, frozen=True, kw_only=True):
     """All turns at one rate, in the order in which they were taken.
 
     Attributes:
-        rate: that was asked for.
+        rate: that was asked for, in requests per second.
         seconds: for how long.
-        rounds: of all contestants.
-        occasion: when.
+        rounds: the turns.
+        occasion: when they were taken, and beside what.
     """
 
     rate: int

@@ -60,11 +60,11 @@ class FrozenTurn(msgspec.Struct, frozen=True, kw_only=True):
     """One turn of one contestant.
 
     Attributes:
-        contestant: who.
+        contestant: its name.
         arrived: requests that reached the target.
-        reported: what the tool says of it.
-        response_time: what Oku says of due to end; None for others.
-        lateness: what Oku says of due to sent; None for others.
+        reported: what the tool says of its latencies.
+        response_time: what Oku says of the time from due to answered; None for others.
+        lateness: what Oku says of the time from due to sent; None for others.
     """
 
     contestant: str
@@ -162,7 +162,7 @@ def _play(name: str, freeze: Freeze, folder: Path, program: Path) -> _Seen:
 
 
 def _build_bars(turn: FrozenTurn) -> Iterator[Bar]:
-    """What it says, Oku's response time beside its latency."""
+    """The bar of a tool; for Oku two, its response time beside its latency."""
     left_out = turn.reported.left_out or 0
     name = turn.contestant.replace("`", "")
     if turn.response_time is None:

@@ -22,11 +22,11 @@ _RESPONSE, _LATENCY, _LATENESS, _OTHER = "#b91c1c", "#1d4ed8", "#0f766e", "#6474
 
 @dataclass(frozen=True)
 class Bar:
-    """The p99 that a tool reports; None for none.
+    """The p99 that a tool reports.
 
     Args:
-        name: whose.
-        p99_ms: of what it calls latency.
+        name: what stands beside it: the tool, and which of its figures if there are several.
+        p99_ms: of what it calls latency; None if it reports no p99.
         left_out: requests of the plan that it says it did not make.
         is_response_time: whether it is Oku's, from due to answered.
         is_latency: whether it is Oku's, from sent to answered.

@@ -1,4 +1,4 @@
-"""To keep a rate: a contest at each, and a target that freezes; each part may be measured by itself."""
+"""Keeping a rate: a contest at each, and a target that freezes; each part may be measured by itself."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
         connections: that everybody gets.
         stamping: how fine the target judges.
         contests: one for each rate.
-        freeze: what came of that.
+        freeze: what the tools reported of the target that froze.
         missing: contestants that are not there, and why.
     """
 

@@ -1,4 +1,4 @@
-"""What somebody waits for who asks a target at planned times, whatever it does: the truth about a freeze."""
+"""How long a client that always asks at the planned times would wait: the truth about a freeze."""
 
 from oku_benchmarks.plan import Freeze
 

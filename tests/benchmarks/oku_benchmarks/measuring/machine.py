@@ -45,7 +45,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Occasion(msgspec.Struct, frozen=True, kw_only=True):
-    """When a part of a benchmark was measured that is measured by itself, and beside what.
+    """When a part of a benchmark that can be measured by itself was measured, and beside what.
 
     Attributes:
         measured_at: when it began.
@@ -60,13 +60,13 @@ class Occasion(msgspec.Struct, frozen=True, kw_only=True):
     nice: int
 
     def describe(self) -> str:
-        """It in a sentence."""
+        """All of this, in a sentence."""
         beside = f"load before {self.load_before:g}" + (f", nice {self.nice}" if self.nice else "")
         return f"Measured on {self.measured_at}, Oku at {self.commit}, {beside}."
 
 
 def fetch_occasion() -> Occasion:
-    """Now."""
+    """The occasion of what begins now."""
     return Occasion(
         measured_at=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         commit=fetch_commit(),

@@ -33,7 +33,7 @@ class Gaps(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lateness(msgspec.Struct, frozen=True, kw_only=True):
-    """The k-th arrival beyond the k-th time of the plan, in milliseconds."""
+    """By how much the k-th arrival is behind the k-th time of the plan, in milliseconds."""
 
     p50: float
     p99: float

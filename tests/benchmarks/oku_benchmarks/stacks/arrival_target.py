@@ -27,7 +27,7 @@ class Manner:
     Args:
         requests: how many it can keep records of.
         delay_ms: between a request and its answer.
-        freeze_at_s: after the first request, when it stops to answer.
+        freeze_at_s: after the first request, when it stops answering.
         freeze_s: for how long.
     """
 

@@ -1,7 +1,7 @@
 """The load generators that keep to a rate: how each is told one, and where it says what it measured.
 
 All get as many connections. Where a tool wants the rate for each connection, it gets its share of it. Threads
-are what the tool's users get without asking, but for wrk2 and h2load, whose one thread is enough here.
+are what the tool's users get without asking, except for wrk2 and h2load, whose one thread is enough here.
 """
 
 import subprocess
@@ -42,7 +42,7 @@ class Pace:
 
 @dataclass(frozen=True, kw_only=True)
 class PacedRival:
-    """One of them.
+    """A load generator that keeps to a rate.
 
     Args:
         program: what it is run with.

@@ -11,12 +11,12 @@ from oku_benchmarks.turns.rival_reports import Reported
 from oku_benchmarks.turns.turn import Stage, Turn
 
 CONNECTIONS = 100
-"""What everybody gets."""
+"""How many each contestant may have."""
 _RIVAL = "rival"
 
 
 class Distribution(msgspec.Struct, frozen=True, kw_only=True):
-    """Three figures of one, in milliseconds; None when it is empty."""
+    """Three figures of a distribution, in milliseconds; None when it is empty."""
 
     p50_ms: float | None
     p99_ms: float | None
@@ -30,8 +30,8 @@ class PacedTurn:
     Args:
         turn: as seen from outside.
         reported: what the tool says of the latencies.
-        response_time: what Oku says of due to end; None for others.
-        lateness: what Oku says of due to sent; None for others.
+        response_time: what Oku says of the time from due to answered; None for others.
+        lateness: what Oku says of the time from due to sent; None for others.
     """
 
     turn: Turn

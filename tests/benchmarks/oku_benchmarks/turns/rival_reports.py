@@ -14,9 +14,9 @@ class Reported(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         requests: that it made.
-        p50_ms: of what it calls latency.
-        p99_ms: likewise.
-        max_ms: likewise.
+        p50_ms: the median of what it calls latency.
+        p99_ms: the p99 of the same.
+        max_ms: the largest of them.
         left_out: requests of the plan that it says it did not make.
     """
 
