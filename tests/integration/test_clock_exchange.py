@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 
@@ -38,7 +38,9 @@ from oku_workers.timing.coordinator_clock import CoordinatorClock
 
 KERNEL = "the kernel of the coordinator"
 SIGNER, STRANGER = Signer(MESSAGE_KEY), Signer(b"another key, of somebody else")
-NEVER_S = 0.3
+NEVER_S = 1.0
+SMALL_S = 0.05
+"""The bound of a clock that is well known."""
 
 
 class Service:
@@ -94,16 +96,27 @@ async def asking_over(relay: SlowDatagrams) -> AsyncIterator[CoordinatorClock]:
         yield clock
 
 
-async def wait_until_known(clock: CoordinatorClock) -> None:
-    """Wait for the first answer."""
+async def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait until something is so."""
     async with asyncio.timeout(20):
-        while not clock.is_known:  # noqa: ASYNC110  # it tells nobody
+        while not condition():  # noqa: ASYNC110  # nobody tells
             await asyncio.sleep(0.01)
 
 
+async def wait_until_known(clock: CoordinatorClock) -> None:
+    """Wait for the first answer."""
+    await wait_for(lambda: clock.is_known)
+
+
+def is_well_known(clock: CoordinatorClock) -> bool:
+    """Whether its bound is small; on a busy machine, that may take more than one answer."""
+    return clock.bound_s is not None and clock.bound_s < SMALL_S
+
+
 def find_error_s(clock: CoordinatorClock) -> float:
-    """How wrong a clock is that should show the monotonic clock of this machine."""
-    return abs(clock.now() - time.monotonic())
+    """How wrong a clock is at least that should show the monotonic clock of this machine."""
+    before, shown, after = time.monotonic(), clock.now(), time.monotonic()
+    return max(before - shown, shown - after, 0.0)
 
 
 async def test_a_worker_elsewhere_knows_the_clock_within_its_bound(service: Service) -> None:
@@ -112,7 +125,8 @@ async def test_a_worker_elsewhere_knows_the_clock_within_its_bound(service: Serv
         await wait_until_known(clock)
         assert clock.bound_s is not None
         assert find_error_s(clock) <= clock.bound_s + 0.0001
-        assert clock.bound_s < 0.05
+        await wait_for(lambda: is_well_known(clock))
+        assert find_error_s(clock) <= clock.bound_s + 0.0001
 
 
 @pytest.mark.parametrize(("there_s", "back_s"), [(0.03, 0.0), (0.0, 0.03), (0.02, 0.02)])
@@ -155,16 +169,15 @@ async def test_answers_of_others_and_copies_change_nothing(service: Service) -> 
     async with relaying(service.address) as relay:
         relay.tamper = tamper
         async with asking_over(relay) as clock:
-            await wait_until_known(clock)
-            await asyncio.sleep(0.5)
-            assert len(relay.seen) > 3
+            await wait_for(lambda: len(relay.seen) > 3 and is_well_known(clock))
+            await asyncio.sleep(0.1)  # until what was tampered with has come
             assert clock.bound_s is not None
-            assert clock.bound_s < 0.05
+            assert is_well_known(clock)
             assert find_error_s(clock) <= clock.bound_s + 0.0001
 
 
 async def test_a_worker_asks_again_when_answers_are_lost(service: Service) -> None:
-    """All of the first ones, here."""
+    """The first five are, here: it knows the clock by the sixth."""
     lost = []
 
     def lose(answer: bytes) -> list[bytes]:
@@ -174,9 +187,8 @@ async def test_a_worker_asks_again_when_answers_are_lost(service: Service) -> No
     async with relaying(service.address) as relay:
         relay.tamper = lose
         async with asking_over(relay) as clock:
-            await asyncio.sleep(0.4)
-            assert not clock.is_known
             await wait_until_known(clock)
+            assert len(lost) > 5
 
 
 def test_questions_of_strangers_are_not_answered(service: Service) -> None:
@@ -209,15 +221,13 @@ async def test_a_coordinator_tells_its_workers_whom_to_ask(tmp_path: Path) -> No
     with run_broker(tmp_path) as broker_url:
         async with running_coordinator(broker_url, tmp_path, clock_host="127.0.0.1") as (_, api):
             with run_far_worker(broker_url, tmp_path / "worker.log"):
-                bound_s = await asyncio.to_thread(wait_for_bound_s, api)
-                assert bound_s < 0.1
+                await asyncio.to_thread(wait_for_bound, api)
 
 
-def wait_for_bound_s(api: CoordinatorApi) -> float:
-    """How well the only worker knows the clock, once it does."""
-
-    def read() -> float:
-        return api.read_metric("oku_clock_bound_seconds")
-
-    wait_until(lambda: read() > 0, 20, "the worker knows the clock")
-    return read()
+def wait_for_bound(api: CoordinatorApi) -> None:
+    """Wait until the only worker knows the clock, and well."""
+    wait_until(
+        lambda: 0 < api.read_metric("oku_clock_bound_seconds") < 2 * SMALL_S,
+        20,
+        "the worker knows the clock well",
+    )
