@@ -336,7 +336,7 @@ def test_an_idle_worker_ends_at_once_on_a_signal(desk: Desk, worker: Process, is
         desk.let_go()
 
     assert worker.wait(10) == 0
-    assert time.monotonic() - begun < (2 if is_answered else 4)
+    assert time.monotonic() - begun < (3 if is_answered else 10)
 
 
 def test_a_lease_that_is_long_on_its_way_to_a_worker_that_leaves_is_given_back(
