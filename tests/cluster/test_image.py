@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from tests.kit.kubernetes.cluster import Cluster, KubectlError, Object, build_container, build_pod
+from tests.kit.kubernetes.cluster import Cluster, Object, build_container, build_pod
 from tests.kit.runs.local_run import wait_until
 
 from oku_cli.exit_code import ExitCode
@@ -42,17 +42,19 @@ def start(cluster: Cluster, namespace: str, *containers: Object) -> str:
     return name
 
 
+def fetch_state(cluster: Cluster, namespace: str, pod: str) -> Object:
+    """What the first container of a pod does, as `{"running": …}`; empty as long as nobody has said."""
+    statuses = cluster.fetch("pod", pod, namespace)["status"].get("containerStatuses", ())
+    return next((each["state"] for each in statuses if each["name"] == pod), {})
+
+
 def wait_for_exit(cluster: Cluster, namespace: str, pod: str) -> int:
     """Wait until the first container of a pod has ended; its exit code."""
     ended: list[int] = []
 
     def has_ended() -> bool:
-        statuses = cluster.fetch("pod", pod, namespace)["status"].get("containerStatuses", ())
-        ended.extend(
-            each["state"]["terminated"]["exitCode"]
-            for each in statuses
-            if each["name"] == pod and "terminated" in each["state"]
-        )
+        if "terminated" in (state := fetch_state(cluster, namespace, pod)):
+            ended.append(state["terminated"]["exitCode"])
         return bool(ended)
 
     wait_until(has_ended, _PATIENCE_S, f"{pod} has ended", _LOOK_S)
@@ -63,12 +65,9 @@ def wait_for_line(cluster: Cluster, namespace: str, pod: str, words: str) -> Non
     """Wait until the first container of a pod writes a line with these words."""
 
     def is_written() -> bool:
-        try:
-            return words in read(cluster, namespace, pod)
-        except KubectlError as error:
-            if "is waiting to start" in str(error):
-                return False
-            raise
+        # Before a container is there, reading what it wrote fails, each time with another message.
+        has_started = not {"running", "terminated"}.isdisjoint(fetch_state(cluster, namespace, pod))
+        return has_started and words in read(cluster, namespace, pod)
 
     wait_until(is_written, _PATIENCE_S, f"{pod} writes {words!r}", _LOOK_S)
 
