@@ -339,6 +339,42 @@ def test_an_idle_worker_ends_at_once_on_a_signal(desk: Desk, worker: Process, is
     assert time.monotonic() - begun < (3 if is_answered else 10)
 
 
+_SLOW_WORKER = """
+import logging, os, sys, time
+from kombu.transport.redis import MultiChannelPoller
+connect = MultiChannelPoller._register_BRPOP
+
+def connect_slowly(self, channel):
+    if not hasattr(channel, "is_connected"):
+        time.sleep(4)
+        channel.is_connected = True
+    return connect(self, channel)
+
+MultiChannelPoller._register_BRPOP = connect_slowly
+from oku_workers.process import serve
+from oku_workers.settings import WorkerSettings
+logging.basicConfig()
+key = os.environb[b"OKU_MESSAGE_KEY"]
+sys.exit(serve(WorkerSettings(broker_url=sys.argv[1], message_key=key, name="w", grace_s=5)))
+"""
+"""A real worker that connects to its queues as slowly as where a name resolves slowly."""
+
+
+def test_a_worker_that_leaves_as_soon_as_it_has_spoken_gives_back_what_it_was_sent(desk: Desk) -> None:
+    """It does not speak before it has connected to its queues."""
+    process = subprocess.Popen([sys.executable, "-c", _SLOW_WORKER, str(desk.app.conf.broker_url)])
+    try:
+        lease = desk.deal(10)
+        process.send_signal(signal.SIGTERM)
+        account = desk.receive_final()
+        assert account is desk.book.accounts[lease.id]
+        desk.let_go()
+        assert process.wait(15) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
 def test_a_lease_that_is_long_on_its_way_to_a_worker_that_leaves_is_given_back(
     desk: Desk, worker: Process
 ) -> None:

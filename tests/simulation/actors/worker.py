@@ -52,7 +52,7 @@ _DRAIN_POLL_S = 0.05
 _LOOK_S = 0.1
 """Half as often as in a real worker; each look costs the simulation as much as a request."""
 _DRAINS_S = 20.0
-_UNANSWERED_S = 3.0
+_UNANSWERED_S = 6.0
 """As in a real worker."""
 _MOST_LEASES = 1000
 _ADOPTED_S = 0.3

@@ -53,7 +53,7 @@ _CONFIRMING_S = 17.0
 """Confirming may take so long after the grace time."""
 _ENDING_S = 23.0
 """A worker that has not ended so long after the grace time is stuck; a pod is killed 25 s after that time."""
-_UNANSWERED_S = 3.0
+_UNANSWERED_S = 6.0
 """A worker without a lease leaves so long after it began to, though nobody has told it that it may.
 
 Until then leases may still come that were on their way to it: it gives them back.
@@ -126,12 +126,15 @@ class Worker:
         self._consumer = sender
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
-        self._say_ready(is_ready=True)
-        # Who has spoken gets leases: not before they can be taken, and given back after a signal.
+        # Celery connects to its queues in the first round of its loop, which takes seconds if names resolve
+        # slowly. Who has spoken gets leases: not before they can be taken, and given back after a signal.
+        # A coordinator that does not hear the first heartbeat begins to listen after that, and its first
+        # order is answered by another one.
+        sender.call_soon(lambda: sender.call_soon(self._begin_to_speak))
+
+    def _begin_to_speak(self) -> None:
+        self._say_ready(is_ready=not self._has_signal)
         self._heartbeat.start()
-        # Celery subscribes to the orders in the first round of its loop. A coordinator that does not hear
-        # this heartbeat begins to listen after that, and its first order is answered by another heartbeat.
-        sender.call_soon(lambda: sender.call_soon(self._heartbeat.hurry))
 
     def _on_signal(self, *_: object) -> None:
         if self._has_signal:
