@@ -21,6 +21,7 @@ OUTCOME_COLOURS: Mapping[Outcome, str] = {
     Outcome.PROTOCOL_ERROR: "light-blue",
     Outcome.NOT_SENT: FAINT,
     Outcome.LOST: "dark-red",
+    Outcome.FAILED_CHECK: "dark-yellow",
 }
 
 CAUSE_COLOURS: Mapping[NotSentCause, str] = {

@@ -9,7 +9,9 @@ def assert_account_balances(summary: dict[str, Any]) -> None:
     assert sum(outcomes.values()) == accounted
     by_coordinator = outcomes["lost"] + summary["not_sent"]["not_dealt"]
     assert sum(worker["requests"] for worker in summary["workers"]) == accounted - by_coordinator
-    assert sum(summary["statuses"].values()) == outcomes["ok"] + outcomes["unexpected_status"]
+    assert sum(summary["statuses"].values()) == sum(
+        outcomes[answered] for answered in ("ok", "unexpected_status", "failed_check")
+    )
     if summary["servers"] is not None:
         served = summary["servers"]["served"]
         sent = accounted - outcomes["not_sent"] - outcomes["lost"]

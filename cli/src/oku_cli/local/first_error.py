@@ -8,7 +8,8 @@ import msgspec
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.summary import Summary
 
-_UNANSWERED = [outcome for outcome in Outcome if outcome not in {Outcome.OK, Outcome.UNEXPECTED_STATUS}]
+_ANSWERED = {Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.FAILED_CHECK}
+_UNANSWERED = [outcome for outcome in Outcome if outcome not in _ANSWERED]
 _TAIL_BYTES = 1 << 18
 _LINE = re.compile(r"(?P<time>\S+) warning +first (?P<outcome>[a-z_]+): (?P<reason>.+) worker=\S+ outcome=")
 """As `oku_workers.engines.first_errors` words it, once for each outcome and worker."""

@@ -12,6 +12,7 @@ _ADVICE = {
     Outcome.PROTOCOL_ERROR: "no response was HTTP/1.1: check scheme and port of the URL",
     Outcome.NOT_SENT: "nothing could be sent on time: lower the rate, or add workers",
     Outcome.LOST: "all workers died: check their logs",
+    Outcome.FAILED_CHECK: "no response passed its checks: look at what the target answers",
 }
 
 

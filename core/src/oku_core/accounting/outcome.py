@@ -1,6 +1,6 @@
 """What can become of a request: outcomes in a fixed order, so that as many integers are a full account.
 
-The last two are of open runs alone, whose requests have due times: `not_sent`, which has causes, and `lost`.
+Two are of open runs alone, whose requests have due times: `not_sent`, which has causes, and `lost`.
 """
 
 from collections.abc import Sequence
@@ -26,6 +26,8 @@ class Outcome(StrEnum):
     """It was not sent in time; `NotSentCause` says why."""
     LOST = "lost"
     """Its worker died with it, and its time is past. It may have been sent."""
+    FAILED_CHECK = "failed_check"
+    """A complete response with an expected status that failed another check of its target."""
 
 
 class NotSentCause(StrEnum):
@@ -45,6 +47,8 @@ NOT_SENT_CAUSES: tuple[NotSentCause, ...] = tuple(NotSentCause)
 """The order in which causes stand in lists of counts, on the wire and in the ledger."""
 NOT_SENT, LOST = OUTCOMES.index(Outcome.NOT_SENT), OUTCOMES.index(Outcome.LOST)
 """The places of the outcomes of requests that no worker has seen end."""
+FAILED_CHECK = OUTCOMES.index(Outcome.FAILED_CHECK)
+"""The place of the outcome of requests whose answers failed a check."""
 NOT_DEALT = NOT_SENT_CAUSES.index(NotSentCause.NOT_DEALT)
 """The place of the cause that no worker knows of."""
 
@@ -66,7 +70,7 @@ def is_account(counts: Sequence[int]) -> bool:
 
 def count_answered(outcomes: Sequence[int]) -> int:
     """How many of the requests were answered in full; as many are in the latency histogram."""
-    return outcomes[0] + outcomes[1]
+    return outcomes[0] + outcomes[1] + outcomes[FAILED_CHECK]
 
 
 def count_sent(outcomes: Sequence[int]) -> int:

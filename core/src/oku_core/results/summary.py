@@ -81,6 +81,7 @@ class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
     protocol_error: int
     not_sent: int = 0
     lost: int = 0
+    failed_check: int = 0
 
 
 class NotSentCounts(msgspec.Struct, frozen=True, kw_only=True):

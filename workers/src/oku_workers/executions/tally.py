@@ -13,8 +13,8 @@ from oku_workers.executions.distribution import HALF_BITS, Distribution
 if TYPE_CHECKING:
     from oku_workers.executions.execution import Execution
 
-OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, NOT_SENT, LOST = range(
-    len(OUTCOMES)
+OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, NOT_SENT, LOST, FAILED_CHECK = (
+    range(len(OUTCOMES))
 )
 """The outcomes as indices, for the hot path."""
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import sqlite3
+from collections.abc import Sequence
 
 import msgspec
 
@@ -10,6 +11,7 @@ from oku_coordinator.ledger.storage.lease_rows import decode_counts, encode_coun
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.records import UNREADABLE
 from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.checkpoint import Part
 from oku_core.spec.load_description import describe_load
 from oku_core.spec.spec import decode_spec
@@ -122,13 +124,23 @@ ALTER TABLE runs DROP COLUMN max_us;
 ALTER TABLE runs DROP COLUMN histogram;
 ALTER TABLE runs RENAME COLUMN windows TO periods;
 """
+_ADD_FAILED_CHECK = """
+-- One more outcome is new, failed_check; nothing has come to it yet.
+UPDATE leases SET outcomes = add_outcomes(outcomes);
+UPDATE lease_parts SET body = add_outcomes_to_part(body);
+UPDATE series SET outcomes = add_outcomes(outcomes), published = add_outcomes(published);
+UPDATE runs SET outcomes = add_outcomes(outcomes);
+UPDATE accounts SET outcomes = add_outcomes(outcomes);
+"""
 UPGRADES = {
     8: _FROM_VERSION_8,
     9: f"{_EXPIRE_ALL}{LEASE_TABLES}{_SERIES_OF_VERSION_10}{_MOVE_LEASES}",
     10: f"{_PUT_ASIDE}{LEASE_TABLES}{ACCOUNT_TABLES}{SCHEDULE_TABLES}{_ADD_OUTCOMES}",
+    11: _ADD_FAILED_CHECK,
 }
 """What leads from each version to the next; ledgers from before the first of them are not read."""
-_NEW_OUTCOMES = (0, 0)
+_OUTCOMES_BEFORE = (6, 8)
+"""How many outcomes there were before version 11, and in it."""
 _decode_part = msgspec.msgpack.Decoder(Part).decode
 
 
@@ -139,23 +151,27 @@ def teach(database: sqlite3.Connection) -> None:
 
 
 def add_outcomes(counts: str) -> str:
-    """Counts of outcomes of version 10, with those that are new since.
+    """Counts of outcomes of an older version, with those that are new since.
 
     Counts that cannot be read stay as they are, for the breach of their run: the other runs are upgraded.
     """
     with contextlib.suppress(*UNREADABLE):
-        return encode_counts([*decode_counts(counts), *_NEW_OUTCOMES])
+        return encode_counts(_add_new(decode_counts(counts)))
     return counts
 
 
 def add_outcomes_to_part(body: bytes) -> bytes:
-    """A packed part of version 10, with the outcomes that are new since; one that cannot be read as it is."""
+    """A packed part of an older version, with the outcomes that are new since; one that cannot be read as it is."""
     with contextlib.suppress(*UNREADABLE):
         part = _decode_part(body)
         for counts in (part.outcomes, *part.per_second.values()):
-            counts.extend(_NEW_OUTCOMES)
+            counts[:] = _add_new(counts)
         return msgspec.msgpack.encode(part)
     return body
+
+
+def _add_new(counts: Sequence[int]) -> list[int]:
+    return [*counts, *build_no_counts()[len(counts) :]] if len(counts) in _OUTCOMES_BEFORE else list(counts)
 
 
 def tell_load(spec: str | None) -> str | None:

@@ -20,7 +20,7 @@ from oku_core.results.lines import LineKind
 from oku_core.results.summary import Flag
 
 FOLDER = Path(__file__).parent
-OLD = {version: (FOLDER / f"version_{version}.sql").read_text() for version in (8, 9, 10)}
+OLD = {version: (FOLDER / f"version_{version}.sql").read_text() for version in (8, 9, 10, 11)}
 """Ledgers of older versions, as coordinators left them that were killed in the middle of run r1."""
 
 
@@ -214,7 +214,7 @@ def test_a_run_of_an_upgraded_ledger_is_resumed_to_its_end(
             apply_batches(ledger, [make_batch(lease)], 10.0)
         snapshot = ledger.runs.fetch_snapshot("r1")
     assert (snapshot.record.state, snapshot.breach) == (RunState.COMPLETED, None)
-    assert snapshot.account.accounted == 100
+    assert snapshot.account.accounted == snapshot.record.requests
 
 
 def test_the_open_leases_of_a_ledger_with_fewer_outcomes_are_taken_back_with_what_they_cover(
@@ -286,3 +286,18 @@ def list_schema(database: sqlite3.Connection) -> set[tuple[str, str, object]]:
         )
         for kind, name, text in rows
     }
+
+
+def test_the_counts_of_an_older_ledger_get_the_outcomes_that_are_new(path: Path) -> None:
+    """Of its run, its open leases and its seconds; the run goes on with them."""
+    with closing(Ledger(restore(path, 11))) as ledger:
+        snapshot = ledger.runs.fetch_snapshot("r1")
+        leases = ledger.leases.fetch_open("r1")
+    assert (snapshot.breach, snapshot.record.state) == (None, RunState.RUNNING)
+    assert snapshot.account.outcomes == make_counts(4713)
+    assert [lease.outcomes for lease in leases] == [
+        make_counts(1422),
+        make_counts(1417),
+        make_counts(0),
+        make_counts(0),
+    ]
