@@ -22,6 +22,7 @@ from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.wave import Wave
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.header import Header
+from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER
 from oku_core.spec.values.url import Url
 
 
@@ -152,5 +153,6 @@ def build_sent_spec(run: RunRecord, server_urls: Sequence[str]) -> Spec:
         headers.append(Header(f"{DELAY_HEADER}: {spec.delay}"))
     if spec.seed is not None:
         headers.append(Header(f"{SEED_HEADER}: {spec.seed}"))
-    urls = tuple(Url(f"{url.rstrip('/')}/{{i}}") for url in server_urls)
+    path = "" if spec.targets else f"/{INDEX_PLACEHOLDER}"
+    urls = tuple(Url(f"{url.rstrip('/')}{path}") for url in server_urls)
     return msgspec.structs.replace(spec, urls=urls, headers=(*spec.headers, *headers))

@@ -4,7 +4,6 @@ Flags, files and the API all read specs by this table, and the command line buil
 key has the same name and the same meaning everywhere.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -12,17 +11,28 @@ from typing import Any
 
 from oku_core.errors import format_value
 from oku_core.schedule.arrivals import Arrivals
+from oku_core.spec.expectation import LONGEST_WITHIN, SHORTEST_WITHIN
 from oku_core.spec.spec import LONGEST_RUN, OPEN_END, URL_REQUESTS, Engine, Spec
+from oku_core.spec.target import build_target_mapping, parse_targets
 from oku_core.spec.values.body import parse_body
+from oku_core.spec.values.check import (
+    parse_contained,
+    parse_expected_headers,
+    parse_json_values,
+    parse_patterns,
+    parse_sizes,
+)
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.expected_status import parse_expect_status
 from oku_core.spec.values.header import parse_headers
 from oku_core.spec.values.late import parse_late
+from oku_core.spec.values.method import parse_method
+from oku_core.spec.values.name import parse_name
 from oku_core.spec.values.quantity import parse_count, parse_duration_s
 from oku_core.spec.values.rate import parse_rate
 from oku_core.spec.values.scalar import parse_text
 from oku_core.spec.values.stage import parse_stages
-from oku_core.spec.values.url import parse_proxy, parse_urls
+from oku_core.spec.values.url import parse_base_url, parse_proxy, parse_urls
 
 
 class FieldGroup(StrEnum):
@@ -54,6 +64,8 @@ class Field:
         rate_only: whether the key applies only to runs with a rate.
         is_switch: whether the key is a flag without a value; the flag means the opposite of the default.
         aiohttp_only: whether only the aiohttp engine supports the key.
+        file_only: whether the key stands in files alone, because its value has keys of its own.
+        write: turns one item of the value back into what a file has; text unless given.
     """
 
     key: str
@@ -70,6 +82,8 @@ class Field:
     rate_only: bool = False
     is_switch: bool = False
     aiohttp_only: bool = False
+    file_only: bool = False
+    write: Callable[[Any], Any] = str
 
     @property
     def long_flag(self) -> str:
@@ -111,20 +125,6 @@ def _one_of(choices: type[StrEnum]) -> Callable[[object], StrEnum]:
     return parse
 
 
-def _method(value: object) -> str:
-    method = parse_text(value)
-    if not re.fullmatch(r"[A-Za-z]+", method) or method.upper() == "CONNECT":
-        raise ValueError(f"{format_value(value)} is not a method such as GET or POST")
-    return method.upper()
-
-
-def _name(value: object) -> str:
-    name = parse_text(value)
-    if len(name) > 100 or not name.isprintable():
-        raise ValueError(f"{format_value(name)} is not a name of up to 100 printable characters")
-    return name
-
-
 def _path(value: object) -> str:
     path = parse_text(value)
     if not path or not path.isprintable():
@@ -146,7 +146,7 @@ FIELDS: tuple[Field, ...] = (
         repeatable=True,
     ),
     Field(
-        "method", "method", FieldGroup.TARGET, _method, "METHOD", "HTTP method.",
+        "method", "method", FieldGroup.TARGET, parse_method, "METHOD", "HTTP method.",
         short=("-m", "-X"), default="GET, or POST with a body",
     ),
     Field(
@@ -161,9 +161,50 @@ FIELDS: tuple[Field, ...] = (
         short=("-d",),
     ),
     Field(
+        "base-url", "base_url", FieldGroup.TARGET, parse_base_url, "URL",
+        "What comes before the URLs of targets that begin with /. Without it, they ask Oku's own delay "
+        "servers.",
+    ),
+    Field(
+        "targets", "targets", FieldGroup.TARGET, parse_targets, "",
+        "Requests of several kinds: a list of mappings with name, weight, method, url, header, body or json, "
+        "and expect.",
+        repeatable=True, file_only=True, write=build_target_mapping,
+    ),
+    Field(
         "expect-status", "expect_status", FieldGroup.TARGET, parse_expect_status, "STATUS",
         "Statuses that count as ok: 200, 2xx or 200,404.",
         repeatable=True,
+    ),
+    Field(
+        "expect-body", "expect_body", FieldGroup.TARGET, parse_contained, "TEXT",
+        "Text that the body of every answer must contain.",
+        repeatable=True,
+    ),
+    Field(
+        "expect-match", "expect_match", FieldGroup.TARGET, parse_patterns, "REGEX",
+        "Regular expression that the body of every answer must match anywhere.",
+        repeatable=True,
+    ),
+    Field(
+        "expect-json", "expect_json", FieldGroup.TARGET, parse_json_values, "POINTER=VALUE",
+        "Value that every answer must have as JSON at a JSON pointer: /user/id=17.",
+        repeatable=True,
+    ),
+    Field(
+        "expect-header", "expect_header", FieldGroup.TARGET, parse_expected_headers, "'NAME: VALUE'",
+        "Header that every answer must have; 'NAME:' takes any value.",
+        repeatable=True,
+    ),
+    Field(
+        "expect-size", "expect_size", FieldGroup.TARGET, parse_sizes, "SIZE",
+        "Bound of the size of every body: 1kB, '> 0', '<= 10kB'.",
+        repeatable=True,
+    ),
+    Field(
+        "expect-within", "expect_within_s", FieldGroup.TARGET,
+        _duration(SHORTEST_WITHIN, LONGEST_WITHIN), "DURATION",
+        "Longest time that an answer may take to count as ok; --timeout is when to give it up.",
     ),
     Field(
         "requests", "requests", FieldGroup.LOAD, _count(1, OPEN_END), "N",
@@ -292,7 +333,7 @@ FIELDS: tuple[Field, ...] = (
         "Delay of each response: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5.",
         default="the --delay of the delay servers, or none", own_servers_only=True,
     ),
-    Field("name", "name", FieldGroup.OUTPUT, _name, "TEXT", "Name of the run."),
+    Field("name", "name", FieldGroup.OUTPUT, parse_name, "TEXT", "Name of the run."),
 )  # fmt: skip
 """Every key of a spec, in the order in which the help lists them."""
 

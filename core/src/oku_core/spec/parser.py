@@ -11,11 +11,15 @@ from typing import Any
 from oku_core.errors import UserError, format_value
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field
 from oku_core.spec.load_rules import complete_load, find_load_fault
+from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import OPEN_END, URL_REQUESTS, Engine, Spec
 from oku_core.spec.values.body import find_body_type
 from oku_core.spec.values.header import CLOSE, Header, asks_to_close, find_framing_fault
+from oku_core.spec.values.url import is_absolute
 
 _DEFAULTS = Spec()
+_PLACES = ("urls", "base_url", "targets")
+"""The attributes that say where requests go."""
 
 
 class SpecError(UserError):
@@ -61,7 +65,8 @@ def parse_spec(*sources: Source) -> Spec:
             raise SpecError(f"{source.place(key)}: {error}") from error
     spec = Spec(**_add_defaults(values))
     _check_load(spec, given)
-    _check_own_servers(given)
+    _check_targets(spec, given)
+    _check_own_servers(spec, given)
     _check_engine(spec, given)
     _check_key(given)
     _check_framing(spec, given)
@@ -75,7 +80,7 @@ def build_mapping(spec: Spec) -> dict[str, Any]:
         value = getattr(spec, field.attribute)
         if value is None or value == () or not _applies(field, spec):
             continue
-        mapping[field.key] = list(map(str, value)) if isinstance(value, tuple) else _as_plain(value)
+        mapping[field.key] = list(map(field.write, value)) if isinstance(value, tuple) else _as_plain(value)
     return mapping
 
 
@@ -83,6 +88,8 @@ def _applies(field: Field, spec: Spec) -> bool:
     """Whether a key says anything about a spec that does not follow from its other keys."""
     if field.key == "requests":
         return not (spec.is_timed and spec.requests == OPEN_END)
+    if field.key == "method":
+        return not spec.targets
     if field.key == "concurrency":
         return not spec.shares_concurrency
     return (spec.brings_servers or not field.own_servers_only) and (spec.is_open or not field.rate_only)
@@ -115,7 +122,7 @@ def _suggest(key: str) -> str:
 def _add_defaults(values: dict[str, Any]) -> dict[str, Any]:
     """Add the values that follow from others; a spec that is written and read again has them already."""
     added: dict[str, Any] = {}
-    if "urls" in values:
+    if not Spec(**{key: values[key] for key in _PLACES if key in values}).brings_servers:
         added["requests"] = URL_REQUESTS
     if (body := values.get("body")) is not None:
         added["method"] = "POST"
@@ -139,14 +146,33 @@ def _check_load(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
         raise SpecError(f"{given[key][0].place(key)}: {reason}")
 
 
-def _check_own_servers(given: Mapping[str, tuple[Source, object]]) -> None:
-    if "url" not in given:
+def _check_targets(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
+    """Targets take the place of the short form of one, and either all need a base URL or none does."""
+    if "targets" not in given:
+        if "base-url" in given:
+            place = given["base-url"][0].place("base-url")
+            raise SpecError(f"{place}: is what comes before the URLs of targets, but targets are not given")
+        return
+    for key in ("url", "method", "body"):
+        if key in given:
+            place = given[key][0].place(key)
+            raise SpecError(f"{place}: cannot be combined with targets; each target has its own")
+    relative = [target for target in spec.targets if not is_absolute(target.url)]
+    if relative and spec.base_url is None and not spec.brings_servers:
+        place = given["targets"][0].place("targets")
+        raise SpecError(
+            f"{place}: {format_value(relative[0].name)}: url: begins with a path, but base-url is not given"
+        )
+
+
+def _check_own_servers(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
+    if spec.brings_servers:
         return
     for field in FIELDS:
         if field.own_servers_only and field.key in given:
             place = given[field.key][0].place(field.key)
             raise SpecError(
-                f"{place}: applies only to Oku's own delay servers and cannot be combined with url"
+                f"{place}: applies only to Oku's own delay servers and cannot be combined with a URL"
             )
 
 
@@ -169,3 +195,7 @@ def _check_framing(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> No
         raise SpecError(f"{given['header'][0].place('header')}: the header Connection contradicts keepalive")
     if fault := find_framing_fault(spec.headers, spec.body):
         raise SpecError(f"{given['header'][0].place('header')}: {fault}")
+    for target in spec.targets:
+        if fault := find_framing_fault(list_headers(spec, target), target.body):
+            place = given["targets"][0].place("targets")
+            raise SpecError(f"{place}: {format_value(target.name)}: header: {fault}")

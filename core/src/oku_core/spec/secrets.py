@@ -17,7 +17,9 @@ import msgspec
 from oku_core.errors import UserError
 from oku_core.process.redaction import hide
 from oku_core.spec.files import NOWHERE, SpecFileError, SpecFiles
+from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import Spec
+from oku_core.spec.target import Target
 from oku_core.spec.values.header import Header, find_framing_fault
 from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, SECRET_PLACEHOLDER
 from oku_core.spec.values.url import Url
@@ -55,7 +57,9 @@ class SecretSource:
         if not placeholders:
             return spec
         filled = _fill_in(spec, {placeholder: self._read(placeholder) for placeholder in placeholders})
-        if find_framing_fault(filled.headers, filled.body):
+        framed = [(filled.headers, filled.body)]
+        framed += [(list_headers(filled, target), target.body) for target in filled.targets]
+        if any(find_framing_fault(headers, body) for headers, body in framed):
             raise SecretError(
                 f"with the value of {', '.join(sorted(placeholders))}, the headers contradict the body"
             )
@@ -120,7 +124,10 @@ def reads_sources(spec: Spec) -> bool:
 
 def list_secrets(spec: Spec) -> Iterator[str]:
     """Yield the placeholders of a spec that stand for secrets."""
-    for text in (*spec.urls, *spec.headers, spec.proxy or "", spec.body or ""):
+    texts = [*spec.urls, *spec.headers, spec.base_url or "", spec.proxy or "", spec.body or ""]
+    for target in spec.targets:
+        texts += [target.url, *target.headers, target.body or ""]
+    for text in texts:
         yield from (found[0] for found in SECRET_PLACEHOLDER.finditer(text))
 
 
@@ -128,10 +135,22 @@ def _fill_in(spec: Spec, values: Mapping[str, str]) -> Spec:
     in_url = _replacing(lambda placeholder: quote(values[placeholder], safe=""))
     in_header = _replacing(lambda placeholder: _check_header_value(placeholder, values[placeholder]))
     in_body = _replacing(values.__getitem__)
+    in_json = _replacing(lambda placeholder: msgspec.json.encode(values[placeholder]).decode()[1:-1])
+
+    def fill_in_target(target: Target) -> Target:
+        return msgspec.structs.replace(
+            target,
+            url=in_url(target.url),
+            headers=tuple(Header(in_header(header)) for header in target.headers),
+            body=target.body and (in_json if target.is_json else in_body)(target.body),
+        )
+
     return msgspec.structs.replace(
         spec,
         urls=tuple(Url(in_url(url)) for url in spec.urls),
         headers=tuple(Header(in_header(header)) for header in spec.headers),
+        base_url=spec.base_url and Url(in_url(spec.base_url)),
+        targets=tuple(map(fill_in_target, spec.targets)),
         proxy=spec.proxy and Url(in_url(spec.proxy)),
         body=spec.body and in_body(spec.body),
     )

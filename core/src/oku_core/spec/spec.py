@@ -8,6 +8,9 @@ import msgspec
 
 from oku_core.errors import format_value
 from oku_core.schedule.arrivals import Arrivals
+from oku_core.spec.expectation import Expectation
+from oku_core.spec.target import Target
+from oku_core.spec.values.check import JsonValue, Pattern, SizeBound
 from oku_core.spec.values.delay import Delay, parse_delay
 from oku_core.spec.values.expected_status import ExpectedStatus
 from oku_core.spec.values.header import Header
@@ -15,7 +18,7 @@ from oku_core.spec.values.late import Late
 from oku_core.spec.values.quantity import find_exact_seconds
 from oku_core.spec.values.rate import Rate
 from oku_core.spec.values.stage import StageText
-from oku_core.spec.values.url import Url
+from oku_core.spec.values.url import Url, is_absolute
 
 
 class Engine(StrEnum):
@@ -61,6 +64,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     warm_up_s: float | None = None
     max_rate: Rate | None = None
     urls: tuple[Url, ...] = ()
+    base_url: Url | None = None
+    targets: tuple[Target, ...] = ()
     method: str = "GET"
     headers: tuple[Header, ...] = ()
     body: str | None = None
@@ -72,6 +77,12 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     timeout_s: float = 10.0
     grace_s: float | None = None
     expect_status: tuple[ExpectedStatus, ...] = (ExpectedStatus("200"),)
+    expect_body: tuple[str, ...] = ()
+    expect_match: tuple[Pattern, ...] = ()
+    expect_json: tuple[JsonValue, ...] = ()
+    expect_header: tuple[Header, ...] = ()
+    expect_size: tuple[SizeBound, ...] = ()
+    expect_within_s: float | None = None
     range_size: int | None = None
     servers: int | None = None
     delay: Delay | None = None
@@ -125,12 +136,31 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def brings_servers(self) -> bool:
         """Whether the target is Oku's own delay servers."""
-        return not self.urls
+        return not self.list_places()
+
+    def list_places(self) -> list[Url]:
+        """The URLs that say where requests go; none if they go to Oku's own delay servers."""
+        bases = [self.base_url] if self.base_url is not None else []
+        whole = [Url(target.url) for target in self.targets if is_absolute(target.url)]
+        return [*self.urls, *bases, *whole]
+
+    @property
+    def expectation(self) -> Expectation:
+        """What answers must be like, unless their target says otherwise."""
+        return Expectation(
+            status=self.expect_status,
+            body=self.expect_body,
+            match=self.expect_match,
+            json=self.expect_json,
+            header=self.expect_header,
+            size=self.expect_size,
+            within_s=self.expect_within_s,
+        )
 
 
 _PARSER_BY_TYPE: dict[type, Callable[[str], object]] = {
-    Delay: parse_delay, ExpectedStatus: ExpectedStatus, Header: Header, Late: Late, Rate: Rate,
-    StageText: StageText, Url: Url,
+    Delay: parse_delay, ExpectedStatus: ExpectedStatus, Header: Header, JsonValue: JsonValue, Late: Late,
+    Pattern: Pattern, Rate: Rate, SizeBound: SizeBound, StageText: StageText, Url: Url,
 }  # fmt: skip
 
 

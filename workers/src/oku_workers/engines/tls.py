@@ -13,7 +13,7 @@ _PEM = b"-----BEGIN "
 
 def may_speak_tls(spec: Spec) -> bool:
     """Whether anything of the spec can come to speak TLS; a file that is named is looked at in any case."""
-    asks_https = any(url.scheme == "https" for url in spec.urls)
+    asks_https = any(url.scheme == "https" for url in spec.list_places())
     return bool(asks_https or spec.cacert or spec.cert or spec.max_redirects)
 
 

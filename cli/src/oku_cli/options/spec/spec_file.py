@@ -15,6 +15,7 @@ from oku_cli.options.spec.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL
 from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source
 from oku_core.spec.strict_json import decode_json
+from oku_core.spec.values.scalar import PlainScalar
 
 DEEPEST = 10
 """Levels; the deepest spec has two."""
@@ -102,7 +103,7 @@ def _build_value(event: yaml.Event, events: Iterator[yaml.Event], depth: int) ->
         raise TypeError(f"{event} begins no value")
     text: str = event.value
     is_plain = event.implicit[0]
-    return _CONSTANTS.get(text, text) if is_plain else text
+    return _CONSTANTS.get(text, PlainScalar(text)) if is_plain else text
 
 
 def _build_mapping(events: Iterator[yaml.Event], depth: int) -> dict[str, Any]:

@@ -8,12 +8,13 @@ from oku_cli.options.spec.value_completion import VALUE_COMPLETIONS
 from oku_core.spec.fields import FIELDS, Field, describe_default
 from oku_core.spec.spec import Spec
 
+_ON_COMMAND_LINE = [field for field in FIELDS if not field.file_only]
 _Command = Callable[..., Any]
 
 
 def spec_options(command: _Command) -> _Command:
     """An option for every field of a spec. Values are not read here: `parse_spec` does, for files as well."""
-    for field in reversed(FIELDS):
+    for field in reversed(_ON_COMMAND_LINE):
         default = describe_default(field)
         note = f"  [default: {default}]" if default else ""
         flags, text = (*field.short, f"--{field.long_flag}", _name(field)), field.help + note
@@ -32,7 +33,7 @@ def spec_options(command: _Command) -> _Command:
 
 def pick_spec_values(options: dict[str, Any]) -> dict[str, object]:
     """Take the options of a spec that were given out of all options of a command."""
-    values = {field.key: options.pop(_name(field)) for field in FIELDS}
+    values = {field.key: options.pop(_name(field)) for field in _ON_COMMAND_LINE}
     return {key: value for key, value in values.items() if value is not None and value != ()}
 
 

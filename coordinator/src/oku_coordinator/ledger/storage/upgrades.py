@@ -161,7 +161,7 @@ def add_outcomes(counts: str) -> str:
 
 
 def add_outcomes_to_part(body: bytes) -> bytes:
-    """A packed part of an older version, with the outcomes that are new since; one that cannot be read as it is."""
+    """A packed part of an older version, with the outcomes that are new; one that cannot be read as it is."""
     with contextlib.suppress(*UNREADABLE):
         part = _decode_part(body)
         for counts in (part.outcomes, *part.per_second.values()):

@@ -35,7 +35,7 @@ def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is
         "INSERT INTO runs (run, name, requests, state, queued_at, created_at, outcomes, is_published, engine,"
         " target, load) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         run, spec.name, spec.requests, RunState.PENDING, now, now, f"{build_no_counts()}", is_published,
-        spec.engine, _shorten(spec.urls), describe_load(spec),
+        spec.engine, _shorten(spec.list_places()), describe_load(spec),
     )  # fmt: skip
     transaction.execute("INSERT INTO specs VALUES (?, ?)", run, encode_spec(spec).decode())
     insert_slices(transaction, run, [Slice(0, spec.requests, SliceState.PENDING)])

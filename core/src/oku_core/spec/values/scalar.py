@@ -2,9 +2,18 @@
 
 import re
 
+import msgspec
+
 from oku_core.errors import format_value
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+
+
+class PlainScalar(str):
+    """A scalar that stands in a YAML file without quotes: where JSON is written, it may be a number."""
+
+    __slots__ = ()
 
 
 def parse_text(value: object) -> str:
@@ -30,3 +39,22 @@ def parse_scalar(value: object) -> str:
 def list_values(value: object) -> list[object]:
     """Return the values of a list; a single value counts as a list of one."""
     return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def read_json_value(value: object) -> object:
+    """Return what a user wrote as JSON: mappings, lists, text, and numbers that stand without quotes.
+
+    Raises:
+        ValueError: it cannot be written as JSON.
+    """
+    if isinstance(value, PlainScalar) and _NUMBER.fullmatch(value):
+        return msgspec.json.decode(str(value))
+    if isinstance(value, str):
+        return str(parse_text(value))
+    if isinstance(value, dict):
+        return {str(parse_text(key)): read_json_value(content) for key, content in value.items()}
+    if isinstance(value, list | tuple):
+        return [read_json_value(item) for item in value]
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    raise ValueError(f"{format_value(value)} cannot be written as JSON")

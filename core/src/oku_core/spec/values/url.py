@@ -14,6 +14,7 @@ from oku_core.spec.values.placeholder import (
 )
 from oku_core.spec.values.scalar import list_values, parse_text
 
+_ANY_ORIGIN = "http://h"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PLACEHOLDER = re.compile(r"\{[^}]*\}?|\}")
 
@@ -52,6 +53,41 @@ def parse_urls(value: object) -> tuple[Url, ...]:
     return urls
 
 
+def parse_base_url(value: object) -> Url:
+    """Parse what comes before the URLs of targets: a URL without a query or placeholders of the index."""
+    url = _parse_url(parse_text(value))
+    if url.query or "?" in url or INDEX_PLACEHOLDER in url:
+        raise ValueError(
+            f"{format_value(redact(url, queries=False))} has more than scheme, host, port and path"
+        )
+    return url
+
+
+def parse_reference(value: object) -> str:
+    """Parse the URL of a target: a whole one, or path and query to put behind a base URL."""
+    text = parse_text(value)
+    if is_absolute(text):
+        return str(_parse_url(text))
+    if not text.startswith(("/", "?")):
+        raise ValueError(f"{format_value(text)} is neither a URL nor a path that begins with /")
+    _parse_url(f"{_ANY_ORIGIN}{text}", format_value(text))
+    return str(text)
+
+
+def is_absolute(reference: str) -> bool:
+    """Whether the URL of a target says where it goes."""
+    return _SCHEME.match(reference) is not None
+
+
+def join_url(base: Url | None, reference: str) -> Url:
+    """The URL of a target behind a base URL; `ValueError` if it needs one, and there is none."""
+    if is_absolute(reference):
+        return Url(reference)
+    if base is None:
+        raise ValueError(f"{format_value(reference)} begins with a path, but there is no base URL")
+    return Url(f"{base.rstrip('/')}{reference}")
+
+
 def parse_proxy(value: object) -> Url:
     """Parse the URL of an HTTP proxy: the scheme `http` and a host, optionally a port and a user."""
     url = _parse_url(parse_text(value))
@@ -62,8 +98,8 @@ def parse_proxy(value: object) -> Url:
     return url
 
 
-def _parse_url(text: str) -> Url:
-    shown = format_value(redact(text, queries=False))
+def _parse_url(text: str, shown: str = "") -> Url:
+    shown = shown or format_value(redact(text, queries=False))
     if " " in text or not text.isprintable():
         raise ValueError(f"{shown} contains whitespace or control characters")
     if not _SCHEME.match(text):

@@ -1,0 +1,115 @@
+"""What the requests of a spec are: one template for each kind, and which of them an index asks.
+
+Which one that is depends on the spec and the index alone. Of every block of as many indices as all weights
+sum to, each target gets exactly its weight; the order within a block is drawn from the seed.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from math import gcd
+
+import msgspec
+
+from oku_core.spec.expectation import Expectation
+from oku_core.spec.spec import Spec
+from oku_core.spec.target import Target
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.url import Url, join_url
+from oku_core.uniform import draw_bits
+
+_DRAWN = 16_384
+"""The order repeats after at least so many indices, which a worker draws in some milliseconds."""
+
+
+class RequestTemplate(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind of request, with all that it needs.
+
+    Attributes:
+        name: the target that it belongs to; empty if the spec names none.
+        url: the whole URL.
+        method: the HTTP method.
+        headers: all headers that the spec gives it.
+        body: what is sent; None if there is no body.
+        is_json: whether what placeholders stand for is escaped as in a string of JSON.
+        expect: what answers must be like.
+    """
+
+    name: str = ""
+    url: Url
+    method: str
+    headers: tuple[Header, ...]
+    body: str | None = None
+    is_json: bool = False
+    expect: Expectation
+
+
+class RequestMix:
+    """The templates of a spec, and which of them each index asks.
+
+    Args:
+        spec: with the URLs of its targets, those of Oku's own delay servers included.
+
+    Attributes:
+        templates: one for each target and base URL, or for each URL; none if the spec has no URL.
+        turns: which of them index `i` asks is `turns[i % len(turns)]`.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        self.templates: tuple[RequestTemplate, ...]
+        self.turns: Sequence[int]
+        if not spec.targets:
+            self.templates = tuple(
+                RequestTemplate(
+                    url=url, method=spec.method, headers=spec.headers, body=spec.body, expect=spec.expectation
+                )
+                for url in spec.urls
+            )
+            self.turns = range(len(self.templates))
+            return
+        bases = spec.urls or (spec.base_url,)
+        self.templates = tuple(
+            _build_template(spec, target, base) for target in spec.targets for base in bases
+        )
+        order = _draw_order(tuple(target.weight for target in spec.targets), spec.seed or 0, len(bases))
+        self.turns = [place * len(bases) + turn % len(bases) for turn, place in enumerate(order)]
+
+    def find(self, index: int) -> RequestTemplate:
+        """The template of the request with this index."""
+        return self.templates[self.turns[index % len(self.turns)]]
+
+
+def _build_template(spec: Spec, target: Target, base: Url | None) -> RequestTemplate:
+    return RequestTemplate(
+        name=target.name,
+        url=join_url(base, target.url),
+        method=target.method,
+        headers=list_headers(spec, target),
+        body=target.body,
+        is_json=target.is_json,
+        expect=target.expect.complete(spec.expectation),
+    )
+
+
+def list_headers(spec: Spec, target: Target) -> tuple[Header, ...]:
+    """The headers of a target: those of all targets, unless it has one of that name, and its own."""
+    own = {header.name.lower() for header in target.headers}
+    return (*(header for header in spec.headers if header.name.lower() not in own), *target.headers)
+
+
+@lru_cache(maxsize=8)
+def _draw_order(weights: tuple[int, ...], seed: int, bases: int) -> Sequence[int]:
+    """The places of targets in some blocks in a row, each block in an order of its own (Fisher and Yates)."""
+    divisor = gcd(*weights)
+    block = [place for place, weight in enumerate(weights) for _ in range(weight // divisor)]
+    if len(block) == 1:
+        return block * bases
+    order: list[int] = []
+    drawn = 0
+    while len(order) < _DRAWN or len(order) % bases:
+        shuffled = list(block)
+        for last in range(len(shuffled) - 1, 0, -1):
+            other = draw_bits(seed, drawn) % (last + 1)
+            drawn += 1
+            shuffled[last], shuffled[other] = shuffled[other], shuffled[last]
+        order += shuffled
+    return order
