@@ -11,23 +11,29 @@ import re
 
 import msgspec
 
+from oku_core.accounting.failure_reason import ReasonCount, find_reason_fault
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import (
     LOST,
     NOT_DEALT,
     NOT_SENT,
     NOT_SENT_CAUSES,
+    OUTCOMES,
+    Outcome,
     build_no_causes,
     build_no_counts,
     count_answered,
     count_sent,
     is_account,
 )
+from oku_core.accounting.range_set import count_packed, is_packed, iter_ranges
 
 LONGEST_REFUSAL = 300
 """The longest reason of a refusal, in characters."""
 LONGEST_NAME = 200
 """The longest phase or name of a part, in characters."""
+MOST_FAILED_RANGES = 4096
+"""How many ranges of failed positions a lease names; what is beyond them is only counted."""
 # Sums of figures below this limit still fit the 64-bit integers of the ledger.
 _LIMIT = 2**53
 # Servers may send any number of up to three digits as a status.
@@ -60,6 +66,10 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
             confirmed may be left out. All entries ever sent together sum to `outcomes`.
         sent_per_second: how many requests were sent in each Unix second on the coordinator's clock, of those
             that have ended and those in flight, by the same rule as `per_second`.
+        reasons: why requests failed, with the first and last position of each reason; they sum to the
+            outcomes other than `ok`.
+        failed: the positions of such requests, packed (`oku_core.accounting.range_set`), by outcome; those
+            beyond `MOST_FAILED_RANGES` are missing.
     """
 
     phase: str = ""
@@ -73,6 +83,8 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     lateness: HistogramSnapshot = HistogramSnapshot()
     per_second: dict[int, list[int]] = {}
     sent_per_second: dict[int, int] = {}
+    reasons: list[ReasonCount] = []
+    failed: dict[Outcome, list[int]] = {}
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,6 +184,7 @@ def find_fault(checkpoint: Checkpoint, length: int) -> str | None:
     return (
         _find_position_fault(checkpoint, length)
         or next((fault for part in checkpoint.parts if (fault := _find_part_fault(part))), None)
+        or _find_failed_fault(checkpoint)
         or _find_figure_fault(checkpoint)
         or _find_refusal_fault(checkpoint)
     )
@@ -197,6 +210,7 @@ def _find_part_fault(part: Part) -> str | None:
         or _find_cause_fault(part)
         or _find_answer_fault(part)
         or _find_schedule_fault(part)
+        or find_reason_fault(part.reasons, part.outcomes)
     )
 
 
@@ -254,6 +268,25 @@ def _find_schedule_fault(part: Part) -> str | None:
     if late != count_sent(part.outcomes):
         return f"{late} have a lateness, but {count_sent(part.outcomes)} were sent and have ended"
     return None
+
+
+def _find_failed_fault(checkpoint: Checkpoint) -> str | None:
+    """Each failed position is covered, and has failed once."""
+    named = [(part, outcome) for part in checkpoint.parts for outcome in part.failed]
+    if not named:
+        return None
+    for part, outcome in named:
+        packed, count = part.failed[outcome], part.outcomes[OUTCOMES.index(outcome)]
+        if outcome == Outcome.OK or not is_packed(packed) or count_packed(packed) > count:
+            return f"the positions that are {outcome} are not ranges of up to {count} positions"
+    ranges = sorted(span for part, outcome in named for span in iter_ranges(part.failed[outcome]))
+    if len(ranges) > MOST_FAILED_RANGES:
+        return f"{len(ranges)} ranges of positions have failed, but {MOST_FAILED_RANGES} is the most to name"
+    ranges += [(position, position + 1) for position in checkpoint.in_flight]
+    ranges.sort()
+    if any(map(operator.gt, (stop for _, stop in ranges), (start for start, _ in ranges[1:]))):
+        return "a position has failed twice, or has failed and is in flight"
+    return "a position has failed that was not taken" if ranges[-1][1] > checkpoint.done else None
 
 
 def _find_figure_fault(checkpoint: Checkpoint) -> str | None:

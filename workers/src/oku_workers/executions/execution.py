@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 
 from oku_core.accounting.outcome import build_no_counts
+from oku_core.accounting.range_set import Room
+from oku_core.messaging.checkpoint import MOST_FAILED_RANGES
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.executions.tally import Tally
@@ -42,6 +44,7 @@ class Execution:
         tallies: one for each phase in which anything was taken.
         ended: how many positions have ended, or were given back.
         given_back: the positions that were taken and must be sent by somebody else.
+        room: for the ranges of positions that have failed.
     """
 
     __slots__ = (
@@ -64,6 +67,7 @@ class Execution:
         "max_lag_s",
         "next_coordinate",
         "ranges",
+        "room",
         "saturated",
         "spec",
         "started_at",
@@ -94,6 +98,7 @@ class Execution:
         self.tally: Tally
         self.tallies: list[Tally] = []
         self.given_back: list[int] = []
+        self.room = Room(MOST_FAILED_RANGES)
         self.max_lag_s = 0.0
         self.max_busy_share = 0.0
         self.judged = self.saturated = self.lagged = 0

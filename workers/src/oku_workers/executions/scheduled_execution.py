@@ -146,10 +146,10 @@ class ScheduledExecution(Execution):
         """Do not send the next request, which may be taken."""
         if self.next_coordinate == self.stop:
             self.begin_segment(self._phase)
-        tally = self.tally
+        tally, coordinate = self.tally, self.next_coordinate
         assert isinstance(tally, ScheduledTally)
         self._step()
-        tally.skip(cause)
+        tally.skip(cause, coordinate)
 
     def count_due(self, until_ns: int) -> int:
         """How many requests that are computed are due at a time of the coordinator's clock, or before."""

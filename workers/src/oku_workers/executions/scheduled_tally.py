@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from oku_core.accounting.failure_reason import CAUSE_REASONS
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause, build_no_causes
 from oku_workers.executions.distribution import Distribution
 from oku_workers.executions.tally import NOT_SENT, Tally
@@ -37,16 +38,18 @@ class ScheduledTally(Tally):
         self.lateness.record(lateness_us)
         self._end()
 
-    def fail(self, outcome: int, lateness_us: int = 0) -> None:
-        """A request ended without a complete response."""
+    def fail(self, outcome: int, coordinate: int, reason: str, lateness_us: int = 0) -> None:
+        """A request ended without a complete response; the arguments are those of `Tally.fail`."""
         self.outcomes[outcome] += 1
+        self.explain(outcome, coordinate, reason)
         self.lateness.record(lateness_us)
         self._end()
 
-    def skip(self, cause: int) -> None:
+    def skip(self, cause: int, coordinate: int) -> None:
         """A request is not sent, for a cause as an index."""
         self.outcomes[NOT_SENT] += 1
         self.not_sent[cause] += 1
+        self.explain(NOT_SENT, coordinate, CAUSE_REASONS[cause])
         self._end()
 
     def compact(self) -> None:

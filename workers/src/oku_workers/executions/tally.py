@@ -1,7 +1,8 @@
 """What came of the requests of one part of a lease, counted as they end.
 
-A request is counted in the tally that its execution had when it was taken. `answer` and `fail` are the hot
-path: integer arithmetic on attributes, no allocation that lasts.
+A request is counted in the tally that its execution had when it was taken. `answer` is the hot path: integer
+arithmetic on attributes, no allocation that lasts. What is not ok has a reason, which is told apart from that:
+by `fail`, or by `explain` before the answer.
 """
 
 from typing import TYPE_CHECKING
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 from oku_core.accounting.histogram import HIGHEST_US, SUB_BUCKET_BITS
 from oku_core.accounting.outcome import OUTCOMES, build_no_causes, build_no_counts
 from oku_workers.executions.distribution import HALF_BITS, Distribution
+from oku_workers.executions.failures import Failures
 
 if TYPE_CHECKING:
     from oku_workers.executions.execution import Execution
@@ -42,11 +44,13 @@ class Tally:
         not_sent: the counts of causes in the order of `NOT_SENT_CAUSES`.
         sent_per_second: how many requests were sent in each second, in Unix time of the coordinator's clock;
             nothing without due times.
+        failures: which of the requests are not ok, and why.
     """
 
     __slots__ = (
         "bytes_received",
         "execution",
+        "failures",
         "latency",
         "lateness",
         "not_sent",
@@ -67,6 +71,7 @@ class Tally:
         self.response_time = self.lateness = _NO_TIMES
         self.not_sent = _NO_CAUSES
         self.sent_per_second = _NO_SECONDS
+        self.failures = Failures(execution.room)
 
     def answer(
         self,
@@ -76,7 +81,7 @@ class Tally:
         received: int,
         lateness_us: int = 0,  # noqa: ARG002  # only a request with a due time can be late
     ) -> None:
-        """A complete response came.
+        """A complete response came; one that is not ok was explained before.
 
         Args:
             outcome: what it is counted as.
@@ -104,9 +109,26 @@ class Tally:
         if execution.next_coordinate == execution.stop:
             execution.settle()
 
-    def fail(self, outcome: int, lateness_us: int = 0) -> None:  # noqa: ARG002  # as in `answer`
-        """A request ended without a complete response."""
+    def explain(self, outcome: int, coordinate: int, reason: str) -> None:
+        """Say why a request is not ok, whose outcome is counted by the caller.
+
+        Args:
+            outcome: what it is counted as.
+            coordinate: its place in the ledger.
+            reason: a text of the catalogue (`oku_workers.engines.failure_reason`).
+        """
+        self.failures.note(outcome, self.execution.ranges.position_of(coordinate), reason)
+
+    def fail(
+        self,
+        outcome: int,
+        coordinate: int,
+        reason: str,
+        lateness_us: int = 0,  # noqa: ARG002  # as in `answer`
+    ) -> None:
+        """A request ended without a complete response; the arguments are those of `explain`."""
         self.outcomes[outcome] += 1
+        self.explain(outcome, coordinate, reason)
         self.execution.ended += 1
         self.execution.settle()
 

@@ -61,4 +61,6 @@ class OpenPart:
             lateness=tally.lateness.build_snapshot(),
             per_second=self._seconds.list_unconfirmed(),
             sent_per_second=self._sent.list_unconfirmed(),
+            reasons=tally.failures.build_reasons(),
+            failed=tally.failures.build_failed(),
         )

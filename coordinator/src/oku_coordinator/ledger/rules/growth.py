@@ -10,8 +10,10 @@ import msgspec
 
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.storage.run_account import PartName, sum_counts
+from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.histogram import HistogramSnapshot, subtract
 from oku_core.accounting.outcome import build_no_counts, count_sent
+from oku_core.accounting.range_set import is_contained
 from oku_core.messaging.checkpoint import Checkpoint, Part
 from oku_core.results.lease_figures import LeaseFigures
 
@@ -78,6 +80,8 @@ def grow_part(before: Part, after: Part) -> PartGrowth:
     outcomes = _grow_counts(before.outcomes, after.outcomes, "the outcomes")
     if outcomes != sum_counts(seconds.values()):
         raise UntrueError("the seconds do not sum to the outcomes")
+    if fault := _find_healed(before, after):
+        raise UntrueError(fault)
     gained = Part(
         phase=after.phase,
         name=after.name,
@@ -87,6 +91,7 @@ def grow_part(before: Part, after: Part) -> PartGrowth:
         bytes_received=after.bytes_received - before.bytes_received,
         per_second=seconds,
         sent_per_second=_grow_sent(before.sent_per_second, after.sent_per_second),
+        reasons=_grow_reasons(before.reasons, after.reasons),
         **{name: _grow_histogram(before, after, name) for name in _HISTOGRAMS},
     )
     part = msgspec.structs.replace(
@@ -112,6 +117,33 @@ def _grow_histogram(before: Part, after: Part, name: str) -> HistogramSnapshot:
         return subtract(getattr(after, name), getattr(before, name))
     except ValueError as error:
         raise UntrueError(f"{name} does not contain what it did: {error}") from error
+
+
+def _grow_reasons(before: Sequence[ReasonCount], after: Sequence[ReasonCount]) -> list[ReasonCount]:
+    """What each reason has gained, with its first and last position of all."""
+    if not after and not before:
+        return []
+    counted = {count.key: count for count in before}
+    grown: list[ReasonCount] = []
+    for count in after:
+        was = counted.pop(count.key, None)
+        if was is None:
+            grown.append(count)
+        elif count.requests < was.requests or count.first > was.first or count.last < was.last:
+            raise UntrueError(f"the reason {count.reason!r} had {was.requests} and has {count.requests}")
+        elif count.requests > was.requests:
+            grown.append(msgspec.structs.replace(count, requests=count.requests - was.requests))
+    if counted:
+        raise UntrueError("a reason has gone")
+    return grown
+
+
+def _find_healed(before: Part, after: Part) -> str | None:
+    """Say as what a position had failed that has not any more; None if each still has."""
+    for outcome, packed in before.failed.items():
+        if not is_contained(packed, after.failed.get(outcome, [])):
+            return f"a position is not {outcome} any more"
+    return None
 
 
 def _grow_sent(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int, int]:

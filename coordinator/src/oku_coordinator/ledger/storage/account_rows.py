@@ -5,8 +5,11 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from oku_coordinator.ledger.storage.run_account import Account
 from oku_core.accounting import hdr
+from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, is_account
 
@@ -14,7 +17,7 @@ _LOW_LIMIT = 2**62
 """An integer of SQLite has 64 bits, with a sign; the microseconds of 10**13 requests have more."""
 _HISTOGRAMS = ("latency", "response_time", "lateness")
 ACCOUNT_COLUMNS = (
-    "outcomes", "not_sent", "statuses", "bytes_received_high", "bytes_received",
+    "outcomes", "not_sent", "reasons", "statuses", "bytes_received_high", "bytes_received",
     *(
         f"{name}{column}"
         for name in _HISTOGRAMS
@@ -22,6 +25,7 @@ ACCOUNT_COLUMNS = (
     ),
 )  # fmt: skip
 """Of `accounts`: what an account is kept in."""
+_decode_reasons = msgspec.json.Decoder(list[ReasonCount]).decode
 
 
 def build_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
@@ -34,6 +38,7 @@ def build_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
     return Account(
         outcomes=outcomes,
         not_sent=not_sent,
+        reasons={count.key: count for count in _decode_reasons(row["reasons"])},
         statuses=json.loads(row["statuses"]),
         bytes_received=_join(row["bytes_received_high"], row["bytes_received"]),
         **{name: _build_histogram(row, name) for name in _HISTOGRAMS},
@@ -58,6 +63,7 @@ def build_account_columns(account: Account) -> Sequence[object]:
     return (
         json.dumps(account.outcomes),
         json.dumps(account.not_sent),
+        msgspec.json.encode(list(account.reasons.values())).decode(),
         json.dumps(account.statuses, sort_keys=True),
         *divmod(account.bytes_received, _LOW_LIMIT),
         *(value for name in _HISTOGRAMS for value in _list_values(getattr(account, name))),

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from oku_core.accounting.failure_reason import MOST_KEPT_REASONS, OTHER, ReasonCount, find_sum_fault
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import ConservationError, Lengths
 from oku_core.accounting.outcome import (
@@ -18,6 +19,8 @@ from oku_core.messaging.checkpoint import Part
 
 PartName = tuple[str, str]
 """The phase and the name of requests."""
+ReasonKey = tuple[int, str]
+"""An outcome, as a place in `OUTCOMES`, and a reason for it."""
 
 
 @dataclass(kw_only=True)
@@ -32,6 +35,7 @@ class Account:
         latency: from sending to the last byte.
         response_time: from due to the last byte; empty in closed runs.
         lateness: from due to sending; empty in closed runs.
+        reasons: why those failed that are not ok, with the first and last index of each.
     """
 
     outcomes: list[int] = field(default_factory=build_no_counts)
@@ -41,6 +45,7 @@ class Account:
     latency: Histogram = field(default_factory=Histogram)
     response_time: Histogram = field(default_factory=Histogram)
     lateness: Histogram = field(default_factory=Histogram)
+    reasons: dict[ReasonKey, ReasonCount] = field(default_factory=dict)
 
     @property
     def accounted(self) -> int:
@@ -48,7 +53,7 @@ class Account:
         return sum(self.outcomes)
 
     def add(self, gained: Part) -> None:
-        """Fold in what has been gained."""
+        """Fold in what has been gained; its reasons have indices."""
         for index, count in enumerate(gained.outcomes):
             self.outcomes[index] += count
         for index, count in enumerate(gained.not_sent):
@@ -59,6 +64,15 @@ class Account:
         self.latency.add(gained.latency)
         self.response_time.add(gained.response_time)
         self.lateness.add(gained.lateness)
+        for count in gained.reasons:
+            self._add_reason(count)
+
+    def _add_reason(self, count: ReasonCount) -> None:
+        known = self.reasons.get(count.key)
+        if known is None and len(self.reasons) >= MOST_KEPT_REASONS:
+            known = self.reasons.get((count.outcome, OTHER), ReasonCount(count.outcome, OTHER, 0))
+        grown = count if known is None else known.join(count)
+        self.reasons[grown.key] = grown
 
     def build_part(self) -> Part:
         """The same as a part, without its seconds; later checkpoints do not change it."""
@@ -70,10 +84,13 @@ class Account:
             latency=self.latency.build_latency(),
             response_time=self.response_time.build_latency(),
             lateness=self.lateness.build_latency(),
+            reasons=list(self.reasons.values()),
         )
 
     def check(self, *, is_open: bool) -> None:
         """Check the first law: latencies and statuses sum to what was answered, causes to what was not sent.
+
+        The reasons of each outcome but `ok` sum to its count.
 
         Args:
             is_open: whether the requests have due times.
@@ -97,6 +114,8 @@ class Account:
             raise ConservationError(
                 f"there are {timed} response times and {late} latenesses, but {due[0]} and {due[1]} are due"
             )
+        if fault := find_sum_fault(self.reasons.values(), self.outcomes):
+            raise ConservationError(fault)
 
 
 @dataclass
@@ -178,4 +197,5 @@ def _copy(account: Account) -> Account:
         latency=account.latency.copy(),
         response_time=account.response_time.copy(),
         lateness=account.lateness.copy(),
+        reasons=dict(account.reasons),
     )

@@ -20,6 +20,7 @@ from oku_workers.engines.aiohttp.redirects import Redirects
 from oku_workers.engines.aiohttp.request import build_arguments, build_urls
 from oku_workers.engines.aiohttp.session import build_session
 from oku_workers.engines.defaults import STUCK_S
+from oku_workers.engines.failure_reason import explain_error, explain_status, explain_timeout
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.window import choose_window, limit_window
 from oku_workers.executions.execution import Execution
@@ -131,6 +132,7 @@ class AiohttpEngine:
         """Slots that wait for something to take, and those that have not begun yet."""
         self._method = spec.method
         self._limit_ns = int(spec.timeout_s * 1e9)
+        self._timeout_reason = explain_timeout(spec.timeout_s)
         self._expected = list_codes(spec.expect_status)
         self._build_url = build_urls(spec)
         self._build_arguments = build_arguments(spec)
@@ -299,10 +301,12 @@ class AiohttpEngine:
         latency_ns, tally = monotonic_ns() - slot.sent_ns, slot.tally
         assert tally is not None
         if latency_ns > self._limit_ns:
-            tally.fail(TIMEOUT, slot.lateness_us)
+            tally.fail(TIMEOUT, slot.coordinate, self._timeout_reason, slot.lateness_us)
             return
         status, received = response.status, response.content.total_bytes
         outcome = OK if status in self._expected else UNEXPECTED_STATUS
+        if outcome != OK:
+            tally.explain(outcome, slot.coordinate, explain_status(status))
         tally.answer(outcome, status, latency_ns // 1000, received, slot.lateness_us)
 
     def _account_failure(self, slot: _Slot, error: BaseException) -> bool:
@@ -321,18 +325,18 @@ class AiohttpEngine:
         is_late = monotonic_ns() - slot.sent_ns > self._limit_ns
         outcome = TIMEOUT if is_late else classify(error)
         self._errors.report(outcome, error)
-        tally.fail(outcome, slot.lateness_us)
+        reason = explain_error(outcome, error, self._timeout_reason)
+        tally.fail(outcome, slot.coordinate, reason, slot.lateness_us)
         return True
 
-    @staticmethod
-    def _account_cut(slot: _Slot) -> None:
+    def _account_cut(self, slot: _Slot) -> None:
         if slot.task is not None:
             slot.task.uncancel()
         assert slot.tally is not None
         if slot.ending is None or slot.ending == _GIVEN_BACK:
             slot.tally.execution.give_back(slot.coordinate)
         else:
-            slot.tally.fail(slot.ending, slot.lateness_us)
+            slot.tally.fail(slot.ending, slot.coordinate, self._timeout_reason, slot.lateness_us)
 
     def sweep(self) -> None:
         """End the requests that have taken longer than the limit."""

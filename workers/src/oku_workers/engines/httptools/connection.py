@@ -13,6 +13,7 @@ from typing import Protocol, cast
 from oku_workers.engines.httptools.origin import Origin, OriginConnection
 from oku_workers.engines.httptools.request import BuildRequest
 from oku_workers.engines.httptools.response_cache import Parsed, ResponseCache
+from oku_workers.engines.failure_reason import HUNG_UP, UNASKED, explain_status
 from oku_workers.engines.response_reader import MalformedResponseError, ResponseReader
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
@@ -30,6 +31,7 @@ class Owner(Protocol):
 
     Attributes:
         limit_ns: the longest time of a request.
+        timeout_reason: why a request failed that took longer.
         expected: the statuses that count as ok.
         has_bodies: whether responses have bodies; those to HEAD have none.
         keeps_connections: whether another request may follow on a connection; the spec may say no.
@@ -39,6 +41,7 @@ class Owner(Protocol):
     """
 
     limit_ns: int
+    timeout_reason: str
     expected: frozenset[int]
     has_bodies: bool
     keeps_connections: bool
@@ -176,12 +179,12 @@ class Connection(OriginConnection):
         """A piece of a response arrived, mostly the whole of it."""
         if self._state == _SENT and (known := self._find_known(data)) is not None:
             now_ns = monotonic_ns()
-            tally, latency_ns = self.tally, now_ns - self.since_ns
+            tally, coordinate, latency_ns = self.tally, self.coordinate, now_ns - self.since_ns
             following, build = self._feed.current, self._build
             if following is None or build is None:
                 lateness_us = self.lateness_us
                 self._owner.go_on(self, now_ns)
-                self._count(tally, known, latency_ns, lateness_us)
+                self._count(tally, coordinate, known, latency_ns, lateness_us)
                 return
             # As `Owner.go_on`, `Feed.take` and `send`, whose calls would take 7 % of a request.
             self.tally = following.tally
@@ -193,7 +196,7 @@ class Connection(OriginConnection):
             self._write(build(index))
             outcome, status, received = known
             if tally is None or latency_ns > self._owner.limit_ns:
-                self._count(tally, known, latency_ns, 0)
+                self._count(tally, coordinate, known, latency_ns, 0)
                 return
             try:  # as `_count`
                 tally.answer(outcome, status, latency_ns // 1000, received)
@@ -209,7 +212,7 @@ class Connection(OriginConnection):
         if reader is not None and reader.ends_by_close and exc is None and self.tally is not None:
             self._finish(reader)
         elif self._state != _CLOSED:
-            self._owner.lose(self, DISCONNECTED, exc or "the server hung up")
+            self._owner.lose(self, DISCONNECTED, exc or HUNG_UP)
         self._owner.forget(self)
 
     def _write(self, request: bytes) -> None:
@@ -229,7 +232,7 @@ class Connection(OriginConnection):
     def _read(self, data: bytes) -> None:
         if self.tally is None:
             if self._state != _CLOSED:  # nothing was asked for
-                self._owner.lose(self, PROTOCOL_ERROR, "a response without a request")
+                self._owner.lose(self, PROTOCOL_ERROR, UNASKED)
             return
         is_whole = self._state == _SENT
         self._state = _READING
@@ -242,14 +245,17 @@ class Connection(OriginConnection):
             self._owner.lose(self, PROTOCOL_ERROR, error)
             return
         if reader.is_complete:
-            if is_whole and reader.is_kept and self._owner.keeps_connections:
-                self._owner.known.add(data, self._build_parsed(reader))
+            parsed = self._build_parsed(reader)
+            # Only what is ok needs no more of its request than to be counted.
+            if is_whole and reader.is_kept and self._owner.keeps_connections and parsed[0] == OK:
+                self._owner.known.add(data, parsed)
             self._finish(reader)
 
     def _finish(self, reader: ResponseReader) -> None:
         """A response that was read is complete."""
         now_ns = monotonic_ns()
-        tally, lateness_us, latency_ns = self.tally, self.lateness_us, now_ns - self.since_ns
+        tally, coordinate, lateness_us = self.tally, self.coordinate, self.lateness_us
+        latency_ns = now_ns - self.since_ns
         # A server that answers early need not read the rest of the request; the next one would wait for it.
         is_free = not self._transport.get_write_buffer_size()
         is_kept = reader.is_kept and self._owner.keeps_connections and is_free
@@ -259,19 +265,23 @@ class Connection(OriginConnection):
             self._owner.go_on(self, now_ns)
         else:
             self._owner.release(self)
-        self._count(tally, parsed, latency_ns, lateness_us)
+        self._count(tally, coordinate, parsed, latency_ns, lateness_us)
 
     def _build_parsed(self, reader: ResponseReader) -> Parsed:
         outcome = OK if reader.status in self._owner.expected else UNEXPECTED_STATUS
         return outcome, reader.status, reader.received
 
-    def _count(self, tally: Tally | None, parsed: Parsed, latency_ns: int, lateness_us: int) -> None:
+    def _count(
+        self, tally: Tally | None, coordinate: int, parsed: Parsed, latency_ns: int, lateness_us: int
+    ) -> None:
         assert tally is not None
         try:
             if latency_ns > self._owner.limit_ns:
-                tally.fail(TIMEOUT, lateness_us)
+                tally.fail(TIMEOUT, coordinate, self._owner.timeout_reason, lateness_us)
             else:
                 outcome, status, received = parsed
+                if outcome != OK:
+                    tally.explain(outcome, coordinate, explain_status(status))
                 tally.answer(outcome, status, latency_ns // 1000, received, lateness_us)
         except Exception as error:  # a fault of our own, and the lease must not hang then
             tally.execution.abandon(error)

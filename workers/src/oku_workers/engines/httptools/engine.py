@@ -21,6 +21,7 @@ from oku_core.spec.spec import Spec
 from oku_core.spec.values.expected_status import list_codes
 from oku_core.spec.values.header import asks_to_close
 from oku_workers.engines.defaults import KEEPALIVE_S, STUCK_S
+from oku_workers.engines.failure_reason import NO_URL, explain_error, explain_timeout
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.origin import Origin
@@ -62,6 +63,7 @@ class HttptoolsEngine:
     ) -> None:
         self._supervisor = supervisor
         self.limit_ns = int(spec.timeout_s * 1e9)
+        self.timeout_reason = explain_timeout(spec.timeout_s)
         self.expected = list_codes(spec.expect_status)
         self.has_bodies = spec.method != "HEAD"
         self.keeps_connections = not asks_to_close(spec.headers)
@@ -164,13 +166,13 @@ class HttptoolsEngine:
 
     def lose(self, connection: Connection, outcome: int, reason: object) -> None:
         """A connection is of no further use; its request, if it has one, ends with an outcome."""
-        tally, lateness_us = connection.tally, connection.lateness_us
+        tally, coordinate, lateness_us = connection.tally, connection.coordinate, connection.lateness_us
         self._drop(connection)
         if tally is None:
             return
         self._errors.report(outcome, reason)
         self._free += 1
-        tally.fail(outcome, lateness_us)
+        tally.fail(outcome, coordinate, explain_error(outcome, reason, self.timeout_reason), lateness_us)
         self._fill()
 
     def forget(self, connection: Connection) -> None:
@@ -223,8 +225,8 @@ class HttptoolsEngine:
     def _fail_at_once(self) -> None:
         """Take a request that nobody can be asked for."""
         now_ns = monotonic_ns()
-        tally, _, _, due_ns = self.feed.take()
-        tally.fail(CONNECT_ERROR, (now_ns - due_ns) // 1000 if due_ns else 0)
+        tally, coordinate, _, due_ns = self.feed.take()
+        tally.fail(CONNECT_ERROR, coordinate, NO_URL, (now_ns - due_ns) // 1000 if due_ns else 0)
 
     def _connect(self, connection: Connection) -> None:
         if len(self._connections) >= self._most_connections:

@@ -1,0 +1,51 @@
+"""Which requests of one part of a lease have failed, and why: counted as they end, told by checkpoints."""
+
+from oku_core.accounting.failure_reason import MOST_REASONS, OTHER, ReasonCount
+from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.accounting.range_set import RangeSet, Room
+
+
+class Failures:
+    """The reasons and the positions of what has failed. It only grows.
+
+    Args:
+        room: for ranges of positions, which all parts of a lease share.
+    """
+
+    __slots__ = ("_failed", "_reasons", "_room")
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._reasons: dict[tuple[int, str], list[int]] = {}
+        self._failed: dict[int, RangeSet] = {}
+
+    def note(self, outcome: int, position: int, reason: str) -> None:
+        """A request has failed.
+
+        Args:
+            outcome: as what, as an index; not `ok`.
+            position: where in its lease it is.
+            reason: why, a text of the catalogue.
+        """
+        counted = self._reasons.get((outcome, reason))
+        if counted is None:
+            if len(self._reasons) >= MOST_REASONS:
+                reason = OTHER
+            counted = self._reasons.setdefault((outcome, reason), [0, position, position])
+        counted[0] += 1
+        if position > counted[2]:
+            counted[2] = position
+        elif position < counted[1]:
+            counted[1] = position
+        failed = self._failed.get(outcome)
+        if failed is None:
+            failed = self._failed[outcome] = RangeSet(self._room)
+        failed.add(position)
+
+    def build_reasons(self) -> list[ReasonCount]:
+        """The counts by reason, with the first and last position of each."""
+        return [ReasonCount(*key, *counted) for key, counted in self._reasons.items()]
+
+    def build_failed(self) -> dict[Outcome, list[int]]:
+        """The positions by outcome, packed."""
+        return {OUTCOMES[outcome]: failed.pack() for outcome, failed in self._failed.items() if len(failed)}
