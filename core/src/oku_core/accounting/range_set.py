@@ -1,7 +1,7 @@
 """Sets of positions as ranges that merge: which requests of a lease have failed, in few bytes.
 
-On the wire and in the ledger a set is a flat list of integers, packed: for each range how far it begins behind
-the end of the one before it, at first behind 0, and how long it is.
+On the wire and in the ledger a set is a flat list of integers, packed: for each range how far it begins
+behind the end of the one before it, at first behind 0, and how long it is.
 """
 
 from bisect import bisect_right

@@ -6,7 +6,7 @@ sum to, each target gets exactly its weight; the order within a block is drawn f
 
 from collections.abc import Sequence
 from functools import lru_cache
-from math import gcd
+from math import gcd, lcm
 
 import msgspec
 
@@ -51,7 +51,7 @@ class RequestMix:
 
     Attributes:
         templates: one for each target and base URL, or for each URL; none if the spec has no URL.
-        turns: which of them index `i` asks is `turns[i % len(turns)]`.
+        turns: index `i` asks the template at the place `turns[i % len(turns)]`.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -70,8 +70,12 @@ class RequestMix:
         self.templates = tuple(
             _build_template(spec, target, base) for target in spec.targets for base in bases
         )
-        order = _draw_order(tuple(target.weight for target in spec.targets), spec.seed or 0, len(bases))
-        self.turns = [place * len(bases) + turn % len(bases) for turn, place in enumerate(order)]
+        turns = find_target_turns(spec)
+        # As many as both the targets and the base URLs need to begin again together.
+        self.turns = [
+            turns[turn % len(turns)] * len(bases) + turn % len(bases)
+            for turn in range(lcm(len(turns), len(bases)))
+        ]
 
     def find(self, index: int) -> RequestTemplate:
         """The template of the request with this index."""
@@ -96,20 +100,29 @@ def list_headers(spec: Spec, target: Target) -> tuple[Header, ...]:
     return (*(header for header in spec.headers if header.name.lower() not in own), *target.headers)
 
 
+def list_target_names(spec: Spec) -> tuple[str, ...]:
+    """The names that the requests of a spec are counted by; one that is empty if it names no target."""
+    return tuple(target.name for target in spec.targets) or ("",)
+
+
+def find_target_turns(spec: Spec) -> Sequence[int]:
+    """Which target each index asks, as its place among them: index `i` asks `turns[i % len(turns)]`."""
+    return _draw_turns(tuple(target.weight for target in spec.targets) or (1,), spec.seed or 0)
+
+
 @lru_cache(maxsize=8)
-def _draw_order(weights: tuple[int, ...], seed: int, bases: int) -> Sequence[int]:
+def _draw_turns(weights: tuple[int, ...], seed: int) -> Sequence[int]:
     """The places of targets in some blocks in a row, each block in an order of its own (Fisher and Yates)."""
     divisor = gcd(*weights)
     block = [place for place, weight in enumerate(weights) for _ in range(weight // divisor)]
     if len(block) == 1:
-        return block * bases
-    order: list[int] = []
+        return block
+    turns: list[int] = []
     drawn = 0
-    while len(order) < _DRAWN or len(order) % bases:
-        shuffled = list(block)
-        for last in range(len(shuffled) - 1, 0, -1):
+    while len(turns) < _DRAWN:
+        for last in range(len(block) - 1, 0, -1):
             other = draw_bits(seed, drawn) % (last + 1)
             drawn += 1
-            shuffled[last], shuffled[other] = shuffled[other], shuffled[last]
-        order += shuffled
-    return order
+            block[last], block[other] = block[other], block[last]
+        turns += block
+    return turns

@@ -1,4 +1,4 @@
-"""Why a request failed, as a short text of a bounded catalogue: what an engine has met comes in, a reason goes out.
+"""Why a request failed, as a short text of a bounded catalogue, made from what an engine has met.
 
 A reason has no host, port, path or index in it, and so no secret, and the same cause is the same text with
 every engine. What has no text of its own here is named as the system or the library names it.

@@ -49,8 +49,11 @@ class ResponseReader:
         has_bodies: whether the responses have bodies; those to HEAD have none.
 
     Attributes:
-        has_bodies: as given.
+        has_bodies: as given, for the responses that begin after it is set.
         head: status line and headers of the response, once they are complete.
+        kept_bytes: how much of a body is kept, from its beginning; nothing of it unless this is set, which
+            holds for the responses that begin after it.
+        body: what is kept of the body so far, as it was sent.
         status: of the response that is being read.
         received: bytes of its body so far.
         has_head: whether status line and headers are complete.
@@ -66,6 +69,7 @@ class ResponseReader:
         "_head_from",
         "_is_strict",
         "_parser",
+        "body",
         "ends_by_close",
         "has_bodies",
         "has_continue",
@@ -73,12 +77,15 @@ class ResponseReader:
         "head",
         "is_complete",
         "is_kept",
+        "kept_bytes",
         "received",
         "status",
     )
 
     def __init__(self, *, has_bodies: bool) -> None:
         self.has_bodies = has_bodies
+        self.kept_bytes = 0
+        self.body = bytearray()
         self._parser: HttpResponseParser | None = None
         self._is_strict = False
         self.begin()
@@ -89,6 +96,8 @@ class ResponseReader:
         self.is_complete = self.ends_by_close = self.has_head = self.has_continue = False
         self.is_kept = True
         self.head = self._came = b""
+        if self.kept_bytes:
+            self.body = bytearray()
         if not self.has_bodies:
             self._parser = None  # it would wait for the body that was announced
         elif self._is_strict and self._parser is not None:
@@ -165,6 +174,8 @@ class ResponseReader:
         if self.is_complete:
             self.is_kept = False
         else:
+            if (room := self.kept_bytes - self.received) > 0:
+                self.body += body[:room]
             self.received += len(body)
 
     def on_message_complete(self) -> None:

@@ -13,6 +13,7 @@ from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.range_set import Room
 from oku_core.messaging.checkpoint import MOST_FAILED_RANGES
 from oku_core.messaging.lease import Lease
+from oku_core.spec.request_template import find_target_turns, list_target_names
 from oku_core.spec.spec import Spec
 from oku_workers.executions.tally import Tally
 
@@ -40,8 +41,10 @@ class Execution:
         end: the first position that will not be taken.
         limit: the first position that must not be taken yet.
         mark: a position at which the feed wants to be asked, although more may be taken.
-        tally: counts what is taken now; there is none before the first segment.
-        tallies: one for each phase in which anything was taken.
+        tally: counts what is taken now, if the spec has one target, or else stands for the tallies of all of
+            them (`Tally.by_target`); there is none before the first segment.
+        tallies: one for each target in each phase in which anything was taken.
+        turns: which target each index asks (`find_target_turns`); None if there is only one.
         ended: how many positions have ended, or were given back.
         given_back: the positions that were taken and must be sent by somebody else.
         room: for the ranges of positions that have failed.
@@ -74,6 +77,7 @@ class Execution:
         "stop",
         "tallies",
         "tally",
+        "turns",
     )
 
     def __init__(
@@ -97,6 +101,7 @@ class Execution:
         self.ended = 0
         self.tally: Tally
         self.tallies: list[Tally] = []
+        self.turns = find_target_turns(spec) if len(spec.targets) > 1 else None
         self.given_back: list[int] = []
         self.room = Room(MOST_FAILED_RANGES)
         self.max_lag_s = 0.0
@@ -178,13 +183,20 @@ class Execution:
             return
         self.compact()
         known = next((tally for tally in self.tallies if tally.phase == phase), None)
-        if known is None:
-            known = self._build_tally(phase, is_dense=self.ranges.length >= _DENSE_FROM)
-            self.tallies.append(known)
-        self.tally = known
+        self.tally = known or self._add_tallies(phase)
 
-    def _build_tally(self, phase: str, *, is_dense: bool) -> Tally:
-        return Tally(self, phase, is_dense=is_dense)
+    def _add_tallies(self, phase: str) -> Tally:
+        """Count by target in a phase; returns the tally of the first target."""
+        names = list_target_names(self.spec)
+        is_dense = self.ranges.length >= _DENSE_FROM * len(names)
+        tallies = tuple(self._build_tally(phase, name, is_dense=is_dense) for name in names)
+        for tally in tallies:
+            tally.by_target = tallies
+        self.tallies += tallies
+        return tallies[0]
+
+    def _build_tally(self, phase: str, name: str, *, is_dense: bool) -> Tally:
+        return Tally(self, phase, name, is_dense=is_dense)
 
     def shorten(self, end: int) -> None:
         """Take no position from `end` on; what was taken stays."""

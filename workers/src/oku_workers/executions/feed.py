@@ -76,7 +76,9 @@ class Feed:
         """Take the next request of `current`, of which there must be one."""
         execution = self.current
         assert execution is not None
-        tally, coordinate = execution.tally, execution.next_coordinate
+        tally, coordinate, turns = execution.tally, execution.next_coordinate, execution.turns
+        if turns is not None:
+            tally = tally.by_target[turns[coordinate % len(turns)]]
         execution.next_coordinate = coordinate + 1
         if execution.next_coordinate == execution.stop:
             self.advance()

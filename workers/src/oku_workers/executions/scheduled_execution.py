@@ -136,17 +136,18 @@ class ScheduledExecution(Execution):
             self.begin_segment(self._phase)
         due_ns = self.due_ns
         assert due_ns is not None
-        taken = self.tally, self.next_coordinate, self._chunk.indices[self._at], due_ns
-        counts = self.tally.sent_per_second
+        index, coordinate = self._chunk.indices[self._at], self.next_coordinate
+        tally = self._find_tally(index)
+        counts = tally.sent_per_second
         counts[second] = counts.get(second, 0) + 1
         self._step()
-        return taken
+        return tally, coordinate, index, due_ns
 
     def skip(self, cause: int) -> None:
         """Do not send the next request, which may be taken."""
         if self.next_coordinate == self.stop:
             self.begin_segment(self._phase)
-        tally, coordinate = self.tally, self.next_coordinate
+        tally, coordinate = self._find_tally(self._chunk.indices[self._at]), self.next_coordinate
         assert isinstance(tally, ScheduledTally)
         self._step()
         tally.skip(cause, coordinate)
@@ -166,8 +167,12 @@ class ScheduledExecution(Execution):
         first = self._lane.find_first_due(until_ns - self._origin_ns)
         return sum(max(0, min(stop, first) - start) for start, stop in self.ranges.ranges)
 
-    def _build_tally(self, phase: str, *, is_dense: bool) -> ScheduledTally:
-        return ScheduledTally(self, phase, is_dense=is_dense)
+    def _build_tally(self, phase: str, name: str, *, is_dense: bool) -> ScheduledTally:
+        return ScheduledTally(self, phase, name, is_dense=is_dense)
+
+    def _find_tally(self, index: int) -> "Tally":
+        turns = self.turns
+        return self.tally if turns is None else self.tally.by_target[turns[index % len(turns)]]
 
     def _step(self) -> None:
         self.next_coordinate += 1

@@ -22,8 +22,10 @@ class ScheduledTally(Tally):
 
     __slots__ = ()
 
-    def __init__(self, execution: "Execution", phase: str = "", *, is_dense: bool = False) -> None:
-        super().__init__(execution, phase, is_dense=is_dense)
+    def __init__(
+        self, execution: "Execution", phase: str = "", name: str = "", *, is_dense: bool = False
+    ) -> None:
+        super().__init__(execution, phase, name, is_dense=is_dense)
         self.response_time, self.lateness = Distribution(is_dense=is_dense), Distribution(is_dense=is_dense)
         self.not_sent = build_no_causes()
         self.sent_per_second: dict[int, int] = {}

@@ -1,8 +1,8 @@
 """What came of the requests of one part of a lease, counted as they end.
 
-A request is counted in the tally that its execution had when it was taken. `answer` is the hot path: integer
-arithmetic on attributes, no allocation that lasts. What is not ok has a reason, which is told apart from that:
-by `fail`, or by `explain` before the answer.
+A request is counted in the tally that its execution had when it was taken. `answer` is the hot path:
+integer arithmetic on attributes, no allocation that lasts. What is not ok has a reason, which is told apart
+from that: by `fail`, or by `explain` before the answer.
 """
 
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ class Tally:
     Args:
         execution: hears of each request that has ended.
         phase: in which the requests were taken.
+        name: of the target that they ask.
         is_dense: whether there will be many.
 
     Attributes:
@@ -45,14 +46,17 @@ class Tally:
         sent_per_second: how many requests were sent in each second, in Unix time of the coordinator's clock;
             nothing without due times.
         failures: which of the requests are not ok, and why.
+        by_target: the tallies of all targets in this phase, in the order of the spec.
     """
 
     __slots__ = (
+        "by_target",
         "bytes_received",
         "execution",
         "failures",
         "latency",
         "lateness",
+        "name",
         "not_sent",
         "outcomes",
         "phase",
@@ -61,9 +65,13 @@ class Tally:
         "statuses",
     )
 
-    def __init__(self, execution: "Execution", phase: str = "", *, is_dense: bool = False) -> None:
+    def __init__(
+        self, execution: "Execution", phase: str = "", name: str = "", *, is_dense: bool = False
+    ) -> None:
         self.execution = execution
         self.phase = phase
+        self.name = name
+        self.by_target: tuple[Tally, ...] = (self,)
         self.outcomes = build_no_counts()
         self.statuses: dict[int, int] = {}
         self.bytes_received = 0

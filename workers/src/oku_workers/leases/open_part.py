@@ -1,4 +1,4 @@
-"""One part of a lease that a worker has in hand: what its checkpoints tell of one phase."""
+"""One part of a lease that a worker has in hand: what its checkpoints tell of one target in one phase."""
 
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.checkpoint import Part
@@ -52,6 +52,7 @@ class OpenPart:
         tally = self._tally
         return Part(
             phase=tally.phase,
+            name=tally.name,
             outcomes=list(tally.outcomes),
             statuses={str(status): count for status, count in tally.statuses.items()},
             not_sent=list(tally.not_sent),

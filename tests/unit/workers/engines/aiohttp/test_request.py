@@ -1,4 +1,5 @@
 import string
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -7,18 +8,31 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 from yarl import URL
 
+from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
+from oku_core.spec.target import Target
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
-from oku_workers.engines.aiohttp.request import build_arguments, build_shared_headers, build_urls
+from oku_workers.engines.aiohttp.request import build_arguments, build_shared_headers, build_url
+from oku_workers.engines.aiohttp.route import Route, build_routes
 
 INDICES = st.integers(0, 10**15)
 URL_CHARACTERS = string.ascii_letters + string.digits + "-._~/%:@!$&'()*+,;=[]"
 
 
-def build_url(template: str, index: int) -> URL:
+def make_url(template: str, index: int) -> URL:
     """The URL of one index."""
-    return build_urls(Spec(urls=(Url(template),)))(index)
+    return build_url(Url(template))(index)
+
+
+def build_mix(**fields: Any) -> RequestMix:
+    """The requests of a spec with one URL."""
+    return RequestMix(Spec(urls=(Url("http://host/"),), **fields))
+
+
+def build_only_arguments(**fields: Any) -> Callable[[int], Mapping[str, Any]] | None:
+    """The arguments of the only kind of requests of a spec."""
+    return build_arguments(build_mix(**fields).templates[0], is_only=True, follows_redirects=False)
 
 
 @given(
@@ -34,7 +48,7 @@ def test_what_a_url_may_contain_is_sent_as_it_is_written(
     target = f"/{path}" + (f"?{query}" if query else "")
     cut = 1 + cut % len(target)
     written = target[:cut] + "{i}" + target[cut:]
-    assert build_url(f"http://127.0.0.1:8080{written}", index).raw_path_qs == written.replace(
+    assert make_url(f"http://127.0.0.1:8080{written}", index).raw_path_qs == written.replace(
         "{i}", str(index)
     )
 
@@ -45,7 +59,7 @@ def test_what_a_url_cannot_contain_is_encoded(text: str, index: int) -> None:
     text = text.replace("?", "").replace("#", "").replace("%", "").replace("{", "")
     text = text.encode("utf-8", "ignore").decode()
     text = "".join(letter for letter in text if letter.isprintable())
-    url = build_url(f"http://host/{text}/{{i}}", index)
+    url = make_url(f"http://host/{text}/{{i}}", index)
     assert url.raw_path.isascii()
     assert " " not in url.raw_path
     assert url.path == f"/{text}/{index}"
@@ -65,13 +79,13 @@ def test_what_a_url_cannot_contain_is_encoded(text: str, index: int) -> None:
 )
 def test_a_url_names_its_host(template: str, host: str, port: int, target: str) -> None:
     """The host can be looked up as it stands; the port is that of the scheme unless the URL gives one."""
-    url = build_url(template, 7)
+    url = make_url(template, 7)
     assert (url.raw_host, url.port, url.raw_path_qs) == (host, port, target)
 
 
 def test_a_user_in_a_url_is_kept() -> None:
     """It becomes an Authorization header."""
-    url = build_url("http://name:secret@host/{i}", 7)
+    url = make_url("http://name:secret@host/{i}", 7)
     assert (url.user, url.password, url.raw_path_qs) == ("name", "secret", "/7")
 
 
@@ -79,26 +93,27 @@ def test_a_user_in_a_url_is_kept() -> None:
 def test_several_urls_are_used_in_turn(index: int, count: int) -> None:
     """Index `i` asks the URL at `i` modulo their number."""
     spec = Spec(urls=tuple(Url(f"http://host-{turn}/{{i}}") for turn in range(count)))
-    assert str(build_urls(spec)(index)) == f"http://host-{index % count}/{index}"
+    routes = build_routes(spec, RequestMix(spec))
+    assert str(routes[index % len(routes)].build_url(index)) == f"http://host-{index % count}/{index}"
 
 
 def test_a_constant_url_is_made_once() -> None:
     """Parsing it for each request would cost more than the rest of the engine."""
-    builder = build_urls(Spec(urls=(Url("http://host/path"),)))
+    builder = build_url(Url("http://host/path"))
     assert builder(1) is builder(2)
 
 
 @pytest.mark.parametrize("template", ["http://host:99999999/{i}", "http://host:port/"])
 def test_a_url_that_cannot_be_fails_when_it_is_asked_for(template: str) -> None:
     """The engine can be built, and each request ends in an outcome."""
-    builder = build_urls(Spec(urls=(Url(template),)))
+    builder = build_url(Url(template))
     with pytest.raises(ValueError, match=r"\S"):
         builder(0)
 
 
-def build_own_headers(spec: Spec, index: int) -> list[tuple[str, str]]:
+def build_own_headers(index: int, **fields: Any) -> list[tuple[str, str]]:
     """The headers that one request has beside the shared ones."""
-    build = build_arguments(spec)
+    build = build_only_arguments(**fields)
     return [] if build is None else build(index).get("headers", [])
 
 
@@ -111,8 +126,9 @@ def test_shared_and_own_headers_are_together_those_of_the_spec(
     headers: list[tuple[str, str]], index: int
 ) -> None:
     """Each name has all of its values in their order; no name stands on both sides."""
-    spec = Spec(headers=tuple(Header(f"{name}: {value}") for name, value in headers))
-    shared, own = CIMultiDict(build_shared_headers(spec)), CIMultiDict(build_own_headers(spec, index))
+    given = tuple(Header(f"{name}: {value}") for name, value in headers)
+    shared = CIMultiDict(build_shared_headers(build_mix(headers=given), follows_redirects=False))
+    own = CIMultiDict(build_own_headers(index, headers=given))
     expected = CIMultiDict((name, value.replace("{i}", str(index))) for name, value in headers)
     assert not {name.lower() for name in shared} & {name.lower() for name in own}
     for name in {*expected, *shared, *own}:
@@ -121,7 +137,7 @@ def test_shared_and_own_headers_are_together_those_of_the_spec(
 
 def test_a_request_without_anything_of_its_own_has_no_arguments() -> None:
     """The hot path is faster without them."""
-    assert build_arguments(Spec(headers=(Header("A: b"),))) is None
+    assert build_only_arguments(headers=(Header("A: b"),)) is None
 
 
 @pytest.mark.parametrize(
@@ -134,6 +150,18 @@ def test_a_request_without_anything_of_its_own_has_no_arguments() -> None:
 )
 def test_a_body_is_bytes(changes: dict[str, Any], arguments: dict[str, Any]) -> None:
     """It is UTF-8, with the index put in."""
-    build = build_arguments(Spec(**changes))
+    build = build_only_arguments(**changes)
     assert build is not None
     assert build(7) == {"allow_redirects": False, **arguments}
+
+
+def test_headers_of_several_targets_are_sent_by_each() -> None:
+    """The session cannot send for all of them what only some have."""
+    targets = (
+        Target(name="a", url="http://host/a", headers=(Header("A: b"),)),
+        Target(name="c", url="http://host/"),
+    )
+    mix = RequestMix(spec := Spec(headers=(Header("X: y"),), targets=targets))
+    assert build_shared_headers(mix, follows_redirects=False) == []
+    builds = [Route(template, spec, is_only=False).build_arguments for template in mix.templates]
+    assert [build and build(0)["headers"] for build in builds] == [[("X", "y"), ("A", "b")], [("X", "y")]]

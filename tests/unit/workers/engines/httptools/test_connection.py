@@ -12,14 +12,28 @@ from tests.kit.outcomes import make_counts
 from yarl import URL
 
 from oku_core.messaging.lease import Lease
+from oku_core.spec.expectation import Expectation
+from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.check import JsonValue, Pattern, SizeBound
+from oku_core.spec.values.expected_status import ExpectedStatus
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.url import Url
 from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.origin import Origin
-from oku_workers.engines.httptools.response_cache import LONGEST_BYTES, ResponseCache
+from oku_workers.engines.httptools.response_cache import LONGEST_BYTES
+from oku_workers.engines.httptools.route import Route
 from oku_workers.engines.limits import LONGEST_HEAD_BYTES
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
-from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, UNEXPECTED_STATUS
+from oku_workers.executions.tally import (
+    DISCONNECTED,
+    FAILED_CHECK,
+    OK,
+    PROTOCOL_ERROR,
+    TIMEOUT,
+    UNEXPECTED_STATUS,
+)
 
 if TYPE_CHECKING:
     from oku_workers.executions.feed_protocol import FeedProtocol
@@ -59,12 +73,18 @@ class Transport(asyncio.Transport):
 class Bench:
     """Stands for the engine: sends a request on each connection that has become free."""
 
-    def __init__(self, method: str = "GET", known: ResponseCache | None = None) -> None:
+    def __init__(self, method: str = "GET", **expect: Any) -> None:
         self.limit_ns = 3600 * 10**9
-        self.expected = frozenset({200})
-        self.has_bodies = method != "HEAD"
-        self.keeps_connections = True
-        self.known = known or ResponseCache()
+        self.timeout_reason = "no answer within 3600s"
+        template = RequestTemplate(
+            url=Url("http://h/"),
+            method=method,
+            headers=(),
+            expect=Expectation(**{"status": (ExpectedStatus("200"),)} | expect),
+        )
+        origin: Origin[Connection] = Origin(URL("http://h"), None)
+        self.route = Route(template, lambda _: b"request", origin, 3600.0)
+        self.known = self.route.known
         self.feed: FeedProtocol = Feed()
         self.build: Any = None
         self.kept: list[bool] = []
@@ -78,7 +98,7 @@ class Bench:
     def connect(self) -> None:
         """A connection of its own for the next request."""
         self.transport: Any = Transport()
-        self.connection = Connection(self, Origin(URL("http://h"), None), b"request")
+        self.connection = Connection(self, self.route, b"request")
         self._take(self.connection, self.connection.since_ns)
         self.connection.connection_made(self.transport)
 
@@ -95,12 +115,12 @@ class Bench:
 
     def lose(self, connection: Connection, outcome: int, reason: object) -> None:
         """As the engine does."""
-        tally = connection.tally
+        tally, coordinate = connection.tally, connection.coordinate
         connection.close()
         if tally is not None:
             self.kept.append(False)
             self.reasons.append(reason)
-            tally.fail(outcome)
+            tally.fail(outcome, coordinate, str(reason))
 
     def forget(self, connection: Connection) -> None:
         """Nothing more comes."""
@@ -122,7 +142,7 @@ class Bench:
 
     def _take(self, connection: Connection, now_ns: int) -> None:
         tally, coordinate, _, due_ns = self.feed.take()
-        connection.note(tally, coordinate, now_ns, due_ns)
+        connection.note(self.route, tally, coordinate, now_ns, due_ns)
 
 
 @dataclass(frozen=True)
@@ -396,7 +416,7 @@ def test_what_is_complete_after_the_limit_is_a_timeout() -> None:
     """It is one even if the same response was seen before."""
     bench = Bench()
     bench.receive(PLAIN)
-    bench.limit_ns = 0
+    bench.limit_ns = bench.route.ok_ns = 0
     bench.receive(PLAIN, PLAIN[:5], PLAIN[5:])
     assert (bench.execution.outcomes[OK], bench.execution.outcomes[TIMEOUT]) == (1, 2)
 
@@ -457,3 +477,55 @@ def test_a_body_in_answer_to_head() -> None:
     bench = Bench("HEAD")
     bench.receive(PLAIN)
     assert bench.tell() == (make_counts(1), {200: 1}, 0, [False])
+
+
+JSON = b'HTTP/1.1 200 OK\r\nX-Cache: HIT\r\nContent-Length: 13\r\n\r\n{"order": 17}'
+FAILING = [
+    ({"body": ("order_id",)}, "check body"),
+    ({"match": (Pattern(r"order\b.*18"),)}, "check match"),
+    ({"json": (JsonValue("/order=18"),)}, "check json /order"),
+    ({"header": (Header("X-Cache: MISS"),)}, "check header X-Cache"),
+    ({"size": (SizeBound("< 13"),)}, "check size"),
+    ({"within_s": 1e-9}, "check within"),
+]
+"""What the answer above is not like, and why it fails then."""
+PASSING: list[dict[str, Any]] = [
+    {"body": ("order", "17")},
+    {"match": (Pattern(r"order.*1\d"),)},
+    {"json": (JsonValue("/order=17"),)},
+    {"header": (Header("x-cache: HIT"), Header("Content-Length:"))},
+    {"size": (SizeBound(">= 13"), SizeBound("13"))},
+    {"within_s": 3600.0},
+]
+
+
+@pytest.mark.parametrize(("expect", "reason"), FAILING)
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_an_answer_that_is_not_as_expected_fails_its_check(
+    expect: dict[str, Any], reason: str, *, is_whole: bool
+) -> None:
+    """It is a complete answer all the same; each time, also when it was seen before, and with a reason."""
+    bench = Bench(**expect)
+    for _ in range(3):
+        bench.receive(*([JSON] if is_whole else [JSON[:-7], JSON[-7:]]))
+    tally = bench.execution.tally
+    assert bench.execution.outcomes[FAILED_CHECK] == 3
+    assert (tally.statuses, tally.bytes_received) == ({200: 3}, 39)
+    assert [(count.reason, count.requests) for count in tally.failures.build_reasons()] == [(reason, 3)]
+
+
+@pytest.mark.parametrize("expect", PASSING)
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_an_answer_that_is_as_expected_is_ok(expect: dict[str, Any], *, is_whole: bool) -> None:
+    """It is, whether or not it was seen before."""
+    bench = Bench(**expect)
+    for _ in range(3):
+        bench.receive(*([JSON] if is_whole else [JSON[:-7], JSON[-7:]]))
+    assert bench.execution.outcomes == make_counts(3)
+
+
+def test_an_unexpected_status_comes_before_all_checks() -> None:
+    """Its body need not be looked at."""
+    bench = Bench(body=("order_id",))
+    bench.receive(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n")
+    assert bench.execution.outcomes == make_counts(unexpected_status=1)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
+from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
@@ -22,7 +23,7 @@ TEXTS = st.lists(st.sampled_from(["{i}", "%", "%d", "%%", "%b", "ü", "{", "}", 
 def build(index: int, text: str = "http://h/", **fields: Any) -> bytes:
     """The bytes of one request."""
     url = Url(text)
-    return build_request(Spec(urls=(url,), **fields), url, build_origin(url))(index)
+    return build_request(RequestMix(Spec(urls=(url,), **fields)).templates[0], build_origin(url))(index)
 
 
 def split(request: bytes) -> tuple[str, list[tuple[str, str]], bytes]:
@@ -149,5 +150,5 @@ def test_a_line_that_would_be_two_cannot_be_sent(header: str) -> None:
 def test_what_has_no_index_is_written_once(first: int, second: int) -> None:
     """Each request is the same object, not an equal one."""
     spec = Spec(urls=(Url("http://h/"),), method="POST", body="x")
-    request = build_request(spec, spec.urls[0], URL("http://h"))
+    request = build_request(RequestMix(spec).templates[0], URL("http://h"))
     assert request(first) is request(second)

@@ -13,19 +13,21 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 from oku_core.process.supervision import Health, Supervisor
+from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.expected_status import list_codes
 from oku_workers.engines.aiohttp.exception_outcome import classify
+from oku_workers.engines.aiohttp.protocol import AnswerBody
 from oku_workers.engines.aiohttp.redirects import Redirects
-from oku_workers.engines.aiohttp.request import build_arguments, build_urls
+from oku_workers.engines.aiohttp.route import Route, build_routes
 from oku_workers.engines.aiohttp.session import build_session
+from oku_workers.engines.answer_checks import CHECK_WITHIN
 from oku_workers.engines.defaults import STUCK_S
-from oku_workers.engines.failure_reason import explain_error, explain_status, explain_timeout
+from oku_workers.engines.failure_reason import explain_error, explain_timeout
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.window import choose_window, limit_window
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
-from oku_workers.executions.tally import OK, TIMEOUT, UNEXPECTED_STATUS, Tally
+from oku_workers.executions.tally import FAILED_CHECK, OK, TIMEOUT, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -51,6 +53,7 @@ class _Slot:
         coordinate: its place in the ledger.
         sent_ns: when it was sent.
         lateness_us: how long after its due time that was.
+        route: what kind of request it is.
         is_fresh: whether its task has not begun yet.
         is_open: whether it may take another request.
         ending: how a request that is being cut off is to be accounted for; an outcome, or given back.
@@ -64,6 +67,7 @@ class _Slot:
         "is_fresh",
         "is_open",
         "lateness_us",
+        "route",
         "sent_ns",
         "tally",
         "task",
@@ -72,6 +76,7 @@ class _Slot:
     def __init__(self) -> None:
         self.task: asyncio.Task[None] | None = None
         self.tally: Tally | None = None
+        self.route: Route
         self.coordinate = self.sent_ns = self.lateness_us = self.cut_ns = 0
         self.ending: int | None = None
         self.is_fresh = False
@@ -130,18 +135,17 @@ class AiohttpEngine:
         """Slots that have failed and will begin again."""
         self._waiting = self._fresh = 0
         """Slots that wait for something to take, and those that have not begun yet."""
-        self._method = spec.method
         self._limit_ns = int(spec.timeout_s * 1e9)
         self._timeout_reason = explain_timeout(spec.timeout_s)
-        self._expected = list_codes(spec.expect_status)
-        self._build_url = build_urls(spec)
-        self._build_arguments = build_arguments(spec)
+        mix = RequestMix(spec)
+        self._routes = build_routes(spec, mix)
+        self._period = len(self._routes)
         self.window = limit_window(choose_window(spec))
         self._slots: list[_Slot] = []
         self._sweeper: asyncio.Task[None] | None = None
         self._is_closing = False
         self._errors = FirstErrors()
-        self._session = build_session(spec, local_address, tls)
+        self._session = build_session(spec, mix, local_address, tls)
         self._redirects = Redirects(self._session, spec) if spec.max_redirects else None
 
     @property
@@ -245,23 +249,24 @@ class AiohttpEngine:
             self._start_slot(slot)
 
     async def _work(self, slot: _Slot) -> None:
-        feed, method = self._feed, self._method
+        feed, routes, period = self._feed, self._routes, self._period
         request: Callable[..., Awaitable[ClientResponse]] = (self._redirects or self._session).request
-        build_url, build_arguments = self._build_url, self._build_arguments
         self._note_begun(slot)
         while slot.is_open:
             if feed.current is None:
                 await self._wait()
                 continue
             index = slot.take(feed)
+            slot.route = route = routes[index % period] if period > 1 else routes[0]
+            build_arguments = route.build_arguments
             if len(self._slots) < self.window and not (self._waiting or self._fresh):
                 self._add_slots()
             try:
                 # Passing no mapping of arguments is quicker than passing an empty one.
                 response = (
-                    await request(method, build_url(index), allow_redirects=False)
+                    await request(route.method, route.build_url(index), allow_redirects=False)
                     if build_arguments is None
-                    else await request(method, build_url(index), **build_arguments(index))
+                    else await request(route.method, route.build_url(index), **build_arguments(index))
                 )
                 if response.connection is not None:  # its body has not arrived in one piece with its headers
                     try:
@@ -298,15 +303,19 @@ class AiohttpEngine:
             self._slots.remove(slot)
 
     def _account_answer(self, slot: _Slot, response: "ClientResponse") -> None:
-        latency_ns, tally = monotonic_ns() - slot.sent_ns, slot.tally
+        latency_ns, tally, answers = monotonic_ns() - slot.sent_ns, slot.tally, slot.route.answers
         assert tally is not None
         if latency_ns > self._limit_ns:
             tally.fail(TIMEOUT, slot.coordinate, self._timeout_reason, slot.lateness_us)
             return
-        status, received = response.status, response.content.total_bytes
-        outcome = OK if status in self._expected else UNEXPECTED_STATUS
+        status, body = response.status, response.content
+        received = body.total_bytes
+        head, kept = (body.head, body.kept) if isinstance(body, AnswerBody) else (b"", b"")
+        outcome, reason = answers.judge(status, received, head, kept)
+        if outcome == OK and latency_ns > answers.ok_ns:
+            outcome, reason = FAILED_CHECK, CHECK_WITHIN
         if outcome != OK:
-            tally.explain(outcome, slot.coordinate, explain_status(status))
+            tally.explain(outcome, slot.coordinate, reason)
         tally.answer(outcome, status, latency_ns // 1000, received, slot.lateness_us)
 
     def _account_failure(self, slot: _Slot, error: BaseException) -> bool:

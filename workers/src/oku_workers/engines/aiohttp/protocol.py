@@ -22,21 +22,35 @@ _BUFFER_BYTES = 65_536
 _NO_HEADERS: CIMultiDictProxy[str] = CIMultiDictProxy(CIMultiDict())
 
 
+class AnswerBody(StreamReader):
+    """The body of a response, which holds nothing but what checks look at.
+
+    Attributes:
+        head: status line and headers of the response.
+        kept: the body as it was sent, as far as it is kept.
+    """
+
+    head: bytes = b""
+    kept: bytes | bytearray = b""
+
+
 class ResponseProtocol(ResponseHandler):
     """One connection.
 
     Args:
         loop: the event loop that it belongs to.
-        needs_headers: whether anybody looks at the headers of responses.
+        needs_headers: whether aiohttp looks at the headers of responses.
+        kept_bytes: how much of each body is kept for checks.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, *, needs_headers: bool) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, needs_headers: bool, kept_bytes: int = 0) -> None:
         super().__init__(loop=loop)
         self._needs_headers = needs_headers
+        self._kept_bytes = kept_bytes
         self._reader: ResponseReader | None = None
         self._is_asked = False
         self._is_continued = False
-        self._body: StreamReader | None = None
+        self._body: AnswerBody | None = None
         self._early = b""
 
     def set_response_params(self, *, skip_payload: bool = False, **_: Any) -> None:
@@ -44,6 +58,7 @@ class ResponseProtocol(ResponseHandler):
         reader = self._reader
         if reader is None or reader.has_bodies is skip_payload:
             reader = self._reader = ResponseReader(has_bodies=not skip_payload)
+            reader.kept_bytes = self._kept_bytes
         else:
             reader.begin()
         self._is_asked, self._is_continued, self._body = True, False, None
@@ -74,7 +89,7 @@ class ResponseProtocol(ResponseHandler):
         if body is None:
             if not reader.has_head:
                 return
-            self._body = body = self._payload = StreamReader(self, _BUFFER_BYTES, loop=self._loop)
+            self._body = body = self._payload = AnswerBody(self, _BUFFER_BYTES, loop=self._loop)
             headers = _parse_headers(reader.head) if self._needs_headers else _NO_HEADERS
             if reader.is_complete:
                 self._finish(reader, body)
@@ -101,12 +116,12 @@ class ResponseProtocol(ResponseHandler):
         if self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()
 
-    def _finish(self, reader: ResponseReader, body: StreamReader) -> None:
+    def _finish(self, reader: ResponseReader, body: AnswerBody) -> None:
         """The response is complete; whoever waits for its body may go on."""
         self._is_asked = False
         if not reader.is_kept:
             self._should_close = True
-        body.total_bytes = reader.received
+        body.total_bytes, body.head, body.kept = reader.received, reader.head, reader.body
         body.feed_eof()
 
     def _fail(self, error: MalformedResponseError) -> None:

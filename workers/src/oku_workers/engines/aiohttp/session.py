@@ -21,25 +21,34 @@ from aiohttp import (
 from aiohttp.connector import BaseConnector, Connection
 from multidict import istr
 
+from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.header import asks_to_close
 from oku_workers.engines.addresses import Addresses
 from oku_workers.engines.aiohttp.cookies import OriginCookieJar
 from oku_workers.engines.aiohttp.protocol import ResponseProtocol
 from oku_workers.engines.aiohttp.request import build_shared_headers
+from oku_workers.engines.answer_checks import AnswerJudge
 from oku_workers.engines.defaults import DEFAULT_HEADERS, KEEPALIVE_S
 from oku_workers.engines.engine_error import EngineError
 
 
 def build_session(
-    spec: Spec, local_address: str | None = None, tls: ssl.SSLContext | None = None
+    spec: Spec, mix: RequestMix, local_address: str | None = None, tls: ssl.SSLContext | None = None
 ) -> ClientSession:
     """A session that sends each request once; the engine sees to timeouts.
+
+    Args:
+        spec: what to send.
+        mix: the kinds of requests of the spec.
+        local_address: what to send from; the system chooses unless given.
+        tls: how to speak TLS.
 
     Raises:
         EngineError: this aiohttp cannot be used.
     """
-    closes = asks_to_close(spec.headers)
+    closes = any(asks_to_close(template.headers) for template in mix.templates)
+    judges = [AnswerJudge(template.expect, spec.timeout_s) for template in mix.templates]
     session = ClientSession(
         connector=_Connector(
             local_address,
@@ -48,12 +57,13 @@ def build_session(
             keepalive_timeout=None if closes else KEEPALIVE_S,
             ssl=tls or True,
             needs_headers=spec.cookies or spec.max_redirects > 0,
+            kept_bytes=max((judge.kept_bytes for judge in judges), default=0),
         ),
         timeout=ClientTimeout(total=None, sock_connect=None),
         cookie_jar=OriginCookieJar() if spec.cookies else DummyCookieJar(),
         proxy=spec.proxy,
         auto_decompress=False,
-        headers=build_shared_headers(spec),
+        headers=build_shared_headers(mix, follows_redirects=spec.max_redirects > 0),
         request_class=_Request,
     )
     # aiohttp sends an idempotent request a second time when a kept-alive connection turns out closed.
@@ -84,12 +94,14 @@ class _Connector(TCPConnector):
     replaces aiohttp's own method, for calling that one as well costs 3 % of a request.
     """
 
-    def __init__(self, local_address: str | None, *, needs_headers: bool, **settings: Any) -> None:
+    def __init__(
+        self, local_address: str | None, *, needs_headers: bool, kept_bytes: int, **settings: Any
+    ) -> None:
         super().__init__(**settings)
         self._local_address = local_address
         self._addresses: dict[tuple[str, int], Addresses] = {}
         self._factory = partial(  # type: ignore[assignment]  # makes a subclass of aiohttp's own
-            ResponseProtocol, self._loop, needs_headers=needs_headers
+            ResponseProtocol, self._loop, needs_headers=needs_headers, kept_bytes=kept_bytes
         )
 
     async def _get(self, key: Any, traces: Any) -> Connection | None:  # noqa: ARG002  # aiohttp's signature

@@ -10,14 +10,16 @@ import os
 from time import monotonic_ns
 from typing import Protocol, cast
 
+from oku_workers.engines.answer_checks import CHECK_WITHIN
+from oku_workers.engines.failure_reason import HUNG_UP, UNASKED
 from oku_workers.engines.httptools.origin import Origin, OriginConnection
 from oku_workers.engines.httptools.request import BuildRequest
-from oku_workers.engines.httptools.response_cache import Parsed, ResponseCache
-from oku_workers.engines.failure_reason import HUNG_UP, UNASKED, explain_status
+from oku_workers.engines.httptools.response_cache import Parsed
+from oku_workers.engines.httptools.route import Route
 from oku_workers.engines.response_reader import MalformedResponseError, ResponseReader
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
-from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, UNEXPECTED_STATUS, Tally
+from oku_workers.executions.tally import DISCONNECTED, FAILED_CHECK, OK, PROTOCOL_ERROR, TIMEOUT, Tally
 
 LARGE_REQUEST_BYTES = 16_384
 """A longer request may be answered before it is out; a shorter one is out, unless the socket was full."""
@@ -32,20 +34,12 @@ class Owner(Protocol):
     Attributes:
         limit_ns: the longest time of a request.
         timeout_reason: why a request failed that took longer.
-        expected: the statuses that count as ok.
-        has_bodies: whether responses have bodies; those to HEAD have none.
-        keeps_connections: whether another request may follow on a connection; the spec may say no.
-        known: the responses that need no parsing.
         feed: gives the indices.
-        build: makes the bytes of request `i`, if all go to one URL and may go at any time; else None.
+        build: makes the bytes of request `i`, if all take one route and may go at any time; else None.
     """
 
     limit_ns: int
     timeout_reason: str
-    expected: frozenset[int]
-    has_bodies: bool
-    keeps_connections: bool
-    known: ResponseCache
     feed: FeedProtocol
     build: BuildRequest | None
 
@@ -71,11 +65,11 @@ class Connection(OriginConnection):
 
     Args:
         owner: its engine.
-        origin: where it goes.
+        route: what its first request is; the origin of it is where the connection goes.
         request: what to send first; nothing if it is made before there is a request for it.
 
     Attributes:
-        origin: as given.
+        origin: where it goes.
         tally: counts the request in flight; None without one.
         coordinate: the place of that request in the ledger.
         lateness_us: how long after its due time that request was sent.
@@ -88,8 +82,10 @@ class Connection(OriginConnection):
         "_file",
         "_find_known",
         "_owner",
+        "_prepared_for",
         "_reader",
         "_request",
+        "_route",
         "_state",
         "_transport",
         "coordinate",
@@ -101,29 +97,36 @@ class Connection(OriginConnection):
 
     _transport: asyncio.Transport
 
-    def __init__(self, owner: Owner, origin: "Origin[Connection]", request: bytes = b"") -> None:
+    def __init__(self, owner: Owner, route: Route, request: bytes = b"") -> None:
         """A connection that is still to be made, for the first request on it."""
-        self.origin = origin
+        assert route.origin is not None
+        self.origin: Origin[Connection] = route.origin
         self.tally: Tally | None = None
         self.coordinate = self.lateness_us = 0
         self.since_ns = monotonic_ns()
         self._owner = owner
-        self._find_known = owner.known.find
+        self._route = route
+        self._find_known = route.known.find
         self._feed = owner.feed
         self._build = owner.build
         self._file = _NO_FILE
         self._state = _CONNECTING
         self._request = request
         self._reader: ResponseReader | None = None
+        self._prepared_for: Route | None = None
+        """The route whose answers the reader expects."""
 
     @property
     def execution(self) -> Execution | None:
         """What the request in flight belongs to; None without one."""
         return self.tally.execution if self.tally is not None else None
 
-    def note(self, tally: Tally, coordinate: int, now_ns: int, due_ns: int) -> None:
+    def note(self, route: Route, tally: Tally, coordinate: int, now_ns: int, due_ns: int) -> None:
         """Take note of the request that is in flight from now on."""
-        self.tally = tally
+        if route is not self._route:
+            self._route = route
+            self._find_known = route.known.find
+            self.tally = tally
         self.coordinate = coordinate
         self.since_ns = now_ns
         self.lateness_us = (now_ns - due_ns) // 1000 if due_ns else 0
@@ -183,6 +186,8 @@ class Connection(OriginConnection):
             following, build = self._feed.current, self._build
             if following is None or build is None:
                 lateness_us = self.lateness_us
+                if latency_ns > self._route.ok_ns:
+                    known = self._judge_late(known, latency_ns)
                 self._owner.go_on(self, now_ns)
                 self._count(tally, coordinate, known, latency_ns, lateness_us)
                 return
@@ -194,12 +199,12 @@ class Connection(OriginConnection):
             if following.next_coordinate == following.stop:
                 self._feed.advance()
             self._write(build(index))
-            outcome, status, received = known
-            if tally is None or latency_ns > self._owner.limit_ns:
-                self._count(tally, coordinate, known, latency_ns, 0)
+            if tally is None or latency_ns > self._route.ok_ns:
+                self._count(tally, coordinate, self._judge_late(known, latency_ns), latency_ns, 0)
                 return
+            _, status, received, _ = known
             try:  # as `_count`
-                tally.answer(outcome, status, latency_ns // 1000, received)
+                tally.answer(OK, status, latency_ns // 1000, received)
             except Exception as error:
                 tally.execution.abandon(error)
                 raise
@@ -238,51 +243,57 @@ class Connection(OriginConnection):
         self._state = _READING
         reader = self._reader
         if reader is None:
-            reader = self._reader = ResponseReader(has_bodies=self._owner.has_bodies)
+            reader = self._reader = ResponseReader(has_bodies=self._route.has_bodies)
+        if self._prepared_for is not self._route:
+            self._route.prepare(reader)
+            self._prepared_for = self._route
         try:
             reader.feed(data)
         except MalformedResponseError as error:
             self._owner.lose(self, PROTOCOL_ERROR, error)
             return
         if reader.is_complete:
-            parsed = self._build_parsed(reader)
-            # Only what is ok needs no more of its request than to be counted.
-            if is_whole and reader.is_kept and self._owner.keeps_connections and parsed[0] == OK:
-                self._owner.known.add(data, parsed)
-            self._finish(reader)
+            self._finish(reader, data if is_whole else b"")
 
-    def _finish(self, reader: ResponseReader) -> None:
-        """A response that was read is complete."""
+    def _finish(self, reader: ResponseReader, whole: bytes = b"") -> None:
+        """A response that was read is complete; `whole` are its bytes if they came in one piece."""
         now_ns = monotonic_ns()
         tally, coordinate, lateness_us = self.tally, self.coordinate, self.lateness_us
-        latency_ns = now_ns - self.since_ns
-        # A server that answers early need not read the rest of the request; the next one would wait for it.
-        is_free = not self._transport.get_write_buffer_size()
-        is_kept = reader.is_kept and self._owner.keeps_connections and is_free
-        parsed = self._build_parsed(reader)
+        latency_ns, route = now_ns - self.since_ns, self._route
+        is_kept = reader.is_kept and route.keeps_connections
+        parsed = route.judge(reader)
+        # Only what is ok needs no more of its request than to be counted.
+        if whole and is_kept and parsed[0] == OK:
+            route.known.add(whole, parsed)
+        if latency_ns > self._route.ok_ns:
+            parsed = self._judge_late(parsed, latency_ns)
         reader.begin()
-        if is_kept:
+        # A server that answers early need not read the rest of the request; the next one would wait for it.
+        if is_kept and not self._transport.get_write_buffer_size():
             self._owner.go_on(self, now_ns)
         else:
             self._owner.release(self)
         self._count(tally, coordinate, parsed, latency_ns, lateness_us)
 
-    def _build_parsed(self, reader: ResponseReader) -> Parsed:
-        outcome = OK if reader.status in self._owner.expected else UNEXPECTED_STATUS
-        return outcome, reader.status, reader.received
+    def _judge_late(self, parsed: Parsed, latency_ns: int) -> Parsed:
+        """What an answer counts as that took longer than it may to be ok."""
+        outcome, status, received, _ = parsed
+        if latency_ns > self._owner.limit_ns:
+            return TIMEOUT, status, received, self._owner.timeout_reason
+        return (FAILED_CHECK, status, received, CHECK_WITHIN) if outcome == OK else parsed
 
     def _count(
         self, tally: Tally | None, coordinate: int, parsed: Parsed, latency_ns: int, lateness_us: int
     ) -> None:
         assert tally is not None
+        outcome, status, received, reason = parsed
         try:
-            if latency_ns > self._owner.limit_ns:
-                tally.fail(TIMEOUT, coordinate, self._owner.timeout_reason, lateness_us)
-            else:
-                outcome, status, received = parsed
-                if outcome != OK:
-                    tally.explain(outcome, coordinate, explain_status(status))
-                tally.answer(outcome, status, latency_ns // 1000, received, lateness_us)
+            if outcome == TIMEOUT:
+                tally.fail(TIMEOUT, coordinate, reason, lateness_us)
+                return
+            if outcome != OK:
+                tally.explain(outcome, coordinate, reason)
+            tally.answer(outcome, status, latency_ns // 1000, received, lateness_us)
         except Exception as error:  # a fault of our own, and the lease must not hang then
             tally.execution.abandon(error)
             raise

@@ -13,28 +13,19 @@ import ssl
 from functools import partial
 from itertools import islice
 from time import monotonic_ns
-from typing import TYPE_CHECKING
 
 from oku_core.process.open_files import read_open_files
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.expected_status import list_codes
-from oku_core.spec.values.header import asks_to_close
 from oku_workers.engines.defaults import KEEPALIVE_S, STUCK_S
 from oku_workers.engines.failure_reason import NO_URL, explain_error, explain_timeout
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.httptools.connection import Connection
-from oku_workers.engines.httptools.origin import Origin
-from oku_workers.engines.httptools.request import BuildRequest, build_request
-from oku_workers.engines.httptools.response_cache import ResponseCache
-from oku_workers.engines.urls import build_origin
+from oku_workers.engines.httptools.route import Routes
 from oku_workers.engines.window import FILES_BESIDE, choose_window, limit_window
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.tally import CONNECT_ERROR, TIMEOUT
-
-if TYPE_CHECKING:
-    from yarl import URL
 
 _log = logging.getLogger(__name__)
 
@@ -64,17 +55,13 @@ class HttptoolsEngine:
         self._supervisor = supervisor
         self.limit_ns = int(spec.timeout_s * 1e9)
         self.timeout_reason = explain_timeout(spec.timeout_s)
-        self.expected = list_codes(spec.expect_status)
-        self.has_bodies = spec.method != "HEAD"
-        self.keeps_connections = not asks_to_close(spec.headers)
-        self.known = ResponseCache()
         self.feed = feed
         feed.has_room = lambda: self._free > 0
         self.window = self._free = limit_window(choose_window(spec))
-        self._urls = _build_urls(spec, local_address, tls)
-        self._turns = len(self._urls)
-        self.build = self._urls[0][0] if self._turns == 1 and not feed.is_paced else None
-        self._origins = list({origin for _, origin in self._urls if origin is not None})
+        routes = Routes(spec, local_address, tls)
+        self._turns, self._period = routes.turns, len(routes.turns)
+        self.build = self._turns[0].build if len(routes.all) == 1 and not feed.is_paced else None
+        self._origins = routes.origins
         self._most_connections = _choose_most_connections(self.window, len(self._origins))
         self._connections: set[Connection] = set()
         self._connecting: dict[Connection, asyncio.Task[None]] = {}
@@ -146,11 +133,11 @@ class HttptoolsEngine:
         """A response is complete, its connection is free for another request."""
         execution = self.feed.current
         if execution is not None and self._free >= 0:
-            build, origin = self._urls[execution.next_index % self._turns if self._turns > 1 else 0]
-            if origin is connection.origin:
+            route = self._turns[execution.next_index % self._period if self._period > 1 else 0]
+            if route.origin is connection.origin:
                 tally, coordinate, index, due_ns = self.feed.take()
-                connection.note(tally, coordinate, now_ns, due_ns)
-                connection.send(build(index))
+                connection.note(route, tally, coordinate, now_ns, due_ns)
+                connection.send(route.build(index))
                 return
         connection.rest(now_ns)
         connection.origin.idle[connection] = None
@@ -192,35 +179,34 @@ class HttptoolsEngine:
         """Take requests for what is free in the window, as far as connections may be made."""
         feed, failed = self.feed, 0
         while self._free > 0 and not self._is_closing and (execution := feed.current) is not None:
-            build, origin = self._urls[execution.next_index % self._turns if self._turns > 1 else 0]
-            if origin is None:
+            route = self._turns[execution.next_index % self._period if self._period > 1 else 0]
+            if route.origin is None:
                 failed += 1
                 if failed > MOST_FAILURES_AT_ONCE:
                     asyncio.get_running_loop().call_soon(self._fill)
                     return
                 self._fail_at_once()
                 continue
-            connection = origin.pop_idle()
+            connection = route.origin.pop_idle()
             if connection is None and len(self._connecting) >= CONNECTING_AT_ONCE:
                 return
             self._free -= 1
             tally, coordinate, index, due_ns = feed.take()
             if connection is not None:
-                connection.note(tally, coordinate, monotonic_ns(), due_ns)
-                connection.send(build(index))
+                connection.note(route, tally, coordinate, monotonic_ns(), due_ns)
+                connection.send(route.build(index))
                 continue
-            connection = Connection(self, origin, build(index))
-            connection.note(tally, coordinate, monotonic_ns(), due_ns)
+            connection = Connection(self, route, route.build(index))
+            connection.note(route, tally, coordinate, monotonic_ns(), due_ns)
             self._connect(connection)
 
     def _connect_ahead(self) -> None:
         """Have connections before the first requests are due."""
-        if not self.keeps_connections:
-            return
         count = min(self.feed.count_first(AHEAD_S), self._free, CONNECTING_AT_ONCE)
         for number in range(count):
-            if (origin := self._urls[number % self._turns][1]) is not None:
-                self._connect(Connection(self, origin))
+            route = self._turns[number % self._period]
+            if route.origin is not None and route.keeps_connections:
+                self._connect(Connection(self, route))
 
     def _fail_at_once(self) -> None:
         """Take a request that nobody can be asked for."""
@@ -291,28 +277,3 @@ def _choose_most_connections(window: int, origins: int) -> int:
     """
     spare = 0 if origins <= 1 else SPARE_CONNECTIONS + window // 4
     return max(window, min(window + spare, read_open_files() - FILES_BESIDE))
-
-
-def _build_urls(
-    spec: Spec, local_address: str | None, tls: ssl.SSLContext | None
-) -> list[tuple[BuildRequest, Origin[Connection] | None]]:
-    """For each URL the bytes of its requests, and where they go; None where nobody can be asked."""
-    origins: dict[URL, Origin[Connection]] = {}
-    urls: list[tuple[BuildRequest, Origin[Connection] | None]] = []
-    for url in spec.urls:
-        try:
-            origin = build_origin(url)
-            build = build_request(spec, url, origin)
-        except ValueError as error:
-            _log.warning("requests to %s cannot be sent: %s", url, error)
-            urls.append((_build_nothing, None))
-            continue
-        place = origin.with_user(None)
-        if place not in origins:
-            origins[place] = Origin(place, tls if origin.scheme == "https" else None, local_address)
-        urls.append((build, origins[place]))
-    return urls
-
-
-def _build_nothing(_: int) -> bytes:
-    return b""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from yarl import URL
 
-from oku_core.spec.spec import Spec
+from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER
 from oku_core.spec.values.url import Url
 from oku_workers.engines.defaults import BODY_TYPE, DEFAULT_HEADERS, METHODS_WITHOUT_BODY
@@ -21,20 +21,21 @@ _MALFORMED = re.compile(r"[\r\n\0]")
 _PLACEHOLDER = INDEX_PLACEHOLDER.encode()
 
 
-def build_request(spec: Spec, url: Url, origin: URL) -> BuildRequest:
+def build_request(template: RequestTemplate, origin: URL) -> BuildRequest:
     """A function from an index to the bytes of its request; `ValueError` when it cannot be written down.
 
     Args:
-        spec: what to send.
-        url: one URL of it.
-        origin: where that URL goes.
+        template: what to send.
+        origin: where its URL goes.
     """
-    lines = [f"{spec.method} {_build_target(url)} HTTP/1.1", *_list_headers(spec, origin)]
+    target = _build_target(template.url)
+    lines = [f"{template.method} {target} HTTP/1.1", *_list_headers(template, origin)]
     for line in lines:
         if _MALFORMED.search(line):
             raise ValueError(f"{line.partition(':')[0]!r} has a line break or NUL in its value")
-    body = "" if spec.body is None else spec.body
-    if _has_header(spec, "content-length") or (spec.body is None and spec.method in METHODS_WITHOUT_BODY):
+    body = "" if template.body is None else template.body
+    is_bare = template.body is None and template.method in METHODS_WITHOUT_BODY
+    if is_bare or _has_header(template, "content-length"):
         return _build_template("\r\n".join([*lines, "", body]))
     if INDEX_PLACEHOLDER not in body:
         return _build_template("\r\n".join([*lines, f"Content-Length: {len(body.encode())}", "", body]))
@@ -52,23 +53,23 @@ def _build_target(url: Url) -> str:
     return f"{target.path}?{target.query}" if target.query else target.path
 
 
-def _list_headers(spec: Spec, origin: URL) -> Iterator[str]:
+def _list_headers(template: RequestTemplate, origin: URL) -> Iterator[str]:
     """Oku's own first, unless the spec gives one of that name."""
     own = {"Host": origin.host_port_subcomponent or "", **DEFAULT_HEADERS}
     if origin.user is not None or origin.password is not None:
         credentials = f"{origin.user or ''}:{origin.password or ''}".encode()
         own["Authorization"] = f"Basic {base64.b64encode(credentials).decode()}"
-    if spec.body is not None:
+    if template.body is not None:
         own["Content-Type"] = BODY_TYPE
     for name, value in own.items():
-        if not _has_header(spec, name.lower()):
+        if not _has_header(template, name.lower()):
             yield f"{name}: {value}"
-    for header in spec.headers:
+    for header in template.headers:
         yield f"{header.name}: {header.value}"
 
 
-def _has_header(spec: Spec, name: str) -> bool:
-    return any(header.is_named(name) for header in spec.headers)
+def _has_header(template: RequestTemplate, name: str) -> bool:
+    return any(header.is_named(name) for header in template.headers)
 
 
 def _build_template(text: str) -> BuildRequest:

@@ -4,14 +4,14 @@ MOST = 256
 LONGEST_BYTES = 1024
 """How many responses are remembered, and how long each may be: at most 0.3 MB in all."""
 
-Parsed = tuple[int, int, int]
-"""Outcome, status and bytes of body."""
+Parsed = tuple[int, int, int, str]
+"""Outcome, status, bytes of body, and why it is not ok."""
 
 
 class ResponseCache:
     """What the parser made of whole responses that left their connection open.
 
-    It is valid for one engine only: the meaning depends on the method and the expected statuses.
+    It is valid for one kind of request only: the meaning depends on the method and what is expected.
     """
 
     def __init__(self) -> None:

@@ -1,0 +1,41 @@
+"""What the aiohttp engine makes of a request template: what to send, and how to judge the answers."""
+
+from collections.abc import Sequence
+
+from oku_core.spec.request_template import RequestMix, RequestTemplate
+from oku_core.spec.spec import Spec
+from oku_workers.engines.aiohttp.request import build_arguments, build_url
+from oku_workers.engines.answer_checks import AnswerJudge
+
+
+class Route:
+    """One kind of request.
+
+    Args:
+        template: what the requests are.
+        spec: that it belongs to.
+        is_only: whether the spec has no other kind.
+
+    Attributes:
+        method: of the requests.
+        build_url: makes the URL of request `i`.
+        build_arguments: makes what else aiohttp is told of request `i`; None if that is nothing.
+        answers: judges the answers.
+    """
+
+    __slots__ = ("answers", "build_arguments", "build_url", "method")
+
+    def __init__(self, template: RequestTemplate, spec: Spec, *, is_only: bool) -> None:
+        self.method = template.method
+        self.build_url = build_url(template.url)
+        self.build_arguments = build_arguments(
+            template, is_only=is_only, follows_redirects=spec.max_redirects > 0
+        )
+        self.answers = AnswerJudge(template.expect, spec.timeout_s)
+
+
+def build_routes(spec: Spec, mix: RequestMix) -> Sequence[Route]:
+    """The routes of a spec: index `i` takes the one at `i` modulo how many there are."""
+    is_only = len(mix.templates) == 1
+    routes = [Route(template, spec, is_only=is_only) for template in mix.templates]
+    return [routes[place] for place in mix.turns]

@@ -1,0 +1,119 @@
+"""What the httptools engine makes of a request template: what to send where, and how to judge the answers."""
+
+import logging
+import ssl
+from typing import TYPE_CHECKING
+
+from oku_core.spec.request_template import RequestMix, RequestTemplate
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.header import asks_to_close
+from oku_workers.engines.answer_checks import AnswerJudge
+from oku_workers.engines.httptools.origin import Origin
+from oku_workers.engines.httptools.request import BuildRequest, build_request
+from oku_workers.engines.httptools.response_cache import Parsed, ResponseCache
+from oku_workers.engines.response_reader import ResponseReader
+from oku_workers.engines.urls import build_origin
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from yarl import URL
+
+    from oku_workers.engines.httptools.connection import Connection
+
+_log = logging.getLogger(__name__)
+
+
+class Route:
+    """One kind of request.
+
+    Args:
+        template: what the requests are.
+        build: makes the bytes of request `i`.
+        origin: where they go; None where nobody can be asked.
+        timeout_s: the longest time of a request.
+
+    Attributes:
+        build: as given.
+        origin: as given.
+        known: the answers that need no parsing.
+        keeps_connections: whether another request may follow on a connection; the spec may say no.
+        has_bodies: whether answers have bodies; those to HEAD have none.
+        ok_ns: how long an answer may take to count as ok.
+    """
+
+    __slots__ = (
+        "_judge",
+        "build",
+        "has_bodies",
+        "keeps_connections",
+        "known",
+        "ok_ns",
+        "origin",
+    )
+
+    def __init__(
+        self,
+        template: RequestTemplate,
+        build: BuildRequest,
+        origin: "Origin[Connection] | None",
+        timeout_s: float,
+    ) -> None:
+        self.build = build
+        self.origin = origin
+        self.known = ResponseCache()
+        self.keeps_connections = not asks_to_close(template.headers)
+        self.has_bodies = template.method != "HEAD"
+        self._judge = AnswerJudge(template.expect, timeout_s)
+        self.ok_ns = self._judge.ok_ns
+
+    def prepare(self, reader: ResponseReader) -> None:
+        """Have a reader keep of the next answer what it is judged by."""
+        reader.has_bodies = self.has_bodies
+        reader.kept_bytes = self._judge.kept_bytes
+        reader.begin()
+
+    def judge(self, reader: ResponseReader) -> Parsed:
+        """What a complete answer counts as, unless it came too late."""
+        status, received = reader.status, reader.received
+        outcome, reason = self._judge.judge(status, received, reader.head, reader.body)
+        return outcome, status, received, reason
+
+
+class Routes:
+    """The routes of a spec, and which of them each index takes.
+
+    Args:
+        spec: what to send.
+        local_address: what to send from; the system chooses unless given.
+        tls: how to speak TLS.
+
+    Attributes:
+        all: one for each template of the spec.
+        turns: index `i` takes `turns[i % len(turns)]`.
+        origins: where they go, each one once.
+    """
+
+    def __init__(self, spec: Spec, local_address: str | None, tls: ssl.SSLContext | None) -> None:
+        origins: dict[URL, Origin[Connection]] = {}
+
+        def build(template: RequestTemplate) -> Route:
+            try:
+                url = build_origin(template.url)
+                build_bytes = build_request(template, url)
+            except ValueError as error:
+                _log.warning("requests to %s cannot be sent: %s", template.url, error)
+                return Route(template, _build_nothing, None, spec.timeout_s)
+            place = url.with_user(None)
+            if place not in origins:
+                origins[place] = Origin(place, tls if url.scheme == "https" else None, local_address)
+            return Route(template, build_bytes, origins[place], spec.timeout_s)
+
+        mix = RequestMix(spec)
+        self.all = [build(template) for template in mix.templates]
+        self.turns: Sequence[Route] = [self.all[place] for place in mix.turns]
+        self.origins = list(origins.values())
+
+
+def _build_nothing(_: int) -> bytes:
+    return b""
