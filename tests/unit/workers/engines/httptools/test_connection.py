@@ -454,7 +454,7 @@ def test_an_answer_before_the_request_is_out(*, is_known: bool, is_large: bool) 
     bench = Bench()
     if is_known:
         bench.receive(PLAIN)
-    bench.connection.note(bench.execution.tally, 1, 0, 0)
+    bench.connection.note(bench.route, bench.execution.tally, 1, 0, 0)
     bench.connection.send(b"x" * (100_000 if is_large else 10))
     bench.transport.unsent = 50_000 if is_large else 0
     bench.receive(PLAIN)

@@ -126,7 +126,7 @@ class Connection(OriginConnection):
         if route is not self._route:
             self._route = route
             self._find_known = route.known.find
-            self.tally = tally
+        self.tally = tally
         self.coordinate = coordinate
         self.since_ns = now_ns
         self.lateness_us = (now_ns - due_ns) // 1000 if due_ns else 0
