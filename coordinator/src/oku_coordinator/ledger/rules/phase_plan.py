@@ -1,4 +1,4 @@
-"""Which phases the requests of a run may be of, and which figures come of them."""
+"""Which phases and targets the requests of a run may be of, and which figures come of them."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -8,6 +8,7 @@ from oku_core.accounting.outcome import NOT_SENT, count_answered, count_sent
 from oku_core.messaging.checkpoint import Part
 from oku_core.schedule.schedule import Phase, Schedule
 from oku_core.spec.load import build_schedule, list_phase_times
+from oku_core.spec.request_template import list_target_names
 from oku_core.spec.spec import Spec
 
 MOST_PLANS = 8
@@ -16,14 +17,16 @@ MOST_PLANS = 8
 
 @dataclass(frozen=True)
 class PhasePlan:
-    """The phases of a run.
+    """The phases of a run, and its targets.
 
     Attributes:
-        names: their names, in their order.
+        names: the names of the phases, in their order.
+        targets: the names of the targets, in their order.
         schedule: when its requests are due; None for a closed run.
     """
 
     names: tuple[str, ...]
+    targets: tuple[str, ...] = ("",)
     schedule: Schedule | None = None
 
     def find_phase(self, index: int) -> Phase:
@@ -39,6 +42,8 @@ class PhasePlan:
         """
         if part.phase not in self.names:
             return f"the run has no phase {part.phase!r}"
+        if part.name not in self.targets:
+            return f"the run has no target {part.name!r}"
         if self.schedule is None:
             return _find_closed_fault(part)
         phase = self.find_phase(lease.start).name
@@ -64,7 +69,8 @@ def _find_open_fault(part: Part) -> str | None:
 @lru_cache(maxsize=MOST_PLANS)
 def build_phase_plan(spec: Spec) -> PhasePlan:
     """Build the plan of a run from its spec alone."""
+    targets = list_target_names(spec)
     if spec.is_open:
         schedule = build_schedule(spec)
-        return PhasePlan(tuple(phase.name for phase in schedule.phases), schedule)
-    return PhasePlan(tuple(phase.name for phase in list_phase_times(spec)))
+        return PhasePlan(tuple(phase.name for phase in schedule.phases), targets, schedule)
+    return PhasePlan(tuple(phase.name for phase in list_phase_times(spec)), targets)

@@ -37,6 +37,23 @@ def test_a_plan_names_the_phases_of_a_run() -> None:
     assert build_phase_plan(parse_spec(Source(None, {"requests": 10}))).names == ("",)
 
 
+def test_a_part_has_the_name_of_a_target() -> None:
+    """One that the spec does not have cannot be true; a spec without targets has one without a name."""
+    targets = [{"name": "home", "url": "/"}, {"name": "cart", "url": "/cart"}]
+    several = build_phase_plan(parse_spec(Source(None, {"requests": 10, "targets": targets})))
+    one = build_phase_plan(parse_spec(Source(None, {"requests": 10})))
+    parts = {label: name(build_closed_part([5]), "", name=label) for label in ("", "home", "cart", "other")}
+    faults = {label: several.find_fault(build_lease(0, 5), part) for label, part in parts.items()}
+    assert faults == {
+        "": "the run has no target ''",
+        "home": None,
+        "cart": None,
+        "other": "the run has no target 'other'",
+    }
+    assert one.find_fault(build_lease(0, 5), parts[""]) is None
+    assert one.find_fault(build_lease(0, 5), parts["home"]) == "the run has no target 'home'"
+
+
 @pytest.mark.parametrize(
     ("part", "fault"),
     [
