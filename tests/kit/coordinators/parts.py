@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
-from tests.kit.outcomes import make_counts
+from tests.kit.outcomes import make_counts, make_reasons
 
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.messaging.checkpoint import Part
@@ -22,8 +22,10 @@ def build_closed_part(latencies_us: Sequence[int], unanswered: int = 0) -> Part:
     odd = sum(latency_us % 2 for latency_us in latencies_us)
     even = len(latencies_us) - odd
     statuses = {status: count for status, count in [("200", even), ("404", odd)] if count}
+    outcomes = make_counts(even, unexpected_status=odd, timeout=unanswered)
     return Part(
-        outcomes=make_counts(even, unexpected_status=odd, timeout=unanswered),
+        outcomes=outcomes,
+        reasons=make_reasons(outcomes),
         statuses=statuses,
         bytes_received=even,
         latency=build_histogram(latencies_us),
@@ -35,9 +37,11 @@ def build_open_part(
 ) -> Part:
     """The same with due times: each request was sent 10 ms late; of those that were not, the causes."""
     part = build_closed_part(latencies_us, unanswered)
+    outcomes = [a + b for a, b in zip(part.outcomes, make_counts(not_sent=sum(not_sent)), strict=True)]
     return msgspec.structs.replace(
         part,
-        outcomes=[a + b for a, b in zip(part.outcomes, make_counts(not_sent=sum(not_sent)), strict=True)],
+        outcomes=outcomes,
+        reasons=make_reasons(outcomes),
         not_sent=list(not_sent),
         response_time=build_histogram([latency_us + 10_000 for latency_us in latencies_us]),
         lateness=build_histogram([10_000] * (len(latencies_us) + unanswered)),

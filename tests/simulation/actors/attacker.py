@@ -11,6 +11,7 @@ import msgspec
 from tests.simulation.outside.broker import Broker
 from tests.simulation.outside.target import PROTOCOL_ERROR
 
+from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.messaging.codec import decode_checkpoints, seal_checkpoints
@@ -172,7 +173,8 @@ def _build_part(each: Checkpoint, failed: int, second: int) -> Part:
     outcomes = [0] * len(OUTCOMES)
     outcomes[PROTOCOL_ERROR] = failed
     per_second = {second: list(outcomes)} if failed else {}
-    return Part(phase=phase, outcomes=outcomes, per_second=per_second)
+    reasons = [ReasonCount(PROTOCOL_ERROR, "forged", failed, 0, 0)] if failed else []
+    return Part(phase=phase, outcomes=outcomes, reasons=reasons, per_second=per_second)
 
 
 def _find_kind(name: str) -> MessageKind:

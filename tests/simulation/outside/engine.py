@@ -12,6 +12,7 @@ from typing import Any
 from tests.simulation.outside.fullness import Fullness
 from tests.simulation.outside.target import OK, TIMEOUT, UNEXPECTED_STATUS, Target
 
+from oku_core.accounting.outcome import OUTCOMES
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
@@ -125,7 +126,9 @@ class SimulatedEngine:
         del self._requests[tally, coordinate]
         answer = self._find_target(tally.execution.lease.run).find_answer(coordinate)
         if answer.outcome in (OK, UNEXPECTED_STATUS):
+            if answer.outcome != OK:
+                tally.explain(answer.outcome, coordinate, f"status {answer.status}")
             tally.answer(answer.outcome, answer.status, round(took_s * 1e6), answer.received, lateness_us)
         else:
-            tally.fail(answer.outcome, lateness_us)
+            tally.fail(answer.outcome, coordinate, OUTCOMES[answer.outcome], lateness_us)
         self._note_change()

@@ -8,6 +8,7 @@ fails.
 from pathlib import Path
 
 from oku_coordinator.ledger.ledger_deletions import LedgerDeletions
+from oku_coordinator.ledger.ledger_failures import LedgerFailures
 from oku_coordinator.ledger.ledger_history import LedgerHistory
 from oku_coordinator.ledger.ledger_leases import LedgerLeases
 from oku_coordinator.ledger.ledger_outbox import LedgerOutbox
@@ -36,6 +37,7 @@ class Ledger:
         leases: what is dealt, accounted and taken back.
         schedules: the clocks and waves of runs whose requests have due times.
         history: samples and events.
+        failures: which requests are not ok.
         outbox: lines that wait for Loki.
         deletions: runs that are being removed.
         file: the transactions behind the rooms, for what no room offers.
@@ -48,6 +50,7 @@ class Ledger:
         self.leases = LedgerLeases(self.file)
         self.schedules = LedgerSchedules(self.file)
         self.history = LedgerHistory(self.file)
+        self.failures = LedgerFailures(self.file)
         self.outbox = LedgerOutbox(self.file)
         self.deletions = LedgerDeletions(self.file)
 

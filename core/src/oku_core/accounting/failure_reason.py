@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from oku_core.accounting.outcome import LOST, NOT_SENT_CAUSES, OUTCOMES
+from oku_core.accounting.outcome import NOT_SENT_CAUSES, OUTCOMES
 
 MOST_REASONS = 32
 """How many reasons one part of a lease tells apart; the rest counts as `OTHER` of its outcome."""
@@ -66,12 +66,6 @@ class ReasonCount(msgspec.Struct, frozen=True, array_like=True):
 def build_unknown(outcomes: Sequence[int]) -> list[ReasonCount]:
     """The reasons of counts of outcomes of which nobody knows any."""
     return [ReasonCount(place, UNKNOWN, outcomes[place]) for place in FAILING if outcomes[place]]
-
-
-def build_unsent_reason(outcome: int, cause: int, first: int, stop: int, requests: int) -> ReasonCount:
-    """The reason of requests that the coordinator accounts for: that of a cause, unless they are lost."""
-    reason = WORKER_LOST if outcome == LOST else CAUSE_REASONS[cause]
-    return ReasonCount(outcome, reason, requests, first, stop - 1)
 
 
 def find_sum_fault(reasons: Iterable[ReasonCount], outcomes: Sequence[int]) -> str | None:

@@ -33,11 +33,13 @@ from oku_core.accounting.outcome import (
     count_answered,
     count_sent,
 )
+from oku_core.accounting.range_set import Room
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
-from oku_core.messaging.checkpoint import Checkpoint, Part
+from oku_core.messaging.checkpoint import MOST_FAILED_RANGES, Checkpoint, Part
 from oku_core.spec.load import build_schedule
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
+from oku_workers.executions.failures import Failures
 
 RUNS = ("r1", "r2")
 WORKERS = ("w1", "w2", "w3")
@@ -45,7 +47,7 @@ NAMES = ("", "even")
 """Of the requests, by whether their position is even."""
 SENT = [outcome for outcome in OUTCOMES if outcome not in {Outcome.NOT_SENT, Outcome.LOST}]
 """What may come of a request that is sent."""
-ANSWERED = {Outcome.OK, Outcome.UNEXPECTED_STATUS}
+ANSWERED = {Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.FAILED_CHECK}
 ACCEPTED = {MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED}
 
 
@@ -162,12 +164,17 @@ class WorkedLease:
                 lateness.record(answer.lateness_us)
                 if answer.outcome in ANSWERED:
                     response_time.record(answer.lateness_us + answer.latency_us)
+        failures = Failures(Room(MOST_FAILED_RANGES))
+        for place, answer in self.answers.items():
+            if NAMES[place % 2 == 0] == name and answer.outcome != Outcome.OK:
+                failures.note(OUTCOMES.index(answer.outcome), place, f"reason {answer.second % 3}")
         sent = Counter(place % 6 for place in self.list_sent(self.taken) if NAMES[place % 2 == 0] == name)
         return Part(
             phase=self.phase, name=name, outcomes=list(outcomes.values()), not_sent=causes,
             statuses=dict(statuses), bytes_received=7 * len(mine), latency=latency.build_latency(),
             response_time=response_time.build_latency(), lateness=lateness.build_latency(),
-            per_second=seconds, sent_per_second=dict(sent),
+            per_second=seconds, sent_per_second=dict(sent), reasons=failures.build_reasons(),
+            failed=failures.build_failed(),
         )  # fmt: skip
 
     def say(self, *, leaves_out: bool) -> Checkpoint:
@@ -564,6 +571,7 @@ class LedgerLaws(RuleBasedStateMachine):
         for snapshot in snapshots:
             self.check_conservation(snapshot)
             self.check_account(snapshot)
+            self.check_failures(snapshot)
             self.check_what_was_sent(snapshot)
             self.check_course(snapshot.record)
         self.check_limits()
@@ -613,6 +621,30 @@ class LedgerLaws(RuleBasedStateMachine):
             part = snapshot.accounts.build_total(partial(is_of, phase))
             mine = [answer for answer in answers if answer.phase == phase]
             assert part.outcomes == [sum(a.outcome == outcome for a in mine) for outcome in OUTCOMES]
+
+    def check_failures(self, snapshot: Snapshot) -> None:
+        """Each request that is accounted and not ok has a reason, and its index is listed as what it is."""
+        run = snapshot.record.run
+        outcomes = snapshot.account.outcomes
+        sums = Counter[int]()
+        for count in snapshot.account.reasons.values():
+            sums[count.outcome] += count.requests
+        assert [sums[place] for place in range(len(OUTCOMES))] == [0, *outcomes[1:]]
+        failed = self.ledger.failures.fetch(run)
+        assert (failed.requests, failed.unlisted) == (sum(outcomes[1:]), 0)
+        listed = {
+            index: (span.outcome, span.name)
+            for span in failed.spans
+            for index in range(span.start, span.stop)
+        }
+        assert len(listed) == failed.requests
+        sums = Counter(OUTCOMES.index(outcome) for outcome, _ in listed.values())
+        assert [sums[place] for place in range(len(OUTCOMES))] == [0, *outcomes[1:]]
+        for lease in self.leases.values():
+            for position in lease.accounted if lease.record.run == run else ():
+                answer = lease.answers[position]
+                wanted = None if answer.outcome == Outcome.OK else (answer.outcome, NAMES[position % 2 == 0])
+                assert listed.get(lease.record.ranges.index_at(position)) == wanted
 
     def check_what_was_sent(self, snapshot: Snapshot) -> None:
         """No more was sent than is accounted, at risk or resent, and no more counts as resent than must."""

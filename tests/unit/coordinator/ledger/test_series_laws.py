@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.outcomes import make_reasons
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
@@ -83,6 +84,7 @@ class _World:
         answered = count_answered(outcomes)
         return Part(
             outcomes=outcomes,
+            reasons=make_reasons(outcomes),
             statuses={"200": answered} if answered else {},
             latency=latency.build_latency(),
             per_second=before.per_second | per_second,

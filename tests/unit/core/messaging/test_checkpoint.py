@@ -7,8 +7,9 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kit.outcomes import make_counts
+from tests.kit.outcomes import make_counts, make_reasons
 
+from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.histogram import (
     HIGHEST_US,
     Histogram,
@@ -21,7 +22,7 @@ from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part, fin
 
 TOLD = [outcome for outcome in OUTCOMES if outcome != Outcome.LOST]
 """What a worker may tell of."""
-ANSWERED = {Outcome.OK, Outcome.UNEXPECTED_STATUS}
+ANSWERED = {Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.FAILED_CHECK}
 FIGURES = [
     "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "busy_share", "clock_step_s", "watched_s",
     "underfilled_s",
@@ -55,6 +56,7 @@ def true_parts(draw: st.DrawFn, name: str = "") -> Part:
             lateness.record(draw(latencies))
     return Part(
         name=name,
+        reasons=make_reasons(list(outcomes.values())),
         outcomes=list(outcomes.values()),
         not_sent=not_sent,
         statuses=dict(statuses),
@@ -102,6 +104,7 @@ def build_part(**changes: Any) -> Part:
         latency.record(value_us)
     part = Part(
         outcomes=make_counts(2, unexpected_status=1, timeout=3),
+        reasons=make_reasons(make_counts(2, unexpected_status=1, timeout=3)),
         statuses={"200": 2, "500": 1},
         latency=latency.build_latency(),
         per_second={
@@ -138,6 +141,7 @@ def is_possible(checkpoint: Checkpoint, length: int) -> bool:
         and sorted(in_flight) == checkpoint.in_flight
         and len(set(keys)) == len(keys)
         and all(map(is_possible_part, checkpoint.parts))
+        and is_possible_failed(checkpoint, taken - in_flight)
         and all(0 <= strained <= covered for strained in (checkpoint.saturated, checkpoint.lagged))
         and all(
             math.isfinite(getattr(checkpoint, name)) and 0 <= getattr(checkpoint, name) < 2**53
@@ -149,9 +153,10 @@ def is_possible(checkpoint: Checkpoint, length: int) -> bool:
 def is_possible_part(part: Part) -> bool:
     """Judge a part alone."""
     totals = [sum(each.buckets[1::2]) for each in (part.response_time, part.lateness)]
+    answered = part.outcomes[0] + part.outcomes[1] + sum(part.outcomes[8:])
     accounts = [part.outcomes, *part.per_second.values()]
     return (
-        all(len(counts) == 8 and all(count >= 0 for count in counts) for counts in accounts)
+        all(len(counts) == 9 and all(count >= 0 for count in counts) for counts in accounts)
         and len(part.not_sent) == 3
         and all(count >= 0 for count in part.not_sent)
         and sum(part.not_sent) == part.outcomes[6]
@@ -160,11 +165,44 @@ def is_possible_part(part: Part) -> bool:
         and all(sent in range(2**53) for sent in part.sent_per_second.values())
         and all(status in {str(code) for code in range(1000)} for status in part.statuses)
         and all(count > 0 for count in part.statuses.values())
-        and sum(part.statuses.values()) == sum(part.outcomes[:2]) == sum(part.latency.buckets[1::2])
+        and sum(part.statuses.values()) == answered == sum(part.latency.buckets[1::2])
         and part.bytes_received in range(2**53)
         and all(map(is_possible_histogram, (part.latency, part.response_time, part.lateness)))
-        and totals in ([0, 0], [sum(part.outcomes[:2]), sum(part.outcomes[:6])])
+        and totals in ([0, 0], [answered, sum(part.outcomes[:6]) + sum(part.outcomes[8:])])
+        and is_possible_catalogue(part)
     )
+
+
+def is_possible_catalogue(part: Part) -> bool:
+    """Judge the reasons of a part alone."""
+    sums = Counter[int]()
+    for count in part.reasons:
+        sums[count.outcome] += count.requests
+    keys = {(count.outcome, count.reason) for count in part.reasons}
+    return (
+        all(count.requests > 0 and 0 <= count.first <= count.last for count in part.reasons)
+        and all(count.reason.isprintable() and 0 < len(count.reason) <= 120 for count in part.reasons)
+        and len(keys) == len(part.reasons)
+        and set(sums) <= set(range(1, 9))
+        and [sums[place] for place in range(1, 9)] == part.outcomes[1:]
+    )
+
+
+def is_possible_failed(checkpoint: Checkpoint, covered: set[int]) -> bool:
+    """Judge the failed positions of all parts: each is covered, and has failed once."""
+    seen: list[int] = []
+    for part in checkpoint.parts:
+        for outcome, packed in part.failed.items():
+            at, count = -1, 0
+            for gap, length in zip(packed[0::2], packed[1::2], strict=False):
+                if length <= 0 or gap < (at >= 0) or gap + length > 100 or len(packed) % 2:
+                    return False
+                start = max(at, 0) + gap
+                at, count = start + length, count + length
+                seen += range(start, at)
+            if outcome == Outcome.OK or count > part.outcomes[OUTCOMES.index(outcome)]:
+                return False
+    return set(seen) <= covered and len(set(seen)) == len(seen)
 
 
 def is_possible_histogram(latency: HistogramSnapshot) -> bool:
@@ -227,9 +265,31 @@ def mutate_sent(data: st.DataObject, value: dict[int, int]) -> dict[int, int]:
     return value | {data.draw(st.sampled_from([-1, 2**53, 7])): data.draw(st.sampled_from([-1, 0, 9, 2**53]))}
 
 
+def mutate_reasons(data: st.DataObject, value: list[ReasonCount]) -> list[ReasonCount]:
+    """Draw reasons with one of them left out, doubled or changed."""
+    if not value:
+        return [ReasonCount(data.draw(st.integers(0, 9)), "refused", 1, 0, 0)]
+    place = data.draw(st.integers(0, len(value) - 1))
+    here = value[place]
+    changes: list[dict[str, Any]] = [
+        {"outcome": 0}, {"outcome": 9}, {"reason": ""}, {"reason": "a\n"}, {"reason": "a" * 121},
+        {"requests": here.requests + 1}, {"requests": 0}, {"first": -1}, {"last": 5}, {"first": 6},
+    ]  # fmt: skip
+    changed = [msgspec.structs.replace(here, **data.draw(st.sampled_from(changes)))]
+    return [*value[:place], *data.draw(st.sampled_from([[], [here, here], changed])), *value[place + 1 :]]
+
+
+def mutate_failed(data: st.DataObject, value: dict[Outcome, list[int]]) -> dict[Outcome, list[int]]:
+    """Draw failed positions with those of one outcome changed or added."""
+    packed = st.sampled_from([[0, 1], [0, 1, 0, 1], [1, 1, 1, 1], [5], [-1, 2], [0, 0], [29, 1], [3, 90]])
+    return value | {data.draw(st.sampled_from(OUTCOMES)): data.draw(packed)}
+
+
 _MUTATIONS: dict[str, Callable[[st.DataObject, Any], Any]] = {
     "per_second": mutate_seconds,
     "sent_per_second": mutate_sent,
+    "reasons": mutate_reasons,
+    "failed": mutate_failed,
 }
 
 

@@ -59,7 +59,7 @@ def test_a_failure_ends_an_index_as_an_answer_does(build_execution: BuildExecuti
     """It counts as its outcome, and has neither status nor latency."""
     execution = build_execution((0, 1))
     take(execution, 1)
-    execution.tally.fail(outcome)
+    execution.tally.fail(outcome, 0, "refused")
     assert execution.finished.done()
     assert execution.tally.outcomes[outcome] == sum(execution.tally.outcomes) == 1
     assert (execution.tally.statuses, execution.tally.latency.build_snapshot()) == ({}, HistogramSnapshot())
@@ -110,7 +110,7 @@ def test_a_shortened_one_waits_for_what_is_in_flight(build_execution: BuildExecu
     execution.tally.answer(OK, 200, 1, 0)
     execution.shorten(0)
     assert (execution.end, execution.in_flight, execution.finished.done()) == (3, 2, False)
-    execution.tally.fail(TIMEOUT)
+    execution.tally.fail(TIMEOUT, 0, "no answer")
     execution.give_back(2)
     assert (execution.in_flight, execution.finished.done()) == (0, True)
 
@@ -140,7 +140,7 @@ def test_an_abandoned_one_ends_with_its_error(build_execution: BuildExecution) -
     error = ValueError("a fault of our own")
     execution.abandon(error)
     execution.abandon(KeyError())
-    execution.tally.fail(TIMEOUT)
+    execution.tally.fail(TIMEOUT, 0, "no answer")
     execution.tally.answer(OK, 200, 1, 0)
     assert execution.finished.exception() is error
     assert execution.is_abandoned

@@ -108,8 +108,8 @@ class FeedMachine(RuleBasedStateMachine):
     @rule(data=st.data(), outcome=st.sampled_from(FAILURES))
     def fail(self, data: st.DataObject, outcome: int) -> None:
         """Some request fails."""
-        tally, _ = self.end_one(data)
-        tally.fail(outcome)
+        tally, coordinate = self.end_one(data)
+        tally.fail(outcome, coordinate, "refused")
 
     @precondition(lambda self: self.in_flight)
     @rule(data=st.data())

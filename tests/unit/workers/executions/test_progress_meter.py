@@ -51,7 +51,7 @@ def test_a_second_has_what_happened_in_it(execution: Execution) -> None:
     meter.take([execution])
     execution.tally.answer(OK, 200, 1000, 5)
     execution.tally.answer(UNEXPECTED_STATUS, 500, 1500, 6)
-    execution.tally.fail(TIMEOUT)
+    execution.tally.fail(TIMEOUT, execution.ranges.index_at(0), "late")
 
     second = meter.take([execution])
 

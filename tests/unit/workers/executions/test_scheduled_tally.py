@@ -5,12 +5,14 @@ import asyncio
 import pytest
 from tests.kit.outcomes import make_counts
 
+from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.outcome import Outcome
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.scheduled_tally import IN_FLIGHT_CAP, LATE, ScheduledTally
-from oku_workers.executions.tally import OK, TIMEOUT, UNEXPECTED_STATUS
+from oku_workers.executions.tally import NOT_SENT, OK, TIMEOUT, UNEXPECTED_STATUS
 
 
 @pytest.fixture
@@ -40,7 +42,7 @@ async def test_an_answer_has_a_latency_a_response_time_and_a_lateness(tally: Sch
 
 async def test_what_was_sent_and_failed_has_a_lateness_alone(tally: ScheduledTally) -> None:
     """Whether it was sent in time is the worker's doing, whatever became of it."""
-    tally.fail(TIMEOUT, 40)
+    tally.fail(TIMEOUT, 3, "no answer", 40)
     assert (tally.lateness.build_snapshot(), tally.response_time.build_snapshot()) == (
         build_histogram(40),
         HistogramSnapshot(),
@@ -49,11 +51,16 @@ async def test_what_was_sent_and_failed_has_a_lateness_alone(tally: ScheduledTal
 
 async def test_what_was_not_sent_has_a_cause_and_no_time(tally: ScheduledTally) -> None:
     """The causes sum to the outcome."""
-    tally.skip(LATE)
-    tally.skip(IN_FLIGHT_CAP)
-    tally.skip(IN_FLIGHT_CAP)
+    tally.skip(LATE, 2)
+    tally.skip(IN_FLIGHT_CAP, 3)
+    tally.skip(IN_FLIGHT_CAP, 5)
     assert (tally.outcomes, tally.not_sent) == (make_counts(not_sent=3), [2, 1, 0])
     assert tally.lateness.build_snapshot() == HistogramSnapshot()
+    assert tally.failures.build_reasons() == [
+        ReasonCount(NOT_SENT, "late", 1, 2, 2),
+        ReasonCount(NOT_SENT, "in flight cap", 2, 3, 5),
+    ]
+    assert tally.failures.build_failed() == {Outcome.NOT_SENT: [2, 2, 1, 1]}
     assert tally.execution.ended == 3
 
 

@@ -79,7 +79,7 @@ def test_a_final_checkpoint_says_what_was_given_back(desk: Desk) -> None:
     desk.take(5)
     desk.answer(10)
     desk.in_flight.remove(50)
-    desk.execution.tally.fail(DISCONNECTED)
+    desk.execution.tally.fail(DISCONNECTED, 50, "reset")
     desk.execution.shorten(0)
     assert not desk.build().is_final
     for index in list(desk.in_flight):

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from oku_coordinator.ledger.rules.failed_requests import keep_failed
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import lease_table, outbox_table
@@ -43,6 +44,7 @@ def _end(transaction: Transaction, lease: LeaseRecord, resent: int, now: float) 
     replace_leased(transaction, lease.run, settled)
     if lease.covered:
         _put_lines(transaction, lease, now)
+        keep_failed(transaction, lease)
     lease_table.write_end(transaction, lease, resent, now)
     if resent:
         add_resent(transaction, lease.run, resent)

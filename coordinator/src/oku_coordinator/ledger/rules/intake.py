@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from oku_coordinator.ledger.rules import closing
+from oku_coordinator.ledger.rules.failed_requests import build_finder
 from oku_coordinator.ledger.rules.growth import (
     PartGrowth,
     UntrueError,
@@ -33,7 +34,7 @@ from oku_coordinator.ledger.tables.work_table import add_flags, add_work
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import FINAL_STATES, RunState
-from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, find_fault
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part, find_fault
 from oku_core.results.lease_figures import read_figures
 from oku_core.results.series import place
 from oku_core.results.validity import flag_growth
@@ -160,6 +161,8 @@ class _Intake:
         """Fold what a lease has gained into the account of its run and what is kept beside it."""
         for growth in growths:
             gained = growth.gained
+            if gained.reasons:
+                gained = self._place_reasons(lease, gained)
             open_account(self._transaction, lease.run, (gained.phase, gained.name)).add(gained)
             # Requests with due times are sent by the coordinator's clock, but they end by the worker's.
             for seconds, started_at in (
@@ -182,6 +185,16 @@ class _Intake:
             watched_s + max(0.0, after.watched_s - before.watched_s),
             underfilled_s + max(0.0, after.underfilled_s - before.underfilled_s),
         )
+
+    def _place_reasons(self, lease: LeaseRecord, gained: Part) -> Part:
+        """What a part has gained, with the indices of its reasons in the place of positions."""
+        find = build_finder(self._transaction, lease)
+        reasons = [
+            msgspec.structs.replace(count, first=min(ends), last=max(ends))
+            for count in gained.reasons
+            if (ends := (find(count.first), find(count.last)))
+        ]
+        return msgspec.structs.replace(gained, reasons=reasons)
 
     def _answer(self, checkpoint: Checkpoint, verdict: MessageVerdict, receipt: Receipt) -> None:
         """Say what the worker is to hear of its checkpoint.

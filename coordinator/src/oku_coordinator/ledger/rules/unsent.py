@@ -4,9 +4,9 @@ Only pending requests become so, in the transaction in which they are found pend
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
+from oku_coordinator.ledger.rules.failed_requests import keep_unsent
 from oku_coordinator.ledger.rules.lifecycle import follow_up
 from oku_coordinator.ledger.rules.phase_plan import PhasePlan, build_phase_plan
 from oku_coordinator.ledger.storage.transaction import Transaction
@@ -14,8 +14,16 @@ from oku_coordinator.ledger.tables import outbox_table, series_table
 from oku_coordinator.ledger.tables.account_table import open_account
 from oku_coordinator.ledger.tables.run_table import fetch_spec, fetch_state
 from oku_coordinator.ledger.tables.slice_table import account_pending
+from oku_core.accounting.failure_reason import CAUSE_REASONS, WORKER_LOST, ReasonCount
 from oku_core.accounting.index_ranges import Range
-from oku_core.accounting.outcome import LOST, NOT_DEALT, NOT_SENT, build_no_causes, build_no_counts
+from oku_core.accounting.outcome import (
+    LOST,
+    NOT_DEALT,
+    NOT_SENT,
+    OUTCOMES,
+    build_no_causes,
+    build_no_counts,
+)
 from oku_core.accounting.run_state import FINAL_STATES
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.lines import LineKind, build_unsent_line
@@ -47,14 +55,15 @@ def account_lost(transaction: Transaction, run: str, ranges: Iterable[Range], no
 def _account(transaction: Transaction, run: str, ranges: Iterable[Range], outcome: int, now: float) -> int:
     if fetch_state(transaction, run) in FINAL_STATES:
         return 0
-    counts: Counter[str] = Counter()
+    unsent: dict[str, list[Range]] = {}
     for phase, start, stop in _cut_at_phases(build_phase_plan(fetch_spec(transaction, run)), ranges):
-        counts[phase] += account_pending(transaction, run, start, stop)
-    for phase, count in counts.items():
-        if count:
-            _fold(transaction, run, _build_part(phase, outcome, count), now)
+        unsent.setdefault(phase, []).extend(account_pending(transaction, run, start, stop))
+    for phase, found in unsent.items():
+        if found:
+            keep_unsent(transaction, run, OUTCOMES[outcome], found)
+            _fold(transaction, run, _build_part(phase, outcome, found), now)
     follow_up(transaction, run, now)
-    return counts.total()
+    return sum(stop - start for found in unsent.values() for start, stop in found)
 
 
 def _cut_at_phases(plan: PhasePlan, ranges: Iterable[Range]) -> Iterator[tuple[str, int, int]]:
@@ -67,12 +76,16 @@ def _cut_at_phases(plan: PhasePlan, ranges: Iterable[Range]) -> Iterator[tuple[s
             at = end
 
 
-def _build_part(phase: str, outcome: int, count: int) -> Part:
+def _build_part(phase: str, outcome: int, ranges: Sequence[Range]) -> Part:
+    """What the account gains; as indices the reason has coordinates, which are of the same wave."""
     outcomes, not_sent = build_no_counts(), build_no_causes()
-    outcomes[outcome] = count
+    outcomes[outcome] = count = sum(stop - start for start, stop in ranges)
     if outcome == NOT_SENT:
         not_sent[NOT_DEALT] = count
-    return Part(phase=phase, outcomes=outcomes, not_sent=not_sent)
+    first, last = min(start for start, _ in ranges), max(stop for _, stop in ranges) - 1
+    reason = WORKER_LOST if outcome == LOST else CAUSE_REASONS[NOT_DEALT]
+    reasons = [ReasonCount(outcome, reason, count, first, last)]
+    return Part(phase=phase, outcomes=outcomes, not_sent=not_sent, reasons=reasons)
 
 
 def _fold(transaction: Transaction, run: str, part: Part, now: float) -> None:

@@ -7,7 +7,6 @@ CREATE TABLE accounts (
     name TEXT NOT NULL,
     outcomes TEXT NOT NULL,
     not_sent TEXT NOT NULL,
-    reasons TEXT NOT NULL,                  -- why those failed that are not ok, of each reason how many
     statuses TEXT NOT NULL,
     bytes_received INTEGER NOT NULL,        -- the lower 62 bits, as of all sums
     bytes_received_high INTEGER NOT NULL,   -- what is beyond them
@@ -28,16 +27,6 @@ CREATE TABLE accounts (
     lateness_max_us INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (run, phase, name)
 );
-CREATE TABLE failed (
-    id INTEGER PRIMARY KEY,
-    run TEXT NOT NULL,
-    name TEXT NOT NULL,
-    outcome TEXT NOT NULL,
-    wave BLOB,                              -- of an open run: the wave that they lie in, packed
-    ranges INTEGER NOT NULL,                -- how many there are
-    body BLOB NOT NULL                      -- ranges of coordinates of one lease that is over, packed
-);
-CREATE INDEX failed_of_runs ON failed (run, ranges);
 CREATE TABLE series (
     run TEXT NOT NULL,
     second INTEGER NOT NULL,                -- the first of those that it tells of; -1 for no known one

@@ -84,7 +84,7 @@ class Account:
             latency=self.latency.build_latency(),
             response_time=self.response_time.build_latency(),
             lateness=self.lateness.build_latency(),
-            reasons=list(self.reasons.values()),
+            reasons=[self.reasons[key] for key in sorted(self.reasons)],
         )
 
     def check(self, *, is_open: bool) -> None:

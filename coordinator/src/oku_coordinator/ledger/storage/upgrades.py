@@ -7,10 +7,12 @@ from collections.abc import Sequence
 import msgspec
 
 from oku_coordinator.ledger.storage.account_schema import ACCOUNT_TABLES
+from oku_coordinator.ledger.storage.failure_schema import FAILURE_TABLES
 from oku_coordinator.ledger.storage.lease_rows import decode_counts, encode_counts
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.records import UNREADABLE
 from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
+from oku_core.accounting.failure_reason import build_unknown
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.checkpoint import Part
 from oku_core.spec.load_description import describe_load
@@ -132,11 +134,16 @@ UPDATE series SET outcomes = add_outcomes(outcomes), published = add_outcomes(pu
 UPDATE runs SET outcomes = add_outcomes(outcomes);
 UPDATE accounts SET outcomes = add_outcomes(outcomes);
 """
+_ADD_REASONS = """
+-- Nobody knows why requests failed before.
+UPDATE accounts SET reasons = tell_unknown(outcomes);
+"""
 UPGRADES = {
     8: _FROM_VERSION_8,
     9: f"{_EXPIRE_ALL}{LEASE_TABLES}{_SERIES_OF_VERSION_10}{_MOVE_LEASES}",
     10: f"{_PUT_ASIDE}{LEASE_TABLES}{ACCOUNT_TABLES}{SCHEDULE_TABLES}{_ADD_OUTCOMES}",
     11: _ADD_FAILED_CHECK,
+    12: f"{FAILURE_TABLES}{_ADD_REASONS}",
 }
 """What leads from each version to the next; ledgers from before the first of them are not read."""
 _OUTCOMES_BEFORE = (6, 8)
@@ -146,7 +153,7 @@ _decode_part = msgspec.msgpack.Decoder(Part).decode
 
 def teach(database: sqlite3.Connection) -> None:
     """Give a connection the functions that the steps call."""
-    for function in (add_outcomes, add_outcomes_to_part, tell_load):
+    for function in (add_outcomes, add_outcomes_to_part, tell_load, tell_unknown):
         database.create_function(function.__name__, 1, function, deterministic=True)
 
 
@@ -180,3 +187,10 @@ def tell_load(spec: str | None) -> str | None:
         return None if spec is None else describe_load(decode_spec(spec))
     except (ValueError, msgspec.MsgspecError):
         return None
+
+
+def tell_unknown(outcomes: str) -> str:
+    """The reasons of an account that has none; counts that cannot be read have none, either."""
+    with contextlib.suppress(*UNREADABLE):
+        return msgspec.json.encode(build_unknown(decode_counts(outcomes))).decode()
+    return "[]"

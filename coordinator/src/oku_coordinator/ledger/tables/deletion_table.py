@@ -25,6 +25,7 @@ _ROWS = {
     "servers": ("store", "run = ?1"),
     "processes": ("process", "run = ?1"),
     "flags": ("flag", "run = ?1"),
+    "failed": ("id", "run = ?1"),
     "streams": ("kind", "run = ?1"),
 }
 """For each table, the key of its rows and the condition that selects those of a run."""
@@ -41,7 +42,7 @@ def begin_deletion(transaction: Transaction, run: str) -> None:
     record = fetch_run(transaction, run)
     if not record.is_at_rest:
         raise RunInUseError(run, record.state)
-    for table in ("runs", "specs", "schedules", "histories"):
+    for table in ("runs", "specs", "schedules", "histories", "failed_sizes", "retries"):
         transaction.execute(f"DELETE FROM {table} WHERE run = ?", run)  # noqa: S608  # names of our own
     transaction.execute("INSERT INTO deletions VALUES (?)", run)
 

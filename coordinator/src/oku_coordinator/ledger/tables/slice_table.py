@@ -221,16 +221,19 @@ def replace_leased(
         page = min(_PAGE, 2 * page) if 4 * len(replaced) >= page else _FIRST_PAGE
 
 
-def account_pending(transaction: Transaction, run: str, start: int, stop: int) -> int:
-    """Make accounted what is pending of a range `[start, stop)`; gives how many requests that are."""
-    accounted, page = 0, _FIRST_PAGE
+def account_pending(transaction: Transaction, run: str, start: int, stop: int) -> list[Range]:
+    """Make accounted what is pending of a range `[start, stop)`; gives what that is."""
+    accounted: list[Range] = []
+    page = _FIRST_PAGE
     while start < stop:
         before = _fetch_around(transaction, run, start, page)
         # The last one of a full page may have a neighbour to be joined with: it is left to the next page.
         edge = min(stop, before[-1].start) if len(before) == page else stop
         after = [piece for each in before for piece in _account(each, start, edge)]
-        accounted += sum(piece.length for piece in after if piece.state == SliceState.ACCOUNTED)
-        accounted -= sum(piece.length for piece in before if piece.state == SliceState.ACCOUNTED)
+        for piece in before:
+            begin, end = max(start, piece.start), min(edge, piece.stop)
+            if piece.state == SliceState.PENDING and begin < end:
+                accounted.append((begin, end))
         _write_changes(transaction, run, before, after)
         start, page = edge, min(_PAGE, 2 * page)
     if accounted:

@@ -1,0 +1,152 @@
+"""Which requests of a run have failed: kept as leases end, and read as ranges of indices.
+
+Leases have coordinates. In a closed run these are the indices; in an open run the wave that a lease lies in
+says which index each of them has, so it is kept with them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import groupby
+from typing import NamedTuple
+
+from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
+from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables import lease_table, wave_table
+from oku_coordinator.ledger.tables.account_table import fetch_account
+from oku_coordinator.ledger.tables.failure_table import (
+    FailedRanges,
+    add_failed,
+    fetch_failed,
+    split_at_waves,
+)
+from oku_coordinator.ledger.tables.run_table import fetch_spec
+from oku_core.accounting.index_ranges import Range
+from oku_core.accounting.outcome import Outcome
+from oku_core.accounting.range_set import iter_ranges
+from oku_core.messaging.checkpoint import Part
+from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.lane import Lane
+from oku_core.schedule.schedule import Schedule
+from oku_core.schedule.wave import Wave
+
+
+class FailedSpan(NamedTuple):
+    """The indices `start <= i < stop`, which all failed in one way."""
+
+    start: int
+    stop: int
+    outcome: Outcome
+    name: str
+
+
+def keep_failed(transaction: Transaction, lease: LeaseRecord) -> None:
+    """Keep what has failed of a lease that is about to end; its parts are still there."""
+    if sum(lease.outcomes) == lease.outcomes[0]:
+        return
+    for failed in _list_failed(transaction, lease):
+        add_failed(transaction, lease.run, failed)
+
+
+def keep_unsent(transaction: Transaction, run: str, outcome: Outcome, ranges: Sequence[Range]) -> None:
+    """Keep requests of an open run that the coordinator has accounted for by itself."""
+    for wave, pieces in split_at_waves(sorted(ranges), wave_table.fetch_waves(transaction, run)):
+        add_failed(transaction, run, FailedRanges("", outcome, wave, pieces))
+
+
+def build_finder(transaction: Transaction, lease: LeaseRecord) -> Callable[[int], int]:
+    """What gives the index of a position of a lease."""
+    if lease.wave is None:
+        return lease.ranges.index_at
+    wave = _find_wave(transaction, lease)
+    schedule = build_phase_plan(fetch_spec(transaction, lease.run)).schedule
+    if wave is None or schedule is None:  # only of a ledger that somebody has changed
+        return lease.ranges.index_at
+    return lambda position: _find_index(schedule, wave, lease.ranges.index_at(position))
+
+
+def read_failed(transaction: Transaction, run: str) -> Iterator[FailedSpan]:
+    """What has failed of a run, by index; the open leases are as their last checkpoints have them."""
+    schedule = build_phase_plan(fetch_spec(transaction, run)).schedule
+    open_leases = lease_table.fetch_open_leases(transaction, run)
+    held = [failed for lease in open_leases for failed in _list_failed(transaction, lease)]
+    failed = [*fetch_failed(transaction, run), *held]
+    if schedule is None:
+        yield from _join(sorted(_list_spans(failed)))
+        return
+    failed.sort(key=_get_begin)
+    for _, group in groupby(failed, key=_get_wave_begin):
+        found = list(group)
+        yield from _join(merge(*(_list_indices(schedule, each) for each in found)))
+
+
+def count_failed(transaction: Transaction, run: str) -> int:
+    """How many requests of a run have failed, whether they are listed or not."""
+    outcomes = fetch_account(transaction, run).outcomes
+    return sum(outcomes) - outcomes[0]
+
+
+def _list_failed(transaction: Transaction, lease: LeaseRecord) -> Iterator[FailedRanges]:
+    wave = None if lease.wave is None else _find_wave(transaction, lease)
+    for part in lease_table.fetch_parts(transaction, lease).values():
+        for outcome in part.failed:
+            yield FailedRanges(part.name, outcome, wave, _list_coordinates(lease, part, outcome))
+
+
+def _list_coordinates(lease: LeaseRecord, part: Part, outcome: Outcome) -> list[Range]:
+    return [piece for span in iter_ranges(part.failed[outcome]) for piece in lease.ranges.cut(*span)]
+
+
+def _find_wave(transaction: Transaction, lease: LeaseRecord) -> Wave | None:
+    waves = wave_table.fetch_waves(transaction, lease.run)
+    return next((wave for wave in waves if wave.begin == lease.wave), None)
+
+
+def _find_index(schedule: Schedule, wave: Wave, coordinate: int) -> int:
+    lane = Lane(schedule, wave, wave.lane_of(coordinate))
+    if schedule.arrivals is Arrivals.EVEN:
+        return wave.begin + wave.lane_of(coordinate) + (coordinate - lane.start) * wave.lanes
+    return next(lane.iter_dues(coordinate, coordinate + 1))[0]
+
+
+def _list_spans(failed: Iterable[FailedRanges]) -> Iterator[FailedSpan]:
+    for each in failed:
+        for start, stop in each.ranges:
+            yield FailedSpan(start, stop, each.outcome, each.name)
+
+
+def _list_indices(schedule: Schedule, failed: FailedRanges) -> Iterable[FailedSpan]:
+    """The indices of coordinates in one wave; those that no wave was made of are their own."""
+    wave = failed.wave
+    if wave is None or failed.ranges == [(wave.begin, wave.stop)]:
+        return _list_spans([failed])
+    spans: list[FailedSpan] = []
+    for number in range(wave.lanes):
+        lane = Lane(schedule, wave, number)
+        inside = [(max(start, lane.start), min(stop, lane.stop)) for start, stop in failed.ranges]
+        wanted = [span for span in inside if span[0] < span[1]]
+        for chunk in lane.iter_chunks(wanted) if wanted else ():
+            spans += [FailedSpan(index, index + 1, failed.outcome, failed.name) for index in chunk.indices]
+    return sorted(spans)
+
+
+def _join(spans: Iterable[FailedSpan]) -> Iterator[FailedSpan]:
+    """Spans in rising order, those joined that touch and failed in the same way."""
+    pending: FailedSpan | None = None
+    for span in spans:
+        if pending is not None and span.start == pending.stop and span[2:] == pending[2:]:
+            pending = pending._replace(stop=span.stop)
+            continue
+        if pending is not None:
+            yield pending
+        pending = span
+    if pending is not None:
+        yield pending
+
+
+def _get_begin(failed: FailedRanges) -> int:
+    return failed.ranges[0][0] if failed.wave is None else failed.wave.begin
+
+
+def _get_wave_begin(failed: FailedRanges) -> tuple[int, bool]:
+    return _get_begin(failed), failed.wave is None
