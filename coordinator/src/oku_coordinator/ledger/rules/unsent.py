@@ -4,11 +4,12 @@ Only pending requests become so, in the transaction in which they are found pend
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from oku_coordinator.ledger.rules.failed_requests import keep_unsent
 from oku_coordinator.ledger.rules.lifecycle import follow_up
 from oku_coordinator.ledger.rules.phase_plan import PhasePlan, build_phase_plan
+from oku_coordinator.ledger.rules.target_counts import TargetCount, count_by_target
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import outbox_table, series_table
 from oku_coordinator.ledger.tables.account_table import open_account
@@ -61,7 +62,8 @@ def _account(transaction: Transaction, run: str, ranges: Iterable[Range], outcom
     for phase, found in unsent.items():
         if found:
             keep_unsent(transaction, run, OUTCOMES[outcome], found)
-            _fold(transaction, run, _build_part(phase, outcome, found), now)
+            for target in count_by_target(transaction, run, found):
+                _fold(transaction, run, _build_part(phase, outcome, target), now)
     follow_up(transaction, run, now)
     return sum(stop - start for found in unsent.values() for start, stop in found)
 
@@ -76,16 +78,15 @@ def _cut_at_phases(plan: PhasePlan, ranges: Iterable[Range]) -> Iterator[tuple[s
             at = end
 
 
-def _build_part(phase: str, outcome: int, ranges: Sequence[Range]) -> Part:
-    """What the account gains; as indices the reason has coordinates, which are of the same wave."""
+def _build_part(phase: str, outcome: int, target: TargetCount) -> Part:
+    """What the account of one target gains."""
     outcomes, not_sent = build_no_counts(), build_no_causes()
-    outcomes[outcome] = count = sum(stop - start for start, stop in ranges)
+    outcomes[outcome] = target.requests
     if outcome == NOT_SENT:
-        not_sent[NOT_DEALT] = count
-    first, last = min(start for start, _ in ranges), max(stop for _, stop in ranges) - 1
+        not_sent[NOT_DEALT] = target.requests
     reason = WORKER_LOST if outcome == LOST else CAUSE_REASONS[NOT_DEALT]
-    reasons = [ReasonCount(outcome, reason, count, first, last)]
-    return Part(phase=phase, outcomes=outcomes, not_sent=not_sent, reasons=reasons)
+    reasons = [ReasonCount(outcome, reason, target.requests, target.first, target.last)]
+    return Part(phase=phase, name=target.name, outcomes=outcomes, not_sent=not_sent, reasons=reasons)
 
 
 def _fold(transaction: Transaction, run: str, part: Part, now: float) -> None:

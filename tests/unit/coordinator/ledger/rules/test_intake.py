@@ -18,10 +18,16 @@ from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
 from oku_core.results.lines import LineKind
 from oku_core.spec.spec import Spec
+from oku_core.spec.target import Target
 
 Apply = Callable[..., list[MessageVerdict]]
 Deal = Callable[..., LeaseRecord]
 MakeBatch = Callable[..., CheckpointBatch]
+
+
+def build_spec_with_targets(*names: str) -> Spec:
+    """A run of 100 requests to several targets."""
+    return Spec(requests=100, targets=tuple(Target(name=name, url="/") for name in names))
 
 
 def fetch_resent(ledger: Ledger, run: str = "r1") -> int:
@@ -244,6 +250,8 @@ def test_a_checkpoint_that_cannot_be_true_changes_nothing(
 
 def test_what_has_not_changed_may_be_left_out(ledger: Ledger, deal: Deal) -> None:
     """Parts and seconds that are left out are as they were."""
+    ledger.runs.create("r1", build_spec_with_targets("kept", "grown"), 0.0)
+    ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
     lease = deal()
     kept = msgspec.structs.replace(build_part(2, second=3), name="kept")
     grown = msgspec.structs.replace(build_part(3, second=3), name="grown")
@@ -450,14 +458,16 @@ def test_watched_seconds_add_up(ledger: Ledger, deal: Deal) -> None:
 def test_a_closed_lease_has_a_line_for_each_of_its_parts(path: Path) -> None:
     """The lines of all leases sum to the account; a lease that was taken back has lines as well."""
     with closing(Ledger(path, publishes=True)) as ledger:
-        ledger.runs.create("r1", Spec(requests=100), 0.0)
+        ledger.runs.create("r1", build_spec_with_targets("home", "login"), 0.0)
         ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
         closed, lost = (deal_lease(ledger, "r1", 20, 2.0) for _ in range(2))
         assert closed is not None
         assert lost is not None
         named = msgspec.structs.replace(build_part(5), name="login")
-        say(ledger, closed, 5.0, build_checkpoint(closed, 12, parts=[build_part(7), named]))
-        say(ledger, lost, 5.0, build_progress(lost, 9, 4))
+        home = msgspec.structs.replace(build_part(7), name="home")
+        say(ledger, closed, 5.0, build_checkpoint(closed, 12, parts=[home, named]))
+        other = msgspec.structs.replace(build_part(8), name="home")
+        say(ledger, lost, 5.0, build_checkpoint(lost, 9, [4], is_final=False, parts=[other]))
         ledger.leases.take_back([lost.id], ExpiryReason.WORKER_LOST, 6.0)
         waiting = ledger.outbox.take(100, 10**6, 7.0)
     lines = [msgspec.json.decode(line.text) for line in waiting if line.kind == LineKind.RANGE]
@@ -465,9 +475,9 @@ def test_a_closed_lease_has_a_line_for_each_of_its_parts(path: Path) -> None:
         (line["lease"], line["start"], line["stop"], line["requests"], line.get("name")) for line in lines
     ]
     assert figures == [
-        (closed.id, 0, 12, 7, None),
+        (closed.id, 0, 12, 7, "home"),
         (closed.id, 0, 12, 5, "login"),
-        (lost.id, 20, 29, 8, None),
+        (lost.id, 20, 29, 8, "home"),
     ]
     assert [line["cpu_s"] for line in lines] == [0.5, 0.0, 0.5]
     statuses = [msgspec.json.decode(line.text) for line in waiting if line.kind == LineKind.STATUS]

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
-from tests.kit.coordinators.leases import apply_batches, deal_lease
+from tests.kit.coordinators.leases import apply_batches, build_part, deal_lease
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
@@ -13,6 +14,8 @@ from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch, Part
+from oku_core.spec.spec import Spec
+from oku_core.spec.target import Target
 
 Apply = Callable[..., list[MessageVerdict]]
 Deal = Callable[..., LeaseRecord]
@@ -33,12 +36,17 @@ def test_a_full_disk_is_said_and_loses_nothing(
     ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
     """What was acknowledged stays; what could not be written can be applied again when there is room."""
-    leases = [deal(1, requests=400) for _ in range(60)]
-    apply([make_batch(lease) for lease in leases[:10]], 5.0)
+    names = ["x" * 190 + f"{number}" for number in range(20)]
+    targets = tuple(Target(name=name, url="/") for name in names)
+    ledger.runs.create("r1", Spec(requests=400, targets=targets), 0.0)
+    ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+    leases = [deal(1) for _ in range(60)]
+    answered = [msgspec.structs.replace(build_part(1), name=names[0])]
+    apply([make_batch(lease, parts=answered) for lease in leases[:10]], 5.0)
     before = ledger.runs.fetch_snapshot("r1")
     fill_disk(ledger, is_full=True)
     # Each has a part of several pages that covers nothing.
-    large = [Part(name="x" * 190 + f"{number}") for number in range(20)]
+    large = [Part(name=name) for name in names]
     batches = [make_batch(lease, done=0, parts=large, is_final=False) for lease in leases[10:]]
     with pytest.raises(sqlite3.OperationalError, match="full"):
         apply(batches, 6.0)
@@ -48,7 +56,7 @@ def test_a_full_disk_is_said_and_loses_nothing(
     assert all(lease.sequence == 0 for lease in ledger.leases.fetch_open("r1"))
     fill_disk(ledger, is_full=False)
     assert apply(batches, 7.0) == [MessageVerdict.ACCOUNTED] * 50
-    verdicts = apply([make_batch(lease, sequence=2) for lease in leases], 8.0)
+    verdicts = apply([make_batch(lease, sequence=2, parts=answered) for lease in leases], 8.0)
     assert verdicts.count(MessageVerdict.CLOSED) == 50
     assert ledger.check("r1").accounted == 60
 

@@ -1,0 +1,77 @@
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.kit.outcomes import make_counts
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.ledger_schedules import Deal, Dealing
+from oku_core.accounting.index_ranges import Range
+from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.lane import Lane
+from oku_core.schedule.wave import Wave
+from oku_core.spec.load import build_schedule
+from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.request_template import RequestMix
+from oku_core.spec.spec import Spec
+
+WAVE = Wave(0, 40, 3, 0, (10, 20, 30, 40))
+
+
+def build_spec(arrivals: str) -> Spec:
+    """A run of 100 requests in ten seconds to two targets, one of which gets three of four."""
+    targets = [{"name": "home", "weight": 3, "url": "/"}, {"name": "cart", "url": "/cart"}]
+    load = {"rate": "10/s", "duration": "10s", "arrivals": arrivals}
+    return parse_spec(Source(None, {"base-url": "http://h", "targets": targets, **load}))
+
+
+def count_one_by_one(spec: Spec, ranges: Sequence[Range]) -> dict[str, int]:
+    """The same, by the definition of an index and of a template."""
+    schedule, mix = build_schedule(spec), RequestMix(spec)
+    places = {place for start, stop in ranges for place in range(start, stop)}
+    names: Counter[str] = Counter()
+    for number in range(WAVE.lanes):
+        lane = Lane(schedule, WAVE, number)
+        for place in sorted(places & set(range(lane.start, lane.stop))):
+            [(index, _)] = lane.iter_dues(place, place + 1)
+            names[mix.find(index).name] += 1
+    names.update(mix.find(place).name for place in places if place >= WAVE.stop)
+    return dict(names)
+
+
+@settings(max_examples=20)
+@given(
+    arrivals=st.sampled_from(list(Arrivals)),
+    ranges=st.lists(st.tuples(st.integers(0, 99), st.integers(1, 30)), min_size=1, max_size=4),
+)
+def test_what_nobody_sent_counts_for_the_target_that_its_index_asks(
+    tmp_path_factory: pytest.TempPathFactory, arrivals: Arrivals, ranges: list[Range]
+) -> None:
+    """A place in a wave is not its index; behind all waves it is."""
+    ledger = Ledger(tmp_path_factory.mktemp("targets") / "ledger.sqlite3")
+    spec = build_spec(arrivals)
+    ledger.runs.create("r1", spec, 0.0)
+    ledger.runs.begin("r1", 1.0)
+
+    def cut(_: Dealing) -> Deal:
+        return Deal(dropped=(), waves=(WAVE,), next_block=4, orders=())
+
+    ledger.schedules.deal("r1", cut, 2.0)
+    due = [(start, min(100, start + length)) for start, length in ranges]
+    ledger.leases.account_not_dealt("r1", due, 9.0)
+    accounts = ledger.runs.fetch_snapshot("r1").accounts.parts
+    found = {name: sum(account.outcomes) for (_, name), account in accounts.items()}
+    assert found == count_one_by_one(spec, due)
+    assert ledger.check("r1").accounted == sum(found.values())
+    ledger.close()
+
+
+def test_targets_that_nothing_is_of_get_no_account(ledger: Ledger) -> None:
+    """One request is of one target."""
+    ledger.runs.create("r1", build_spec("even"), 0.0)
+    ledger.runs.begin("r1", 1.0)
+    ledger.leases.account_not_dealt("r1", [(70, 71)], 9.0)
+    accounts = ledger.runs.fetch_snapshot("r1").accounts.parts
+    assert [account.outcomes for account in accounts.values()] == [make_counts(not_sent=1)]
