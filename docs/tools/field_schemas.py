@@ -5,8 +5,10 @@ from typing import Any
 
 from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.spec import Engine
+from oku_core.spec.target import HEAVIEST, MOST_TARGETS
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.late import SEND
+from oku_core.spec.values.name import LONGEST_NAME
 from oku_core.spec.values.stage import LONGEST_STAGE_NAME, MOST_IN_FLIGHT
 
 Json = dict[str, Any]
@@ -18,6 +20,7 @@ _DURATION: Json = {
 _RATE: Json = {
     "anyOf": [{"type": "string", "examples": ["5000/s", "300/m", "1.5k/s"]}, {"type": "number", "minimum": 0}]
 }
+_SCALAR: Json = {"type": ["string", "number"]}
 _SWITCH: Json = {"type": "boolean"}
 
 
@@ -34,17 +37,71 @@ def _one_or_several(item: Json) -> Json:
     return {"anyOf": [item, {"type": "array", "items": item, "minItems": 1}]}
 
 
+def _headers(example: str, least: int = 0) -> Json:
+    return {
+        "anyOf": [
+            {"type": "array", "items": {"type": "string", "examples": [example]}, "minItems": least},
+            {"type": "object", "additionalProperties": _SCALAR, "minProperties": least},
+        ]
+    }
+
+
+_METHOD: Json = {"type": "string", "examples": ["GET", "POST"]}
+_STATUS = _one_or_several(
+    {
+        "anyOf": [
+            {"type": "string", "examples": ["200", "2xx"]},
+            {"type": "integer", "minimum": 100, "maximum": 599},
+        ]
+    }
+)
+_EXPECTATION: Mapping[str, Json] = {
+    "status": _STATUS,
+    "body": _one_or_several({"anyOf": [{"type": "string", "minLength": 1}, {"type": "number"}]}),
+    "match": _one_or_several({"type": "string", "examples": ['"total": [0-9]+']}),
+    "json": {
+        "anyOf": [
+            {"type": "string", "examples": ["/user/id=17"]},
+            {"type": "array", "items": {"type": "string"}, "minItems": 1},
+            {"type": "object", "propertyNames": {"pattern": "^(/[^=]*)?$"}, "minProperties": 1},
+        ]
+    },
+    "header": _headers("X-Cache: HIT", 1),
+    "size": _one_or_several(
+        {
+            "anyOf": [
+                {"type": "string", "examples": ["1kB", "> 0", "<= 10kB"]},
+                {"type": "integer", "minimum": 0},
+            ]
+        }
+    ),
+    "within": _DURATION,
+}
+_TARGET: Json = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME},
+        "weight": _count(1, HEAVIEST),
+        "method": _METHOD,
+        "url": {"type": "string", "examples": ["/items/{i}"]},
+        "header": _headers("Accept: */*"),
+        "body": TEXT,
+        "json": {"description": "The body as any JSON value."},
+        "expect": {"type": "object", "properties": dict(_EXPECTATION), "additionalProperties": False},
+    },
+    "required": ["url"],
+    "additionalProperties": False,
+}
+
 FIELD_SCHEMAS: Mapping[str, Json] = {
     "requests": _count(1, 10**15),
     "url": _one_or_several({"type": "string", "examples": ["http://127.0.0.1:8080/items/{i}"]}),
-    "method": {"type": "string", "examples": ["GET", "POST"]},
-    "header": {
-        "anyOf": [
-            {"type": "array", "items": {"type": "string", "examples": ["Accept: */*"]}},
-            {"type": "object", "additionalProperties": TEXT},
-        ]
-    },
+    "method": _METHOD,
+    "header": _headers("Accept: */*"),
     "body": TEXT,
+    "base-url": {"type": "string", "examples": ["https://shop.example/api"]},
+    "targets": {"type": "array", "items": _TARGET, "minItems": 1, "maxItems": MOST_TARGETS},
+    **{f"expect-{key}": schema for key, schema in _EXPECTATION.items()},
     "duration": _DURATION,
     "rate": _RATE,
     "stages": _one_or_several(
@@ -75,14 +132,6 @@ FIELD_SCHEMAS: Mapping[str, Json] = {
     "engine": {"enum": [engine.value for engine in Engine]},
     "timeout": _DURATION,
     "grace": _DURATION,
-    "expect-status": _one_or_several(
-        {
-            "anyOf": [
-                {"type": "string", "examples": ["200", "2xx"]},
-                {"type": "integer", "minimum": 100, "maximum": 599},
-            ]
-        }
-    ),
     "range-size": _count(1, 10**9),
     "servers": _count(1, 1_000),
     "delay": {
@@ -90,7 +139,7 @@ FIELD_SCHEMAS: Mapping[str, Json] = {
         "examples": [str(parse_delay(text)) for text in ("20ms", "0..3s", "exp:50ms")],
     },
     "seed": _count(0, 2**63 - 1),
-    "name": {"type": "string", "maxLength": 100},
+    "name": {"type": "string", "maxLength": LONGEST_NAME},
     "cacert": TEXT,
     "cert": TEXT,
     "key": TEXT,

@@ -19,10 +19,10 @@ def _build_group(group: FieldGroup) -> str:
 
 
 def _build_row(field: Field) -> Sequence[str]:
-    flags = [*field.short, f"--{field.long_flag}"]
+    flags = [] if field.file_only else [*field.short, f"--{field.long_flag}"]
     return [
         f"`{field.key}`",
-        " ".join(f"`{flag}`" for flag in flags),
+        " ".join(f"`{flag}`" for flag in flags) or "in a file",
         describe_default(field),
         " ".join([field.help, *_list_notes(field)]),
     ]
@@ -32,7 +32,7 @@ def _list_notes(field: Field) -> Iterator[str]:
     bounds = [part for part in FIELD_SCHEMAS[field.key].get("anyOf", ()) if "maximum" in part]
     if bounds and "items" not in bounds[0] and field.key != "expect-status":
         yield f"From {bounds[0]['minimum']:,} to {bounds[0]['maximum']:,}."
-    if field.repeatable:
+    if field.repeatable and not field.file_only:
         yield "Repeatable."
     if field.own_servers_only:
         yield "Only without `url`."

@@ -20,7 +20,7 @@ from oku_core.spec.values.expected_status import ExpectedStatus, parse_expect_st
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.quantity import parse_duration_between
 
-SHORTEST_WITHIN, LONGEST_WITHIN = "1ms", "1h"
+_SHORTEST_WITHIN, _LONGEST_WITHIN = "1ms", "1h"
 
 
 class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -57,7 +57,12 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 def parse_within_s(value: object) -> float:
     """Parse how long an answer may take, into seconds."""
-    return parse_duration_between(value, SHORTEST_WITHIN, LONGEST_WITHIN)
+    return parse_duration_between(value, _SHORTEST_WITHIN, _LONGEST_WITHIN)
+
+
+def find_body_check(expectation: Expectation) -> str | None:
+    """The first key by which an expectation asks for something in a body; None if it asks for nothing."""
+    return next((key for key in ("body", "match", "json") if getattr(expectation, key)), None)
 
 
 _PARSER_BY_KEY: Mapping[str, tuple[str, Callable[[object], Any]]] = {

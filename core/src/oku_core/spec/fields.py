@@ -11,7 +11,7 @@ from typing import Any
 
 from oku_core.errors import format_value
 from oku_core.schedule.arrivals import Arrivals
-from oku_core.spec.expectation import LONGEST_WITHIN, SHORTEST_WITHIN
+from oku_core.spec.expectation import parse_within_s
 from oku_core.spec.spec import LONGEST_RUN, OPEN_END, URL_REQUESTS, Engine, Spec
 from oku_core.spec.target import build_target_mapping, parse_targets
 from oku_core.spec.values.body import parse_body
@@ -202,8 +202,7 @@ FIELDS: tuple[Field, ...] = (
         repeatable=True,
     ),
     Field(
-        "expect-within", "expect_within_s", FieldGroup.TARGET,
-        _duration(SHORTEST_WITHIN, LONGEST_WITHIN), "DURATION",
+        "expect-within", "expect_within_s", FieldGroup.TARGET, parse_within_s, "DURATION",
         "Longest time that an answer may take to count as ok; --timeout is when to give it up.",
     ),
     Field(

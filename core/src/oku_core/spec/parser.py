@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from oku_core.errors import UserError, format_value
+from oku_core.spec.expectation import find_body_check
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field
 from oku_core.spec.load_rules import complete_load, find_load_fault
 from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import OPEN_END, URL_REQUESTS, Engine, Spec
+from oku_core.spec.target import add_content_type
 from oku_core.spec.values.body import find_body_type
 from oku_core.spec.values.header import CLOSE, Header, asks_to_close, find_framing_fault
 from oku_core.spec.values.url import is_absolute
@@ -70,6 +72,7 @@ def parse_spec(*sources: Source) -> Spec:
     _check_engine(spec, given)
     _check_key(given)
     _check_framing(spec, given)
+    _check_expectations(spec, given)
     return complete_load(spec, given.keys())
 
 
@@ -133,6 +136,9 @@ def _add_defaults(values: dict[str, Any]) -> dict[str, Any]:
         headers = values.get("headers", ())
         if not any(header.is_named("connection") for header in headers):
             values = values | {"headers": (*headers, CLOSE)}
+    if targets := values.get("targets"):
+        headers = values.get("headers", ())
+        values = values | {"targets": tuple(add_content_type(target, headers) for target in targets)}
     return added | values
 
 
@@ -196,6 +202,24 @@ def _check_framing(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> No
     if fault := find_framing_fault(spec.headers, spec.body):
         raise SpecError(f"{given['header'][0].place('header')}: {fault}")
     for target in spec.targets:
-        if fault := find_framing_fault(list_headers(spec, target), target.body):
+        headers = list_headers(spec, target)
+        fault = find_framing_fault(headers, target.body)
+        if not spec.keepalive and not asks_to_close(headers):
+            fault = "the header Connection contradicts keepalive"
+        if fault:
             place = given["targets"][0].place("targets")
             raise SpecError(f"{place}: {format_value(target.name)}: header: {fault}")
+
+
+def _check_expectations(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
+    """An answer to HEAD has no body, so that no check of one could ever pass."""
+    if spec.method == "HEAD" and (key := find_body_check(spec.expectation)):
+        place = given[f"expect-{key}"][0].place(f"expect-{key}")
+        raise SpecError(f"{place}: cannot be combined with HEAD, whose answers have no body")
+    for target in spec.targets:
+        if target.method == "HEAD" and (key := find_body_check(target.expect.complete(spec.expectation))):
+            place = f"{given['targets'][0].place('targets')}: {format_value(target.name)}"
+            where = f"expect: {key}" if getattr(target.expect, key) else f"expect-{key}"
+            raise SpecError(
+                f"{place}: method: HEAD cannot be combined with {where}: its answers have no body"
+            )

@@ -1,7 +1,7 @@
 """What the requests of a spec are: one template for each kind, and which of them an index asks.
 
 Which one that is depends on the spec and the index alone. Of every block of as many indices as all weights
-sum to, each target gets exactly its weight; the order within a block is drawn from the seed.
+sum to, each target gets exactly its weight; the order within a block is drawn from the seed (decision 39).
 """
 
 from collections.abc import Sequence
@@ -19,6 +19,8 @@ from oku_core.uniform import draw_bits
 
 _DRAWN = 16_384
 """The order repeats after at least so many indices, which a worker draws in some milliseconds."""
+_MOST_TURNS = 131_072
+"""So many turns are kept in memory at most, or those of one block if it is larger."""
 
 
 class RequestTemplate(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,8 +52,11 @@ class RequestMix:
         spec: with the URLs of its targets, those of Oku's own delay servers included.
 
     Attributes:
-        templates: one for each target and base URL, or for each URL; none if the spec has no URL.
+        templates: one for each target and base URL, or for each URL; none if the spec has neither.
         turns: index `i` asks the template at the place `turns[i % len(turns)]`.
+
+    Raises:
+        ValueError: a target needs a base URL, and there is none.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -71,10 +76,10 @@ class RequestMix:
             _build_template(spec, target, base) for target in spec.targets for base in bases
         )
         turns = find_target_turns(spec)
-        # As many as both the targets and the base URLs need to begin again together.
+        # As many as both the targets and the base URLs need to begin again together, if that is not too many.
+        rounds = min(lcm(len(turns), len(bases)), max(_MOST_TURNS, len(turns))) // len(turns)
         self.turns = [
-            turns[turn % len(turns)] * len(bases) + turn % len(bases)
-            for turn in range(lcm(len(turns), len(bases)))
+            turns[turn % len(turns)] * len(bases) + turn % len(bases) for turn in range(rounds * len(turns))
         ]
 
     def find(self, index: int) -> RequestTemplate:

@@ -1,19 +1,21 @@
 """The targets of a spec: the kinds of requests that a run sends, and what their answers must be like."""
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from oku_core.errors import format_value
+from oku_core.process.redaction import redact
 from oku_core.spec.expectation import Expectation, build_expectation_mapping, parse_expectation
-from oku_core.spec.values.body import find_body_type, parse_body
+from oku_core.spec.values.body import JSON_TYPE, find_body_type, parse_body
 from oku_core.spec.values.header import Header, parse_headers
 from oku_core.spec.values.method import parse_method
 from oku_core.spec.values.name import LONGEST_NAME, parse_name
+from oku_core.spec.values.placeholder import check_secrets
 from oku_core.spec.values.quantity import parse_count
-from oku_core.spec.values.scalar import parse_scalar, parse_text, read_json_value
+from oku_core.spec.values.scalar import parse_scalar, read_json_value
 from oku_core.spec.values.url import parse_reference
 
 MOST_TARGETS = 100
@@ -21,7 +23,6 @@ MOST_TARGETS = 100
 HEAVIEST = 1_000
 """The largest weight."""
 _FORM = "a mapping such as {name: home, url: /}"
-JSON_TYPE = "application/json"
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,7 +52,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 def parse_targets(value: object) -> tuple[Target, ...]:
     """Parse a list of mappings; raise `ValueError` that names the target and the key that is wrong."""
     if not isinstance(value, list | tuple) or not value:
-        raise ValueError(f"{format_value(value)} is not a list of targets such as {{name: home, url: /}}")
+        raise ValueError(f"{format_value(value)} is not a list of mappings such as {{name: home, url: /}}")
     if len(value) > MOST_TARGETS:
         raise ValueError(f"{len(value)} targets are given; at most {MOST_TARGETS} are allowed")
     targets = tuple(_parse_target(item, place) for place, item in enumerate(value, 1))
@@ -62,10 +63,21 @@ def parse_targets(value: object) -> tuple[Target, ...]:
     return targets
 
 
+def add_content_type(target: Target, shared: Iterable[Header]) -> Target:
+    """Add the type of the body, unless a header of the target, or one of all targets, says what it is."""
+    if target.body is None or any(header.is_named("content-type") for header in (*shared, *target.headers)):
+        return target
+    kind = JSON_TYPE if target.is_json else find_body_type(target.body)
+    if kind is None:
+        return target
+    return msgspec.structs.replace(target, headers=(*target.headers, Header(f"Content-Type: {kind}")))
+
+
 def build_target_mapping(target: Target) -> dict[str, Any]:
     """Write a target as a mapping; `parse_targets` turns it back into an equal one."""
-    mapping: dict[str, Any] = {"name": target.name, "weight": target.weight, "method": target.method}
-    mapping["url"] = target.url
+    mapping: dict[str, Any] = {
+        "name": target.name, "weight": target.weight, "method": target.method, "url": target.url,
+    }  # fmt: skip
     if target.headers:
         mapping["header"] = [str(header) for header in target.headers]
     if target.body is not None:
@@ -90,7 +102,7 @@ def _parse_target(value: object, place: int) -> Target:
         except ValueError as error:
             raise ValueError(f"{shown}: {key}: {error}") from error
     if "url" not in parsed:
-        raise ValueError(f"{shown}: has no url")
+        raise ValueError(f"{shown}: url: is not given")
     if "body" in value and "json" in value:
         raise ValueError(f"{shown}: json: cannot be combined with body")
     return _complete(parsed)
@@ -98,22 +110,18 @@ def _parse_target(value: object, place: int) -> Target:
 
 def _complete(parsed: dict[str, Any]) -> Target:
     """Add what follows from what was given."""
-    has_json, headers = "json" in parsed, parsed.get("headers", ())
-    if has_json:
+    if "json" in parsed:
         parsed["body"], parsed["is_json"] = parsed.pop("json"), True
-    if (body := parsed.get("body")) is not None:
-        parsed.setdefault("method", "POST")
-        kind = JSON_TYPE if has_json else find_body_type(body)
-        if kind and not any(header.is_named("content-type") for header in headers):
-            parsed["headers"] = (*headers, Header(f"Content-Type: {kind}"))
-    method = parsed.get("method", "GET")
-    parsed.setdefault("name", f"{method} {parsed['url']}"[:LONGEST_NAME])
+    method = parsed.setdefault("method", "GET" if parsed.get("body") is None else "POST")
+    # The name is shown wherever figures are, so that it must not have a password.
+    parsed.setdefault("name", f"{method} {redact(parsed['url'])}"[:LONGEST_NAME].rstrip())
     return Target(**parsed)
 
 
 def _parse_target_name(value: object) -> str:
-    if not (name := parse_name(parse_scalar(value))).strip():
-        raise ValueError("is empty")
+    name = parse_name(parse_scalar(value))
+    if not name or name != name.strip():
+        raise ValueError(f"{format_value(name)} is empty, or begins or ends with a space")
     return name
 
 
@@ -125,14 +133,16 @@ def _parse_weight(value: object) -> int:
 
 
 def _parse_json(value: object) -> str:
-    return msgspec.json.encode(read_json_value(value)).decode()
+    body = msgspec.json.encode(read_json_value(value)).decode()
+    check_secrets(body)
+    return body
 
 
 _PARSER_BY_KEY: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "name": ("name", _parse_target_name),
     "weight": ("weight", _parse_weight),
     "method": ("method", parse_method),
-    "url": ("url", lambda value: parse_reference(parse_text(value))),
+    "url": ("url", parse_reference),
     "header": ("headers", parse_headers),
     "body": ("body", parse_body),
     "json": ("json", _parse_json),

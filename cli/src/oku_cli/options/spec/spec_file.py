@@ -17,8 +17,8 @@ from oku_core.spec.parser import Source
 from oku_core.spec.strict_json import decode_json
 from oku_core.spec.values.scalar import PlainScalar
 
-DEEPEST = 10
-"""Levels; the deepest spec has two."""
+DEEPEST = 40
+"""Levels of a file; the body of a target may have 32, from the fifth on."""
 
 # libyaml reads a file of the largest size in less than a second, PyYAML's own reader takes ten.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

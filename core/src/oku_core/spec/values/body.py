@@ -10,6 +10,7 @@ from oku_core.spec.values.scalar import parse_text
 _FORM_NAME, _FORM_VALUE = r"[\w.~%+*\[\]-]+", r"[\w.~%+*\[\]@:/,-]*"
 _FORM = re.compile(f"{_FORM_NAME}={_FORM_VALUE}(?:&{_FORM_NAME}={_FORM_VALUE})*", re.ASCII)
 """The characters of an encoded form, and those that people leave as they are in one."""
+JSON_TYPE = "application/json"
 
 
 def parse_body(value: object) -> str:
@@ -23,7 +24,7 @@ def find_body_type(body: str) -> str | None:
     """The `Content-Type` of a JSON object or array, or a form, once placeholders are replaced, or None."""
     text = SECRET_PLACEHOLDER.sub("0", body.replace(INDEX_PLACEHOLDER, "0"))
     if _is_json(text):
-        return "application/json"
+        return JSON_TYPE
     if _FORM.fullmatch(text):
         return "application/x-www-form-urlencoded"
     return None

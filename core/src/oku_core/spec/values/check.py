@@ -2,6 +2,7 @@
 
 import operator
 import re
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
 _SIZE = re.compile(r"(<=|>=|<|>|=|)\s*(.+)")
 # RFC 6901, section 3: ~ stands only before 0 and 1.
 _POINTER = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
+_INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 _MISSING = object()
 
 
@@ -26,7 +28,7 @@ class Pattern(str):
     """A regular expression; as a string, it is the text that the user wrote.
 
     Attributes:
-        search: looks for it anywhere in some bytes; None if it is not there.
+        search: looks for it anywhere in a body, which is read as UTF-8; None if it is not there.
     """
 
     __slots__ = ("search",)
@@ -35,11 +37,14 @@ class Pattern(str):
     def __new__(cls, text: str) -> Self:
         """Compile the text; raise `ValueError` if it is not a regular expression of Python's `re`."""
         try:
-            compiled = re.compile(text.encode())
-        except (re.error, OverflowError, RecursionError) as error:
-            raise ValueError(f"{format_value(text)} is not a regular expression: {error}") from error
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of what Python may come to read differently
+                compiled = re.compile(text)
+        except (re.error, ValueError, OverflowError, RecursionError) as error:
+            why = format_value(str(error))
+            raise ValueError(f"{format_value(text)} is not a regular expression: {why}") from error
         pattern = super().__new__(cls, text)
-        pattern.search = compiled.search
+        pattern.search = lambda body: compiled.search(body.decode(errors="replace"))
         return pattern
 
 
@@ -68,19 +73,21 @@ class JsonValue(str):
             json_value.value = msgspec.json.decode(written)
         except msgspec.DecodeError:
             json_value.value = written
+        except RecursionError as error:
+            raise ValueError(f"{format_value(text)} has a value that is nested too deep") from error
         return json_value
 
     def is_in(self, document: object) -> bool:
-        """Whether the value stands in a JSON document; true and 1 are different, 1 and 1.0 are equal."""
+        """Whether the value stands in a JSON document; 1 and 1.0 are equal, true and 1 are not."""
         found = document
         for key in self._keys:
             if isinstance(found, Mapping):
                 found = found.get(key, _MISSING)
-            elif isinstance(found, list) and key.isdecimal() and int(key) < len(found):
+            elif isinstance(found, list) and _INDEX.fullmatch(key) and int(key) < len(found):
                 found = found[int(key)]
             else:
                 return False
-        return found == self.value and isinstance(found, bool) == isinstance(self.value, bool)
+        return _are_equal(found, self.value)
 
 
 class SizeBound(str):
@@ -98,10 +105,16 @@ class SizeBound(str):
     def __new__(cls, text: str) -> Self:
         """Parse a comparison and a size; raise `ValueError` for anything else."""
         match = _SIZE.fullmatch(text.strip())
-        if match is None:
+        try:
+            size = parse_size(match[2]) if match else None
+        except ValueError:
+            size = None
+        if match is None or size is None:
             raise ValueError(f"{format_value(text)} is not a size such as 1kB, > 0 or <= 10kB")
+        if match[1] == "<" and not size:
+            raise ValueError(f"{format_value(text)} allows no size at all")
         bound = super().__new__(cls, text)
-        bound.compare, bound.size = _COMPARISONS[match[1]], parse_size(match[2])
+        bound.compare, bound.size = _COMPARISONS[match[1]], size
         return bound
 
     def holds(self, size: int) -> bool:
@@ -111,32 +124,64 @@ class SizeBound(str):
 
 def parse_contained(value: object) -> tuple[str, ...]:
     """Parse texts that a body must contain: one or a list."""
-    texts = tuple(parse_scalar(item) for item in list_values(value))
+    texts = tuple(map(parse_scalar, list_values(value)))
+    if not texts:
+        raise ValueError("no text is given")
     if not all(texts):
-        raise ValueError("is empty; every body contains that")
-    return tuple(map(str, texts))
+        raise ValueError("'' is in every body")
+    return texts
 
 
 def parse_patterns(value: object) -> tuple[Pattern, ...]:
     """Parse regular expressions that a body must match anywhere: one or a list."""
-    return tuple(Pattern(str(parse_scalar(item))) for item in list_values(value))
+    patterns = tuple(Pattern(parse_scalar(item)) for item in list_values(value))
+    if not patterns:
+        raise ValueError("no regular expression is given")
+    return patterns
 
 
 def parse_json_values(value: object) -> tuple[JsonValue, ...]:
     """Parse JSON pointers with values: `/id=17`, a list of them, or a mapping of pointers to values."""
     if isinstance(value, Mapping):
-        return tuple(
-            JsonValue(f"{parse_text(pointer)}={msgspec.json.encode(read_json_value(content)).decode()}")
-            for pointer, content in value.items()
-        )
-    return tuple(JsonValue(str(parse_text(item))) for item in list_values(value))
+        values = tuple(_build_json_value(parse_text(pointer), item) for pointer, item in value.items())
+    else:
+        values = tuple(JsonValue(parse_text(item)) for item in list_values(value))
+    if not values:
+        raise ValueError("no JSON value is given")
+    return values
 
 
 def parse_expected_headers(value: object) -> tuple[Header, ...]:
     """Parse headers that an answer must have: `Name: value`, or `Name:` if any value will do."""
-    return parse_headers(value)
+    headers = parse_headers(value)
+    if not headers:
+        raise ValueError("no header is given")
+    return headers
 
 
 def parse_sizes(value: object) -> tuple[SizeBound, ...]:
     """Parse bounds of the size of a body: one or a list."""
-    return tuple(SizeBound(str(parse_scalar(item))) for item in list_values(value))
+    bounds = tuple(SizeBound(parse_scalar(item)) for item in list_values(value))
+    if not bounds:
+        raise ValueError("no size is given")
+    return bounds
+
+
+def _build_json_value(pointer: str, value: object) -> JsonValue:
+    if "=" in pointer:
+        # As text, what follows the first = is the value.
+        raise ValueError(f"{format_value(pointer)} has a = in it, which is not supported")
+    try:
+        written = msgspec.json.encode(read_json_value(value)).decode()
+    except ValueError as error:
+        raise ValueError(f"{format_value(pointer)}: {error}") from error
+    return JsonValue(f"{pointer}={written}")
+
+
+def _are_equal(found: object, value: object) -> bool:
+    """Whether two JSON values are equal, for which Python takes true for 1."""
+    if isinstance(found, Mapping) and isinstance(value, Mapping):
+        return found.keys() == value.keys() and all(_are_equal(found[key], value[key]) for key in value)
+    if isinstance(found, list) and isinstance(value, list):
+        return len(found) == len(value) and all(map(_are_equal, found, value))
+    return found == value and isinstance(found, bool) == isinstance(value, bool)

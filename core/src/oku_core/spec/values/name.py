@@ -12,4 +12,4 @@ def parse_name(value: object) -> str:
     name = parse_text(value)
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise ValueError(f"{format_value(name)} is not a name of up to {LONGEST_NAME} printable characters")
-    return str(name)
+    return name

@@ -1,12 +1,15 @@
 """Parses single values from flags, YAML and JSON: text, or what YAML has read as a number."""
 
+import math
 import re
-
-import msgspec
+from collections.abc import Mapping
 
 from oku_core.errors import format_value
+from oku_core.spec.strict_json import MOST_DIGITS
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+_DEEPEST_JSON = 32
+"""Levels of lists and mappings, more than the requests of any API have."""
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 
 
@@ -17,7 +20,7 @@ class PlainScalar(str):
 
 
 def parse_text(value: object) -> str:
-    """Return any text that can be sent as it is.
+    """Return any text that can be sent as it is, without what is known of where it stood.
 
     Raises:
         ValueError: the value is not text, or UTF-8 cannot encode it.
@@ -27,7 +30,7 @@ def parse_text(value: object) -> str:
         raise ValueError(f"{format_value(value)} is not text{hint}")  # noqa: TRY004  # the input is wrong, not the call
     if _SURROGATE.search(value):
         raise ValueError(f"{format_value(value)} has characters that UTF-8 cannot encode")
-    return value
+    return str(value)
 
 
 def parse_scalar(value: object) -> str:
@@ -45,16 +48,33 @@ def read_json_value(value: object) -> object:
     """Return what a user wrote as JSON: mappings, lists, text, and numbers that stand without quotes.
 
     Raises:
-        ValueError: it cannot be written as JSON.
+        ValueError: it cannot be written as JSON, or is nested too deep.
     """
-    if isinstance(value, PlainScalar) and _NUMBER.fullmatch(value):
-        return msgspec.json.decode(str(value))
+    return _read_json_value(value, _DEEPEST_JSON)
+
+
+def _read_json_value(value: object, levels: int) -> object:
+    if not levels:
+        raise ValueError(f"is nested more than {_DEEPEST_JSON} deep")
     if isinstance(value, str):
-        return str(parse_text(value))
-    if isinstance(value, dict):
-        return {str(parse_text(key)): read_json_value(content) for key, content in value.items()}
+        is_number = isinstance(value, PlainScalar) and _NUMBER.fullmatch(value)
+        return _read_number(value) if is_number else parse_text(value)
+    if isinstance(value, Mapping):
+        return {parse_text(key): _read_json_value(item, levels - 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [read_json_value(item) for item in value]
-    if value is None or isinstance(value, bool | int | float):
+        return [_read_json_value(item, levels - 1) for item in value]
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
         return value
     raise ValueError(f"{format_value(value)} cannot be written as JSON")
+
+
+def _read_number(text: str) -> int | float:
+    if len(text) > MOST_DIGITS:
+        raise ValueError(f"{format_value(text)} has {len(text)} digits; at most {MOST_DIGITS} are allowed")
+    if text.removeprefix("-").isdecimal():
+        return int(text)
+    if math.isfinite(number := float(text)):
+        return number
+    raise ValueError(f"{format_value(text)} is too large for a number")

@@ -54,12 +54,12 @@ def parse_urls(value: object) -> tuple[Url, ...]:
 
 
 def parse_base_url(value: object) -> Url:
-    """Parse what comes before the URLs of targets: a URL without a query or placeholders of the index."""
+    """Parse what comes before the URLs of targets: a URL without a query and without the index."""
     url = _parse_url(parse_text(value))
-    if url.query or "?" in url or INDEX_PLACEHOLDER in url:
-        raise ValueError(
-            f"{format_value(redact(url, queries=False))} has more than scheme, host, port and path"
-        )
+    for part in ("?", INDEX_PLACEHOLDER):
+        if part in url:
+            shown = format_value(redact(url, queries=False))
+            raise ValueError(f"{shown} has {part} in it; a base URL has scheme, host, port and path")
     return url
 
 
@@ -69,9 +69,10 @@ def parse_reference(value: object) -> str:
     if is_absolute(text):
         return str(_parse_url(text))
     if not text.startswith(("/", "?")):
-        raise ValueError(f"{format_value(text)} is neither a URL nor a path that begins with /")
+        shown = format_value(redact(text, queries=False))
+        raise ValueError(f"{shown} is neither a whole URL nor a path that begins with /")
     _parse_url(f"{_ANY_ORIGIN}{text}", format_value(text))
-    return str(text)
+    return text
 
 
 def is_absolute(reference: str) -> bool:
@@ -80,12 +81,12 @@ def is_absolute(reference: str) -> bool:
 
 
 def join_url(base: Url | None, reference: str) -> Url:
-    """The URL of a target behind a base URL; `ValueError` if it needs one, and there is none."""
+    """The URL of a target, behind the base URL if it needs one; `ValueError` if there is none."""
     if is_absolute(reference):
         return Url(reference)
     if base is None:
         raise ValueError(f"{format_value(reference)} begins with a path, but there is no base URL")
-    return Url(f"{base.rstrip('/')}{reference}")
+    return Url(f"{base.rstrip('/') if reference.startswith('/') else base}{reference}")
 
 
 def parse_proxy(value: object) -> Url:
