@@ -5,34 +5,22 @@ from typing import Any
 import msgspec
 from hypothesis import assume
 from hypothesis import strategies as st
+from tests.kit.runs.targets import BODIES, HEADERS, NAMES, STATUSES, with_expectations, with_targets
 
 from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.load_rules import complete_load, find_load_fault
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.body import find_body_type
 from oku_core.spec.values.delay import parse_delay
-from oku_core.spec.values.expected_status import ExpectedStatus
-from oku_core.spec.values.header import CLOSE, Header
+from oku_core.spec.values.header import CLOSE
 from oku_core.spec.values.late import Late
 from oku_core.spec.values.rate import Rate
 from oku_core.spec.values.stage import StageText
 from oku_core.spec.values.url import Url
 
 COUNTS = st.none() | st.integers(1, 1000)
-BODIES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).filter(
-    lambda text: find_body_type(text) is None
-)
-"""JSON and forms would come with a header that says so."""
-NAMES = st.text(
-    st.characters(codec="utf-8", categories=["L", "N", "P"], include_characters=" "), max_size=100
-)
 URLS = st.sampled_from(
     ["http://localhost/{i}", "https://[::1]:8443/?a={i}", "http://user@h.example", "http://h/"]
 ).map(Url)
-HEADERS = st.builds(
-    "{}: {}".format, st.sampled_from(["A", "X-Id"]), st.sampled_from(["", "b", "{i}", "a: b\tc"])
-).map(Header)
-STATUSES = (st.integers(100, 599).map(str) | st.sampled_from(["1xx", "2xx", "5xx"])).map(ExpectedStatus)
 DELAYS = st.sampled_from(["0s", "20ms", "0..3s", "5ms..80ms", "exp:50ms", "lognormal:40ms,0.5"]).map(
     parse_delay
 )
@@ -82,7 +70,9 @@ def plans(draw: st.DrawFn) -> dict[str, Any]:
 @st.composite
 def specs(draw: st.DrawFn) -> Spec:
     """Any spec that a user can have written."""
-    spec = msgspec.structs.replace(draw(plain_specs()), **draw(plans()))
+    spec = draw(with_expectations(msgspec.structs.replace(draw(plain_specs()), **draw(plans()))))
+    if draw(st.booleans()):
+        spec = draw(with_targets(spec))
     is_derived = spec.is_open and (spec.stages or spec.duration_s is not None)
     given = draw(st.sets(st.sampled_from(["concurrency"] if is_derived else ["concurrency", "requests"])))
     if not spec.is_open and not spec.is_timed:

@@ -1,0 +1,127 @@
+from collections import Counter
+from math import gcd
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.request_template import RequestMix
+from oku_core.spec.spec import Spec, decode_spec, encode_spec
+from oku_core.spec.target import Target
+from oku_core.spec.values.url import Url
+
+WEIGHTS = st.lists(st.integers(1, 60), min_size=1, max_size=8)
+SEEDS = st.none() | st.integers(0, 2**63 - 1)
+INDICES = st.integers(0, 10**15)
+
+
+def build(weights: list[int], seed: int | None = None, bases: int = 1) -> Spec:
+    """A spec with targets of these weights behind so many base URLs."""
+    return Spec(
+        urls=tuple(Url(f"http://h{number}/") for number in range(bases)),
+        targets=tuple(
+            Target(name=f"t{number}", weight=weight, url=f"/{number}")
+            for number, weight in enumerate(weights)
+        ),
+        seed=seed,
+    )
+
+
+@given(WEIGHTS, SEEDS, INDICES)
+def test_each_target_has_exactly_its_weight_in_each_block(
+    weights: list[int], seed: int | None, index: int
+) -> None:
+    """A block is as many indices in a row as the weights sum to, without what divides them all."""
+    mix, divisor = RequestMix(build(weights, seed)), gcd(*weights)
+    size = sum(weights) // divisor
+    begin = index // size * size
+
+    names = Counter(mix.find(number).name for number in range(begin, begin + size))
+
+    assert names == {f"t{number}": weight // divisor for number, weight in enumerate(weights)}
+
+
+@given(WEIGHTS, SEEDS, INDICES)
+def test_what_an_index_asks_depends_on_the_spec_alone(
+    weights: list[int], seed: int | None, index: int
+) -> None:
+    """Another process finds the same, in whatever order it asks, and however many workers there are."""
+    spec = build(weights, seed)
+    first = RequestMix(spec).find(index)
+    RequestMix(spec).find(index + 1)
+    for workers in (1, 7):
+        other = Spec(urls=spec.urls, targets=spec.targets, seed=spec.seed, workers=workers)
+        assert RequestMix(decode_spec(encode_spec(other))).find(index) == first
+
+
+@settings(max_examples=20)
+@given(WEIGHTS, SEEDS, st.integers(1, 9))
+def test_every_target_is_asked_at_every_base_url(weights: list[int], seed: int | None, bases: int) -> None:
+    """Base URLs are used in turn, index by index, as those of a spec without targets are."""
+    spec = build(weights, seed, bases)
+    mix = RequestMix(spec)
+
+    assert len(mix.turns) % bases == 0
+    for index in range(len(mix.turns)):
+        assert mix.find(index).url.startswith(spec.urls[index % bases].rstrip("/"))
+    assert {mix.templates[turn].name for turn in mix.turns} == {target.name for target in spec.targets}
+
+
+def test_the_seed_changes_the_order() -> None:
+    """Without a seed it is that of the seed 0."""
+    orders = [RequestMix(build([1, 2, 3], seed)).turns for seed in (None, 0, 1)]
+    assert orders[0] == orders[1]
+    assert orders[0] != orders[2]
+
+
+def test_no_mix_takes_more_than_a_megabyte_or_so() -> None:
+    """The heaviest weights and the most base URLs do not make an order of millions."""
+    assert len(RequestMix(build([1000] * 99 + [999], 1, 7)).turns) < 200_000
+    assert len(RequestMix(build([1, 96], 1, 1000)).turns) < 200_000
+    assert len(RequestMix(build([3], 1, 1000)).turns) == 1000
+
+
+def test_a_spec_without_targets_uses_its_urls_in_turn() -> None:
+    """Each URL is a template without a name; a spec without any has none."""
+    spec = Spec(urls=(Url("http://a/"), Url("http://b/")), method="PUT", body="x")
+    mix = RequestMix(spec)
+    assert [mix.find(index).url for index in (0, 1, 2, 10**15 + 1)] == [
+        "http://a/", "http://b/", "http://a/", "http://b/",
+    ]  # fmt: skip
+    assert {(each.name, each.method, each.body, each.expect) for each in mix.templates} == {
+        ("", "PUT", "x", spec.expectation)
+    }
+    assert RequestMix(Spec()).templates == ()
+
+
+def test_a_template_has_all_that_its_request_needs() -> None:
+    """What a target leaves out is that of all targets; a header takes the place of one of its name."""
+    spec = parse_spec(
+        Source(
+            "spec.yaml",
+            {
+                "base-url": "https://shop.example/api/",
+                "header": {"Accept": "*/*", "X-Id": "{i}"},
+                "expect-status": "2xx",
+                "expect-body": "order",
+                "targets": [
+                    {"name": "item", "weight": 3, "url": "/items/{i}", "header": {"accept": "text/html"}},
+                    {"name": "buy", "url": "http://other.example/", "json": [1], "expect": {"status": 201}},
+                ],
+            },
+        )
+    )
+    item, buy = RequestMix(spec).templates
+    assert (item.name, item.url, item.method) == ("item", "https://shop.example/api/items/{i}", "GET")
+    assert item.headers == ("X-Id: {i}", "accept: text/html")
+    assert item.expect == spec.expectation
+    assert (buy.url, buy.method, buy.body, buy.is_json) == ("http://other.example/", "POST", "[1]", True)
+    assert buy.headers == ("Accept: */*", "X-Id: {i}", "Content-Type: application/json")
+    assert (buy.expect.status, buy.expect.body) == (("201",), ("order",))
+
+
+def test_a_target_that_needs_a_base_url_has_no_template_without_one() -> None:
+    """The coordinator adds the URLs of its delay servers before anybody asks."""
+    with pytest.raises(ValueError, match=r"^/0 begins with a path, but there is no base URL$"):
+        RequestMix(build([1], bases=0))

@@ -1,0 +1,136 @@
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from tests.kit.runs.targets import JSON_BODIES
+
+from oku_core.spec.target import MOST_TARGETS, Target, add_content_type, build_target_mapping, parse_targets
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.scalar import PlainScalar
+
+HOME: dict[str, Any] = {"name": "home", "url": "/"}
+
+
+def parse(**keys: object) -> Target:
+    """The only target of a list."""
+    (target,) = parse_targets([HOME | keys])
+    return target
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ("/", "/ is not a list of mappings such as {name: home, url: /}"),
+        (HOME, "{'name': 'home', 'url': '/'} is not a list of mappings such as {name: home, url: /}"),
+        ([], "[] is not a list of mappings such as {name: home, url: /}"),
+        (None, "null is not a list of mappings such as {name: home, url: /}"),
+        ([HOME] * (MOST_TARGETS + 1), "101 targets are given; at most 100 are allowed"),
+        ([HOME, "/"], "number 2: / is not a mapping such as {name: home, url: /}"),
+        ([HOME, HOME], "home: two targets have this name; give one of them another"),
+        ([{"url": "/"}, {"url": "/"}], "GET /: two targets have this name; give one of them another"),
+        ([{"name": "home"}], "home: url: is not given"),
+        ([{}], "number 1: url: is not given"),
+        ([{"wieght": 1}], "number 1: wieght: unknown key, did you mean weight?"),
+        (
+            [{"x": 1}],
+            "number 1: x: unknown key, known keys are name, weight, method, url, header, body, json, expect",
+        ),
+        ([{5: 1, "url": "/"}], "number 1: 5: unknown key, known keys are "),
+        ([HOME | {"name": ""}], "'': name: '' is empty, or begins or ends with a space"),
+        ([HOME | {"name": " a"}], "' a': name: ' a' is empty, or begins or ends with a space"),
+        ([HOME | {"name": "a\nb"}], r"'a\nb': name: 'a\nb' is not a name of up to 100 printable characters"),
+        ([HOME | {"name": "x" * 101}], "'xxxx"),
+        ([HOME | {"name": True}], "true: name: true is not text, put it in quotes"),
+        ([HOME | {"weight": 0}], "home: weight: 0 is not between 1 and 1_000"),
+        ([HOME | {"weight": "1001"}], "home: weight: 1001 is not between 1 and 1_000"),
+        ([HOME | {"weight": 0.5}], "home: weight: 0.5 is not a whole number"),
+        ([HOME | {"weight": True}], "home: weight: true is not a number such as "),
+        ([HOME | {"method": "GET /"}], "home: method: GET / is not a method such as GET or POST"),
+        ([HOME | {"url": "home"}], "home: url: home is neither a whole URL nor a path that begins with /"),
+        ([HOME | {"url": "/{x}"}], "home: url: /{x} has the unknown placeholder {x}; Oku knows "),
+        ([HOME | {"url": "/#a"}], "home: url: /#a has a fragment (#), which is never sent"),
+        ([HOME | {"url": "/a b"}], "home: url: /a b contains whitespace or control characters"),
+        ([HOME | {"url": "ftp://h/"}], "home: url: ftp://h/ has the scheme ftp; "),
+        ([HOME | {"url": 5}], "home: url: 5 is not text, put it in quotes"),
+        ([HOME | {"header": "X-Id"}], "home: header: X-Id is not of the form 'Name: value'"),
+        ([HOME | {"body": {"a": 1}}], "home: body: {'a': 1} is not text"),
+        ([HOME | {"body": "x", "json": 1}], "home: json: cannot be combined with body"),
+        ([HOME | {"json": {1: 2}}], "home: json: 1 is not text, put it in quotes"),
+        ([HOME | {"json": [float("inf")]}], "home: json: inf cannot be written as JSON"),
+        ([HOME | {"json": {"a": "{env:a-b}"}}], "home: json: {env:a-b} is not of the form {env:NAME}"),
+        ([HOME | {"expect": 201}], "home: expect: 201 is not a mapping of status, body, match, json, header"),
+        ([HOME | {"expect": {"code": 1}}], "home: expect: code: unknown key, known keys are status, body, "),
+        ([HOME | {"expect": {"status": 600}}], "home: expect: status: 600 is not a status such as 200"),
+    ],
+)
+def test_a_wrong_target_is_told_by_its_name_or_number(value: object, fault: str) -> None:
+    """Then comes the key, and what is wrong with its value, in one line."""
+    with pytest.raises(ValueError, match=f"^{re.escape(fault)}") as caught:
+        parse_targets(value)
+    assert str(caught.value).isprintable()
+
+
+def test_a_target_needs_a_url_alone() -> None:
+    """Its name is then the method and the URL, without what may be secret in it."""
+    (target,) = parse_targets([{"url": "http://me:hunter2@h/{i}?token=hunter2"}])
+    assert (target.name, target.weight, target.method, target.body) == (
+        "GET http://***@h/{i}?***",
+        1,
+        "GET",
+        None,
+    )
+    assert parse_targets([{"url": "/", "body": ""}])[0].name == "POST /"
+    assert parse_targets([{"url": f"/{'x' * 200}"}])[0].name == f"GET /{'x' * 95}"
+
+
+@pytest.mark.parametrize("weight", [1000, "1000", "1k", "1e3", "1_000", PlainScalar("1000")])
+def test_a_weight_is_a_count(weight: object) -> None:
+    """It may be written as counts are anywhere else."""
+    assert parse(weight=weight).weight == 1000
+
+
+@pytest.mark.parametrize("name", ["/items/{i}", "a b", "7 %", "日本", "=", "p99", "{}"])
+def test_a_name_is_any_printable_line(name: str) -> None:
+    """Whoever shows it quotes what must be quoted there."""
+    assert parse(name=name).name == name
+    assert parse(name=7).name == "7"
+
+
+@given(JSON_BODIES)
+def test_a_json_body_comes_back_as_it_was(value: object) -> None:
+    """What is written for a report is read as the same target again."""
+    target = parse(json=value)
+    assert target.is_json
+    assert target.method == "POST"
+    assert parse_targets([build_target_mapping(target)]) == (target,)
+
+
+def test_numbers_of_a_json_body_stand_without_quotes() -> None:
+    """In YAML, 17 is a number and "17" is text; what only looks like a number stays as it was written."""
+    body = parse(json={"a": PlainScalar("17"), "b": "17", "c": PlainScalar("010"), "d": True, "e": None}).body
+    assert body == '{"a":17,"b":"17","c":"010","d":true,"e":null}'
+
+
+def test_placeholders_may_stand_in_the_text_and_the_keys_of_a_json_body() -> None:
+    """They are replaced when the request is built."""
+    assert parse(json={"{i}": ["{i}", "x{env:TOKEN}"]}).body == '{"{i}":["{i}","x{env:TOKEN}"]}'
+
+
+@pytest.mark.parametrize(
+    ("keys", "shared", "headers"),
+    [
+        ({}, (), ()),
+        ({"json": "x"}, (), ("Content-Type: application/json",)),
+        ({"body": "[1]"}, (), ("Content-Type: application/json",)),
+        ({"body": "a=1&b={i}"}, (), ("Content-Type: application/x-www-form-urlencoded",)),
+        ({"body": "hello"}, (), ()),
+        ({"json": 1, "header": "content-type: a/b"}, (), ("content-type: a/b",)),
+        ({"json": 1, "header": "A: b"}, ("Content-Type: a/b",), ("A: b",)),
+    ],
+)
+def test_a_body_has_a_type_unless_a_header_says_another(
+    keys: dict[str, object], shared: tuple[str, ...], headers: tuple[str, ...]
+) -> None:
+    """A header of all targets counts as well."""
+    assert add_content_type(parse(**keys), tuple(map(Header, shared))).headers == headers
