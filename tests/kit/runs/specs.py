@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from hypothesis import assume
 from hypothesis import strategies as st
-from tests.kit.runs.targets import BODIES, HEADERS, NAMES, STATUSES, with_expectations, with_targets
+from tests.kit.runs.targets import BODIES, HEADERS, STATUSES, with_expectations, with_targets
 
 from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.load_rules import complete_load, find_load_fault
@@ -18,6 +18,9 @@ from oku_core.spec.values.stage import StageText
 from oku_core.spec.values.url import Url
 
 COUNTS = st.none() | st.integers(1, 1000)
+NAMES = st.text(
+    st.characters(codec="utf-8", categories=["L", "N", "P"], include_characters=" "), max_size=100
+)
 URLS = st.sampled_from(
     ["http://localhost/{i}", "https://[::1]:8443/?a={i}", "http://user@h.example", "http://h/"]
 ).map(Url)

@@ -15,7 +15,7 @@ def test_outcomes_that_did_not_occur_are_in_a_note(make_summary: MakeSummary) ->
     text = Page(build_outcomes(make_summary(statuses={}, outcomes=make_outcomes(connect_error=1000)))).text
     assert "connect error1,000100 %" in text
     assert "ok00 %" in text
-    assert "Did not occur: unexpected status, timeout, disconnected, protocol error, not sent, lost." in text
+    assert "Did not occur: unexpected status, timeout, disconnected, protocol error, not sent, lost" in text
     assert "Responses by statusNone." in text
 
 
@@ -33,9 +33,9 @@ def test_requests_that_were_not_sent_have_causes(make_summary: MakeSummary) -> N
 def test_a_closed_run_does_not_speak_of_due_times(make_summary: MakeSummary) -> None:
     """None of its requests can be late, so it says nothing of those that were not sent or are lost."""
     text = Page(build_outcomes(make_summary(), read_load({"requests": 1000}))).text
-    assert "disconnected, protocol error." in text
+    assert "disconnected, protocol error, failed check." in text
     open_text = Page(build_outcomes(make_summary(), read_load({"rate": "100/s", "duration": 10}))).text
-    assert "protocol error, not sent, lost." in open_text
+    assert "protocol error, not sent, lost, failed check." in open_text
 
 
 def test_statuses_have_their_shares(make_summary: MakeSummary) -> None:

@@ -71,7 +71,7 @@ def test_a_summary_has_everything_that_is_kept() -> None:
     outcomes = msgspec.to_builtins(summary.outcomes)
     assert outcomes == {
         "ok": 98, "unexpected_status": 1, "timeout": 1, "connect_error": 0, "disconnected": 0,
-        "protocol_error": 0, "not_sent": 0, "lost": 0,
+        "protocol_error": 0, "not_sent": 0, "lost": 0, "failed_check": 0,
     }  # fmt: skip
     assert list(summary.statuses.items()) == [("200", 98), ("500", 1)]
     assert (summary.bytes_received, summary.workers, summary.servers) == (1300, [WORKER], None)

@@ -66,7 +66,7 @@ def test_a_run_without_a_fault_has_no_flag() -> None:
 @pytest.mark.parametrize(
     ("changes", "flag", "requests", "said"),
     [
-        ({"outcomes": [90, 4, 1, 2, 3, 0, 0, 0]}, Flag.UNANSWERED, 6, "in no latency figure"),
+        ({"outcomes": [90, 4, 1, 2, 3, 0, 0, 0, 0]}, Flag.UNANSWERED, 6, "in no latency figure"),
         ({"resent_at_most": 7}, Flag.RESENT, 7, "each is counted once"),
         ({"periods": 3}, Flag.INTERRUPTED, 100, "in 3 periods"),
         ({"imbalance": "1 is not 2"}, Flag.UNBALANCED, 100, "1 is not 2"),

@@ -12,6 +12,8 @@ from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.fields import FIELDS
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
 from oku_core.spec.spec import Engine, Spec, decode_spec, encode_spec
+from oku_core.spec.target import Target
+from oku_core.spec.values.check import JsonValue, Pattern, SizeBound
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.expected_status import ExpectedStatus, list_codes
 from oku_core.spec.values.header import Header
@@ -80,6 +82,12 @@ def test_every_key_fills_its_attribute() -> None:
         "max-rate": "2k/s",
         "duration": "10m",
         "warm-up": "30s",
+        "expect-body": "ok",
+        "expect-match": "o+",
+        "expect-json": "/id=17",
+        "expect-header": "X-Cache: HIT",
+        "expect-size": "> 0",
+        "expect-within": "500ms",
     }
     expected = Spec(
         requests=1_000_000,
@@ -109,6 +117,12 @@ def test_every_key_fills_its_attribute() -> None:
         max_rate=Rate("2k/s"),
         duration_s=600.0,
         warm_up_s=30.0,
+        expect_body=("ok",),
+        expect_match=(Pattern("o+"),),
+        expect_json=(JsonValue("/id=17"),),
+        expect_header=(Header("X-Cache: HIT"),),
+        expect_size=(SizeBound("> 0"),),
+        expect_within_s=0.5,
     )
     assert parse_spec(Source(None, written)) == expected
     assert parse_spec(Source(None, {"url": "http://h/{i}"})) == Spec(
@@ -120,7 +134,11 @@ def test_every_key_fills_its_attribute() -> None:
         concurrency=10, shares_concurrency=True,
     )  # fmt: skip
     assert parse_spec(Source(None, {"rate": "5/s", "requests": 10})).rate == "5/s"
-    assert set(KEYS) == {*written, *opened, "url", "rate"}
+    several: dict[str, object] = {"base-url": "http://h", "targets": [{"name": "home", "url": "/"}]}
+    assert parse_spec(Source(None, several)) == Spec(
+        requests=1000, base_url=Url("http://h"), targets=(Target(name="home", url="/"),)
+    )
+    assert set(KEYS) == {*written, *opened, *several, "url", "rate"}
 
 
 @pytest.mark.parametrize(
@@ -213,6 +231,104 @@ def test_a_later_source_overrides_key_by_key(first: Spec, second: Spec) -> None:
     assert merged.concurrency == second.concurrency
 
 
+CONTRADICTIONS: dict[str, tuple[dict[str, object], str]] = {
+    "a base URL alone": (
+        {"base-url": "http://h"},
+        "base-url: is what comes before the URLs of targets, but targets are not given",
+    ),
+    "a URL beside targets": (
+        {"url": "http://h/", "targets": [{"url": "/"}]},
+        "url: cannot be combined with targets; each target has its own",
+    ),
+    "a method beside targets": (
+        {"method": "PUT", "targets": [{"url": "/"}]},
+        "method: cannot be combined with targets; each target has its own",
+    ),
+    "a body beside targets": (
+        {"body": "", "targets": [{"url": "/"}]},
+        "body: cannot be combined with targets; each target has its own",
+    ),
+    "a path beside a whole URL": (
+        {"targets": [{"url": "http://h/"}, {"name": "a", "url": "/"}]},
+        "targets: a: url: begins with a path, but base-url is not given",
+    ),
+    "delays of a base URL": (
+        {"delay": "1s", "base-url": "http://h", "targets": [{"url": "/"}]},
+        "delay: applies only to Oku's own delay servers and cannot be combined with a URL",
+    ),
+    "a length that is not that of the body": (
+        {"targets": [{"name": "a", "url": "/", "json": [1], "header": "Content-Length: 4"}]},
+        "targets: a: header: Content-Length: 4: the body has 3 bytes; leave the header out, Oku sends it",
+    ),
+    "a length of a body that varies": (
+        {"targets": [{"name": "a", "url": "/", "body": "{i}", "header": "Content-Length: 3"}]},
+        (
+            "targets: a: header: Content-Length: 3: the length of a body with {i} in it varies; "
+            "leave the header out, Oku sends it"
+        ),
+    ),
+    "chunks": (
+        {"targets": [{"name": "a", "url": "/", "header": "Transfer-Encoding: chunked"}]},
+        (
+            "targets: a: header: Transfer-Encoding: chunked: bodies are sent whole, with their length; "
+            "leave the header out"
+        ),
+    ),
+    "two hosts": (
+        {"targets": [{"name": "a", "url": "/", "header": ["Host: a", "host: b"]}]},
+        "targets: a: header: Host: is given twice",
+    ),
+    "a connection that is kept": (
+        {"keepalive": False, "targets": [{"name": "a", "url": "/", "header": "Connection: keep-alive"}]},
+        "targets: a: header: the header Connection contradicts keepalive",
+    ),
+    "a body of HEAD": (
+        {"method": "HEAD", "expect-json": "/a=1"},
+        "expect-json: cannot be combined with HEAD, whose answers have no body",
+    ),
+    "a body of a target's HEAD": (
+        {"targets": [{"name": "a", "url": "/", "method": "HEAD", "expect": {"match": "x"}}]},
+        "targets: a: method: HEAD cannot be combined with expect: match: its answers have no body",
+    ),
+    "a body of all targets and of HEAD": (
+        {"expect-body": "x", "targets": [{"name": "a", "url": "/", "method": "head"}]},
+        "targets: a: method: HEAD cannot be combined with expect-body: its answers have no body",
+    ),
+}
+
+
+@pytest.mark.parametrize(("values", "fault"), CONTRADICTIONS.values(), ids=CONTRADICTIONS.keys())
+def test_what_contradicts_targets_is_refused(values: dict[str, object], fault: str) -> None:
+    """The line names the key, the target, and what is allowed."""
+    assert read_fault(Source("spec.yaml", values)) == f"spec.yaml: {fault}"
+
+
+def test_a_url_as_a_flag_does_not_override_targets_of_a_file() -> None:
+    """It would be unclear which of them it is for; a base URL is for all."""
+    targets = Source("spec.yaml", {"targets": [{"url": "/"}]})
+    fault = "--url: cannot be combined with targets; each target has its own"
+    assert read_fault(targets, Source(None, {"url": "http://h/"})) == fault
+    assert parse_spec(targets, Source(None, {"base-url": "http://h"})).base_url == "http://h"
+
+
+def test_targets_without_a_host_ask_the_delay_servers() -> None:
+    """A mix of requests can be tried out without a service."""
+    spec = parse_spec(Source("spec.yaml", {"targets": [{"url": "/a"}, {"url": "?b"}], "delay": "20ms"}))
+    assert spec.brings_servers
+    assert spec.requests == 100_000
+    assert not parse_spec(Source("spec.yaml", {"targets": [{"url": "http://h/"}]})).brings_servers
+
+
+def test_a_type_that_all_targets_have_is_not_that_of_their_bodies() -> None:
+    """A header of the user's decides, wherever it stands."""
+    target = {"name": "a", "url": "/", "json": {"id": 1}}
+    typed = parse_spec(Source("spec.yaml", {"targets": [target], "header": "content-type: a/b"}))
+    assert typed.targets[0].headers == ()
+    assert parse_spec(Source("spec.yaml", {"targets": [target]})).targets[0].headers == (
+        "Content-Type: application/json",
+    )
+
+
 def test_a_wrong_value_that_is_overridden_does_not_matter() -> None:
     """Only the value that counts is parsed."""
     assert parse_spec(Source("spec.yaml", {"workers": "many"}), Source(None, {"workers": 2})).workers == 2
@@ -261,7 +377,7 @@ def test_a_source_is_a_mapping(document: Any, shown: str) -> None:
 @pytest.mark.parametrize("key", OWN_SERVERS_KEYS)
 def test_keys_of_own_servers_cannot_be_combined_with_a_url(key: str) -> None:
     """The error names the place of the key that would have no effect, wherever the URL is."""
-    fault = f"{key}: applies only to Oku's own delay servers and cannot be combined with url"
+    fault = f"{key}: applies only to Oku's own delay servers and cannot be combined with a URL"
     assert (
         read_fault(Source("spec.yaml", {key: "1"}), Source(None, {"url": "http://h/"}))
         == f"spec.yaml: {fault}"

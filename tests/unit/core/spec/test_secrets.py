@@ -5,6 +5,7 @@ import pytest
 from oku_core.process.redaction import redact
 from oku_core.spec.secrets import SecretError, SecretSource, list_secrets, reads_sources
 from oku_core.spec.spec import Spec
+from oku_core.spec.target import Target
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
 
@@ -48,6 +49,39 @@ def test_values_replace_their_placeholders(source: SecretSource) -> None:
     assert filled.body == "a&b/c d {i} {x}"
     assert filled.proxy == "http://a%26b%2Fc%20d@proxy:1"
     assert set(list_secrets(spec)) == {"{env:TOKEN}", "{file:key.txt}"}
+
+
+def test_values_replace_their_placeholders_in_targets(source: SecretSource) -> None:
+    """In a JSON body they are escaped as its text is; a base URL is a URL."""
+    assert source.folder is not None
+    (source.folder / "quoted").write_text('a"b\\c\nd/ü')
+    spec = Spec(
+        base_url=Url("http://me:{file:key.txt}@h/{env:TOKEN}"),
+        targets=(
+            Target(
+                name="{env:TOKEN}", url="/{file:key.txt}?{i}", body='{"{i}":"{file:quoted}"}', is_json=True,
+                headers=(Header("A: {env:TOKEN}"),),
+            ),
+            Target(name="b", url="/", body="{file:quoted}"),
+        ),
+    )  # fmt: skip
+    filled = source.fill_in(spec)
+    first, second = filled.targets
+    assert filled.base_url == f"http://me:a%26b%2Fc%20d@h/{HIDDEN}"
+    assert (first.name, first.url, first.headers) == ("{env:TOKEN}", "/a%26b%2Fc%20d?{i}", (f"A: {HIDDEN}",))
+    assert first.body == r'{"{i}":"a\"b\\c\nd/ü"}'
+    assert second.body == 'a"b\\c\nd/ü'
+    assert set(list_secrets(spec)) == {"{env:TOKEN}", "{file:key.txt}", "{file:quoted}"}
+
+
+def test_no_value_changes_the_framing_of_a_target(source: SecretSource) -> None:
+    """Nor does it make a second header."""
+    assert source.folder is not None
+    (source.folder / "n").write_text("7")
+    target = Target(name="a", url="/", body="x", headers=(Header("Content-Length: {file:n}"),))
+    assert "headers contradict the body" in refuse(source, Spec(targets=(target,)))
+    (source.folder / "n").write_text("7\r\nX-Admin: 1")
+    assert "has a line break" in refuse(source, Spec(targets=(target,)))
 
 
 def test_a_spec_without_secrets_stays_as_it_is() -> None:

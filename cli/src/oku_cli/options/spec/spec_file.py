@@ -6,6 +6,7 @@ A scalar means what the same text means as a flag: only `null`, `true` and `fals
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
@@ -26,6 +27,7 @@ _CONSTANTS = {
     "": None, "~": None, "null": None, "Null": None, "NULL": None,
     "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
 }  # fmt: skip
+_build_plain_scalar = lru_cache(maxsize=1024)(PlainScalar)  # a file may repeat one half a million times
 _STANDARD_TAG = "tag:yaml.org,2002:"
 
 
@@ -103,7 +105,7 @@ def _build_value(event: yaml.Event, events: Iterator[yaml.Event], depth: int) ->
         raise TypeError(f"{event} begins no value")
     text: str = event.value
     is_plain = event.implicit[0]
-    return _CONSTANTS.get(text, PlainScalar(text)) if is_plain else text
+    return _CONSTANTS.get(text, _build_plain_scalar(text)) if is_plain else text
 
 
 def _build_mapping(events: Iterator[yaml.Event], depth: int) -> dict[str, Any]:

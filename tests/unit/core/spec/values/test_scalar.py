@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from oku_core.spec.values.scalar import parse_text
+from oku_core.spec.values.scalar import PlainScalar, parse_scalar, parse_text, read_json_value
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"id": {i}}', "a\nb\x00", "日本"])
@@ -27,3 +27,61 @@ def test_text_is_not_guessed(value: object, fault: str) -> None:
     """YAML may have changed what the user wrote: 1_000 would be sent as 1000."""
     with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
         parse_text(value)
+
+
+def test_text_that_stood_without_quotes_is_text() -> None:
+    """Only where JSON is written does it matter where it stood."""
+    assert type(parse_text(PlainScalar("a"))) is str
+    assert type(parse_scalar(PlainScalar("7"))) is str
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("17", 17), ("-1", -1), ("-0", 0), ("1.10", 1.1), ("1e3", 1000.0), ("1E-2", 0.01),
+        ("9" * 400, 10**400 - 1),
+        ("010", "010"), ("+1", "+1"), (".5", ".5"), ("1.", "1."), ("1_000", "1_000"), ("0x1", "0x1"),
+        ("2020-01-01", "2020-01-01"), (".inf", ".inf"), ("no", "no"), ("٣", "٣"), ("", ""), ("1 ", "1 "),
+    ],
+)  # fmt: skip
+def test_a_scalar_without_quotes_is_a_number_if_json_would_write_it_so(text: str, value: object) -> None:
+    """In quotes it is text; so is what YAML 1.1 would take for octal, sexagesimal, a date or a switch."""
+    read = read_json_value(PlainScalar(text))
+    assert (read, type(read)) == (value, type(value))
+    assert read_json_value(text) == text
+
+
+def test_json_may_be_of_any_shape() -> None:
+    """Mappings, lists, and the constants of JSON stay what they are."""
+    value = {"a": [None, True, 1, 1.0, "x", {}], "b": {"": []}}
+    assert read_json_value(value) == value
+    assert read_json_value((1, 2)) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        (float("nan"), "nan cannot be written as JSON"),
+        ([float("-inf")], "-inf cannot be written as JSON"),
+        (PlainScalar("1e400"), "1e400 is too large for a number"),
+        ({1: 2}, "1 is not text, put it in quotes"),
+        ({"a": "\udcff"}, r"'\udcff' has characters that UTF-8 cannot encode"),
+        ({"a": {1, 2}}, "{1, 2} cannot be written as JSON"),
+    ],
+)
+def test_what_json_cannot_say_is_refused(value: object, fault: str) -> None:
+    """None of it is changed without a word."""
+    with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
+        read_json_value(value)
+
+
+def test_json_is_not_nested_without_end() -> None:
+    """Nor has it numbers without end."""
+    deep: object = 1
+    for _ in range(31):
+        deep = [deep]
+    assert read_json_value(deep) == deep
+    with pytest.raises(ValueError, match=r"^is nested more than 32 deep$"):
+        read_json_value([deep])
+    with pytest.raises(ValueError, match=r" has 401 digits; at most 400 are allowed$"):
+        read_json_value(PlainScalar("1" * 401))

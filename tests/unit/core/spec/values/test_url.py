@@ -3,7 +3,15 @@ from collections.abc import Callable
 import pytest
 
 from oku_core.spec.values.placeholder import KNOWN_PLACEHOLDERS
-from oku_core.spec.values.url import Url, parse_proxy, parse_urls
+from oku_core.spec.values.url import (
+    Url,
+    is_absolute,
+    join_url,
+    parse_base_url,
+    parse_proxy,
+    parse_reference,
+    parse_urls,
+)
 
 
 def read_fault(value: object, parse: Callable[[object], object] = parse_urls) -> str:
@@ -133,3 +141,70 @@ def test_an_invalid_proxy_is_named(url: object, fault: str) -> None:
 def test_a_host_has_no_secret(host: str) -> None:
     """Every resolver on the way would see it."""
     assert "has a secret in its host" in read_fault(f"http://{host}/x@y")
+
+
+@pytest.mark.parametrize(
+    "url", ["https://shop.example", "http://me:{env:P}@[::1]:8443/api/v1/", "http://h:1"]
+)
+def test_a_base_url_stays_as_it_was_written(url: str) -> None:
+    """It may have a user, a port and a path, and secrets in them."""
+    assert parse_base_url(url) == url
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("shop", "shop has no scheme, write http://shop"),
+        ("http://h/?a", "http://h/?a has ? in it; a base URL has scheme, host, port and path"),
+        ("http://me:pw@h/?", "http://***@h/? has ? in it; a base URL has scheme, host, port and path"),
+        ("http://h/{i}", "http://h/{i} has {i} in it; a base URL has scheme, host, port and path"),
+        (["http://h/"], "['http://h/'] is not text"),
+    ],
+)
+def test_the_error_for_a_base_url_says_what_is_wrong(url: object, fault: str) -> None:
+    """Nothing can be put behind a query."""
+    assert read_fault(url, parse_base_url) == fault
+
+
+@pytest.mark.parametrize("url", ["/", "/items/{i}?a={i}", "?q={env:Q}", "//a", "http://h/{i}", "HTTPS://h"])
+def test_a_target_has_a_path_or_a_whole_url(url: str) -> None:
+    """It stays as it was written."""
+    assert parse_reference(url) == url
+    assert is_absolute(url) == (not url.startswith(("/", "?")))
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("", "'' is neither a whole URL nor a path that begins with /"),
+        ("items", "items is neither a whole URL nor a path that begins with /"),
+        ("http:/h", "http:/h is neither a whole URL nor a path that begins with /"),
+        ("/{sku", f"/{{sku has the unknown placeholder {{sku; Oku knows {KNOWN_PLACEHOLDERS}"),
+        ("/a#b", "/a#b has a fragment (#), which is never sent"),
+        ("/a\r\nHost: x", r"'/a\r\nHost: x' contains whitespace or control characters"),
+        ("http://{i}/", "http://{i}/ has {i} in its host; only path and query may have it"),
+        (None, "null is not text"),
+    ],
+)
+def test_the_error_for_the_url_of_a_target_says_what_is_wrong(url: object, fault: str) -> None:
+    """It shows what the user wrote, and nothing that Oku has put before it."""
+    assert read_fault(url, parse_reference) == fault
+
+
+@pytest.mark.parametrize(
+    ("base", "reference", "url"),
+    [
+        ("http://h", "/a", "http://h/a"),
+        ("http://h/", "/a", "http://h/a"),
+        ("http://h/api/", "/{i}?x", "http://h/api/{i}?x"),
+        ("http://h/api", "/", "http://h/api/"),
+        ("http://h/api/", "?x=1", "http://h/api/?x=1"),
+        ("http://h/api", "?x=1", "http://h/api?x=1"),
+        ("http://h/api", "//x", "http://h/api//x"),
+        ("http://h/api", "https://other/", "https://other/"),
+    ],
+)
+def test_a_path_is_put_behind_the_base_url(base: str, reference: str, url: str) -> None:
+    """With one slash between them; a whole URL goes where it says."""
+    joined = join_url(Url(base), reference)
+    assert (joined, type(joined)) == (url, Url)

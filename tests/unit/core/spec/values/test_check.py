@@ -1,0 +1,202 @@
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oku_core.spec.values.check import (
+    JsonValue,
+    Pattern,
+    SizeBound,
+    parse_contained,
+    parse_expected_headers,
+    parse_json_values,
+    parse_patterns,
+    parse_sizes,
+)
+from oku_core.spec.values.scalar import PlainScalar
+
+DOCUMENTS = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+def test_texts_are_one_or_a_list() -> None:
+    """A number counts as text, as it does as a flag."""
+    assert parse_contained("ok") == ("ok",)
+    assert parse_contained(["ok", 5, PlainScalar("010")]) == ("ok", "5", "010")
+    assert {type(text) for text in parse_contained(PlainScalar("a"))} == {str}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "body"),
+    [
+        ("[0-9]+ items", b"12 items"),
+        ("(?i)ORDER", b'{"order": 1}'),
+        ("^.$", "ä".encode()),
+        ("(?s)a.b", b"a\nb"),
+        ("(?m)^b$", b"a\nb"),
+        ("x", b"\xff\xfex"),
+        ("", b""),
+    ],
+)
+def test_a_pattern_is_looked_for_anywhere_in_a_text(pattern: str, body: bytes) -> None:
+    """A body is read as UTF-8; what is not is no reason to fail."""
+    assert Pattern(pattern).search(body)
+
+
+@pytest.mark.parametrize(("pattern", "body"), [("^ok$", b"not ok"), ("[äö]", "ü".encode()), ("a.b", b"a\nb")])
+def test_a_pattern_that_is_not_there_is_not_found(pattern: str, body: bytes) -> None:
+    """Letters are compared, not the bytes that they are sent as."""
+    assert not Pattern(pattern).search(body)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "why"),
+    [
+        ("(", "missing ), unterminated subpattern at position 0"),
+        ("[", "unterminated character set at position 0"),
+        ("*", "nothing to repeat at position 0"),
+        ("a{99999999999}", "the repetition number is too large"),
+        ("(?\n)", r"'unknown extension ?\n at position 1 (line 1, column 2)'"),
+    ],
+)
+def test_what_is_not_a_regular_expression_is_told_in_a_line(pattern: str, why: str) -> None:
+    """It says what Python says of it."""
+    with pytest.raises(ValueError, match=r"is not a regular expression") as caught:
+        parse_patterns(["x", pattern])
+    assert str(caught.value).endswith(why)
+    assert str(caught.value).isprintable()
+
+
+def test_a_pattern_that_python_warns_of_is_a_pattern() -> None:
+    """The warning would be for whoever runs the coordinator."""
+    assert Pattern("[[a]").search(b"[")
+
+
+def test_a_pattern_that_is_nested_too_deep_is_refused() -> None:
+    """Nobody's process ends with it."""
+    with pytest.raises(ValueError, match=r"is not a regular expression"):
+        Pattern("(" * 5000 + ")" * 5000)
+
+
+@pytest.mark.parametrize(
+    ("text", "document"),
+    [
+        ("/id=17", '{"id": 17}'),
+        ("/id=17", '{"id": 17.0}'),
+        ("/id=1.7e1", '{"id": 17}'),
+        ('/id="17"', '{"id": "17"}'),
+        ("/name=Anna", '{"name": "Anna"}'),
+        ("/name=", '{"name": ""}'),
+        ("/a=b=c", '{"a": "b=c"}'),
+        ("/a/0/b=true", '{"a": [{"b": true}]}'),
+        ("/0=null", '{"0": null}'),
+        ("=[1, 2]", "[1,2]"),
+        ("/a~1b/m~0n=1", '{"a/b": {"m~n": 1}}'),
+        ("/~01=1", '{"~1": 1}'),
+        ("/=1", '{"": 1}'),
+        ('/a={"b": [1], "c": null}', '{"a": {"c": null, "b": [1.0]}}'),
+    ],
+)
+def test_a_value_stands_at_its_pointer(text: str, document: str) -> None:
+    """Pointers are those of RFC 6901; the order of keys does not matter."""
+    assert JsonValue(text).is_in(json.loads(document))
+
+
+@pytest.mark.parametrize(
+    ("text", "document"),
+    [
+        ("/id=17", '{"id": "17"}'),
+        ("/id=17", '{"id": 18}'),
+        ("/id=1", '{"id": true}'),
+        ("/id=true", '{"id": 1}'),
+        ("/id=[1]", '{"id": [true]}'),
+        ('/id={"a": 0}', '{"id": {"a": false}}'),
+        ("/id=null", "{}"),
+        ("/id=null", "[]"),
+        ("/id=null", "null"),
+        ("/a/b=1", '{"a": 1}'),
+        ("/01=1", "[0, 1]"),
+        ("/-=1", "[1]"),
+        ("/\u0660=1", "[1]"),
+        ("/1=1", "[1]"),
+        ('/a={"b": 1}', '{"a": {"b": 1, "c": 2}}'),
+        ("/a=[1]", '{"a": [1, 2]}'),
+        (f"/{'9' * 5000}=1", "[1]"),
+    ],
+)
+def test_another_value_or_none_at_a_pointer_does_not_count(text: str, document: str) -> None:
+    """True and 1 are different, and so are null and nothing."""
+    assert not JsonValue(text).is_in(json.loads(document))
+
+
+@pytest.mark.parametrize("text", ["", "id", "id=17", "/id", "/a~=1", "/a~2=1", "$.id=1"])
+def test_what_has_no_pointer_is_refused(text: str) -> None:
+    """The line shows what one looks like."""
+    fault = "is not a JSON pointer and its value, such as /user/id=17"
+    with pytest.raises(ValueError, match=re.escape(fault)):
+        parse_json_values(text)
+
+
+@given(DOCUMENTS)
+def test_a_document_has_itself_as_its_value(document: object) -> None:
+    """Written as a mapping of pointers, the value is the one that was written."""
+    (value,) = parse_json_values({"": document})
+    assert value.is_in(document)
+    assert JsonValue(str(value)).value == document
+    assert parse_json_values([value]) == (value,)
+
+
+def test_in_a_mapping_a_number_without_quotes_is_a_number() -> None:
+    """As in a JSON body."""
+    values = parse_json_values({"/a": PlainScalar("17"), "/b": "17", "/c": PlainScalar("x"), "/d": None})
+    assert values == ("/a=17", '/b="17"', '/c="x"', "/d=null")
+    with pytest.raises(ValueError, match=r"^/a=b has a = in it, which is not supported$"):
+        parse_json_values({"/a=b": 1})
+
+
+def test_a_value_that_is_nested_too_deep_is_refused() -> None:
+    """Nobody's process ends with it."""
+    with pytest.raises(ValueError, match=r"has a value that is nested too deep$"):
+        JsonValue(f"/a={'[' * 10_000}")
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed", "refused"),
+    [
+        ("0", [0], [1]), ("= 5", [5], [4, 6]), ("<2kB", [0, 1999], [2000]), ("<= 1KiB", [1024], [1025]),
+        ("> 0", [1, 10**9], [0]), (" >=10 ", [10], [9]),
+    ],
+)  # fmt: skip
+def test_a_size_is_exact_or_a_bound(text: str, allowed: list[int], refused: list[int]) -> None:
+    """Sizes are written as everywhere."""
+    bound = SizeBound(text)
+    assert all(map(bound.holds, allowed))
+    assert not any(map(bound.holds, refused))
+    assert bound == text
+
+
+@pytest.mark.parametrize("text", ["", ">", ">=", "=> 5", "-1", "<= -1", "big", "1 kB 2", "1\n2", "≤ 5", True])
+def test_what_is_not_a_size_is_refused(text: object) -> None:
+    """The line shows the forms."""
+    with pytest.raises(ValueError, match=r"is not a size such as 1kB, > 0 or <= 10kB$|is not text"):
+        parse_sizes(text)
+
+
+def test_a_bound_that_nothing_keeps_is_refused() -> None:
+    """Every request would fail."""
+    with pytest.raises(ValueError, match=r"^< 0 allows no size at all$"):
+        parse_sizes("< 0")
+    assert parse_sizes([0, "> 0"]) == ("0", "> 0")
+
+
+def test_an_expected_header_may_have_any_value() -> None:
+    """A mapping of names to values and a list of texts say the same."""
+    (any_value, hit) = parse_expected_headers(["ETag:", "X-Cache: HIT"])
+    assert (any_value.name, any_value.value) == ("ETag", "")
+    assert (hit.name, hit.value) == ("X-Cache", "HIT")
+    assert parse_expected_headers({"X-Cache": "HIT"}) == (hit,)
