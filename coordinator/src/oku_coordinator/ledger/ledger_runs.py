@@ -3,7 +3,8 @@
 import functools
 import logging
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from oku_coordinator.ledger.rules import conservation, lifecycle, reclaim, run_end
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord, RunRow, Snapshot, Standing
@@ -25,6 +26,7 @@ from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import ProcessSummary
 from oku_core.spec.spec import Spec
 
+_T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
 
@@ -73,6 +75,15 @@ class LedgerRuns:
     def fetch_standing(self, run: str) -> Standing:
         """How far a run is; takes the same time however long the run is."""
         return self._file.read(lambda transaction: _build_standing(transaction, run))
+
+    def read_account(self, run: str, read: Callable[[RunAccount], _T]) -> _T:
+        """What `read` makes of the account of a run, which nobody changes meanwhile; it is not copied.
+
+        Raises:
+            UnknownRunError: there is no such run.
+            BreachError: its account cannot be read.
+        """
+        return self._file.read(lambda transaction: read(account_table.fetch_account(transaction, run)))
 
     def fetch_snapshot(self, run: str) -> Snapshot:
         """A run with everything that is kept for it at one instant, also while another process writes."""

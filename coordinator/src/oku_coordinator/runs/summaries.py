@@ -5,8 +5,10 @@ from datetime import UTC, datetime
 
 from oku_coordinator.ledger.storage.records import Snapshot
 from oku_coordinator.ledger.storage.run_account import PartName
-from oku_coordinator.runs.phase_summaries import build_phases, measure_planned_rps, measure_rate
+from oku_coordinator.runs.account_figures import measure_rate
+from oku_coordinator.runs.phase_summaries import build_phases, measure_planned_rps
 from oku_coordinator.runs.plan_summaries import build_plan
+from oku_coordinator.runs.target_summaries import build_targets
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts
@@ -84,6 +86,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         response_time_histogram=_encode(measured.response_time),
         lateness_histogram=_encode(measured.lateness),
         phases=build_phases(record.spec, snapshot.accounts, clock_s),
+        targets=build_targets(record.spec, snapshot.accounts, measured_s),
         plan=plan,
         workers=snapshot.workers,
         processes=snapshot.processes,

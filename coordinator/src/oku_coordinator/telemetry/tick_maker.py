@@ -9,7 +9,7 @@ from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.results.sample import build_sample
-from oku_core.results.tick import Tick
+from oku_core.results.tick import TargetTick, Tick
 from oku_core.spec.load_plan import build_load_plan
 
 _SHORTEST_S = 0.001
@@ -49,7 +49,13 @@ class TickMaker:
         self._in_flight.pop(worker, None)
 
     def build_tick(
-        self, standing: Standing, *, workers: int, now: float, notices: Sequence[str] = ()
+        self,
+        standing: Standing,
+        *,
+        workers: int,
+        now: float,
+        notices: Sequence[str] = (),
+        targets: Sequence[TargetTick] = (),
     ) -> Tick:
         """The tick of the progress since the last one.
 
@@ -59,6 +65,7 @@ class TickMaker:
             workers: how many live.
             now: Unix time.
             notices: what the run waits for, and what goes wrong.
+            targets: what is accounted of each target.
         """
         self._leases = {lease: seen for lease, seen in self._leases.items() if lease in standing.leases}
         record, lengths = standing.record, standing.lengths
@@ -102,6 +109,7 @@ class TickMaker:
             phase_left_s=plan.measure_left_s(clock_s),
             planned_in_flight=plan.find_in_flight(clock_s),
             not_sent=list(standing.not_sent),
+            targets=list(targets),
         )
 
     def _find_under_way(self, standing: Standing) -> list[int]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -12,6 +13,7 @@ from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.settled_seconds import SettledSeconds
+from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.replay_guard import ReplayGuard
@@ -19,7 +21,7 @@ from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
 from oku_core.results.event import EventType
-from oku_core.results.tick import Tick
+from oku_core.results.tick import TargetTick, Tick
 
 _log = logging.getLogger(__name__)
 
@@ -55,6 +57,7 @@ class Ticker:
         self._metrics = metrics
         self._clock = clock
         self._ticks = TickMaker()
+        self._targets = TargetTicks()
         self._settled = SettledSeconds()
         self._replays = ReplayGuard()
         self.active: str | None = None
@@ -136,8 +139,12 @@ class Ticker:
     def _build_tick(self, run: str, ticks: TickMaker | None = None) -> Tick:
         standing = self._ledger.runs.fetch_standing(run)
         notices = self._runs.build_notices(standing.record)
+        targets: list[TargetTick] = []
+        if spec_targets := standing.record.spec.targets:
+            build = functools.partial(self._targets.build, run, spec_targets)
+            targets = self._ledger.runs.read_account(run, build)
         return (ticks or self._ticks).build_tick(
-            standing, workers=len(self._roster), now=self._clock(), notices=notices
+            standing, workers=len(self._roster), now=self._clock(), notices=notices, targets=targets
         )
 
     def _note_gone(self, worker: WorkerState) -> None:

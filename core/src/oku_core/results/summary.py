@@ -105,13 +105,35 @@ class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
     max: float | None = None
 
 
+class TargetSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What went to one target of a run that has several, in the whole run or in one phase.
+
+    `requests` is how many are accounted so far; the outcomes sum to it. `rate_rps` is of those that were sent
+    and have ended. Of a target of the whole run, the rate and the distributions leave the warm-up out, as
+    those of the run do.
+    """
+
+    name: str
+    weight: int
+    requests: int
+    outcomes: OutcomeCounts
+    not_sent: NotSentCounts
+    statuses: dict[str, int]
+    bytes_received: int
+    rate_rps: float
+    latency_ms: LatencySummary
+    response_time_ms: LatencySummary
+    lateness_ms: LatencySummary
+
+
 class PhaseSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a run that is one stage, the warm-up, or what follows it.
 
     `begin_s` and `end_s` are seconds of the run's activity; `end_s` is None if only the last request ends it.
     A request belongs to the phase in which it was due, or in a closed run taken; `requests` is how many that
     will be with a rate, and how many there are so far without one. `rate_rps` is over its time so far, and
-    `planned_rps` the mean rate that is planned for that time; None without a rate.
+    `planned_rps` the mean rate that is planned for that time; None without a rate. `targets` is empty if the
+    targets of the run have no names.
     """
 
     name: str
@@ -127,6 +149,7 @@ class PhaseSummary(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: LatencySummary
     response_time_ms: LatencySummary
     lateness_ms: LatencySummary
+    targets: list[TargetSummary] = []
 
 
 class PlanSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,7 +202,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     distributions and their histograms are of all phases but the warm-up, and so is `planned_rps`, the mean
     rate that is planned for the time so far; None without a rate. `latency_ms` is from sending to the end; in
     a run with a rate, `response_time_ms` is from when a request was due to its end, and `lateness_ms` from
-    when it was due to sending. `phases` is empty if the run has only one, without a name.
+    when it was due to sending. `phases` is empty if the run has only one, without a name; `targets`, in the
+    order of the spec, if it names none.
     `plan` says how the arrivals of a run with a rate kept to its schedule, and is None without a rate.
     `watched_s` is how many seconds of all workers were watched for how full their windows were, and
     `underfilled_s` in how many of them less than 97 % of a window was in flight.
@@ -215,6 +239,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     response_time_histogram: str = ""
     lateness_histogram: str = ""
     phases: list[PhaseSummary] = []
+    targets: list[TargetSummary] = []
     plan: PlanSummary | None = None
     workers: list[WorkerSummary]
     processes: list[ProcessSummary] = []

@@ -7,6 +7,22 @@ from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
 
 
+class TargetTick(msgspec.Struct, frozen=True, kw_only=True):
+    """What is accounted of one target so far; this is a few seconds behind what is under way.
+
+    Attributes:
+        name: the name of the target.
+        outcomes: the counts of outcomes in the order of `OUTCOMES`.
+        p50_ms: the median of the latencies, without the warm-up; None if there are none, as the next one is.
+        p99_ms: the 99th percentile.
+    """
+
+    name: str
+    outcomes: list[int]
+    p50_ms: float | None = None
+    p99_ms: float | None = None
+
+
 class Tick(msgspec.Struct, frozen=True, kw_only=True):
     """One second of a run.
 
@@ -23,6 +39,7 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
         planned_in_flight: how many requests are planned to be in flight over all workers; None unless stages
             say so.
         not_sent: why requests were not sent, of those that are accounted, in the order of `NOT_SENT_CAUSES`.
+        targets: what is accounted of each target, in the order of the spec; empty if the spec names none.
     """
 
     run: str
@@ -34,3 +51,4 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     phase_left_s: float | None = None
     planned_in_flight: int | None = None
     not_sent: list[int] = msgspec.field(default_factory=build_no_causes)
+    targets: list[TargetTick] = []

@@ -1,10 +1,9 @@
 from collections.abc import Mapping
 
-import pytest
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 
 from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_coordinator.runs.phase_summaries import build_phases, measure_planned_rps, measure_rate
+from oku_coordinator.runs.phase_summaries import build_phases, measure_planned_rps
 from oku_core.messaging.checkpoint import Part
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
@@ -60,10 +59,21 @@ def test_a_closed_run_has_as_many_requests_in_a_phase_as_were_taken_in_it() -> N
     assert main.planned_rps is None
 
 
-@pytest.mark.parametrize(("seconds", "rate"), [(4.0, 1.5), (0.0, 0.0), (-2.0, 0.0)])
-def test_a_rate_counts_what_was_sent_and_has_ended(seconds: float, rate: float) -> None:
-    """What was not sent or is lost does not count, and before a phase begins there is none."""
-    assert measure_rate([3, 1, 1, 0, 0, 1, 50, 7], seconds) == rate
+def test_a_phase_tells_of_each_target() -> None:
+    """Its targets are in the order of the spec, with zeros where nothing has come of one yet."""
+    spec = build_spec(**{
+        "requests": 100, "warm-up": "2s", "base-url": "http://shop.test",
+        "targets": [{"name": "item", "url": "/item"}, {"name": "buy", "url": "/buy"}],
+    })  # fmt: skip
+    accounts = fold({
+        ("main", "item"): build_closed_part([1000, 2000]), ("warm-up", "item"): build_closed_part([9000])
+    })  # fmt: skip
+    warm_up, main = build_phases(spec, accounts, 4.0)
+    assert [(target.name, target.requests) for target in warm_up.targets] == [("item", 1), ("buy", 0)]
+    assert [(target.name, target.requests) for target in main.targets] == [("item", 2), ("buy", 0)]
+    item, buy = main.targets
+    assert (item.latency_ms.max, item.rate_rps, main.rate_rps) == (2.0, 1.0, 1.0)
+    assert (buy.latency_ms.max, buy.rate_rps) == (None, 0.0)
 
 
 def test_the_planned_rate_is_the_mean_of_the_time_so_far() -> None:

@@ -1,0 +1,48 @@
+"""Turns an account into the figures that each part of a summary has: those of phases and those of targets."""
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+from oku_coordinator.ledger.storage.run_account import Account
+from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts, count_sent
+from oku_core.results.summary import LatencySummary, NotSentCounts, OutcomeCounts, build_latency_summary
+
+
+class AccountFigures(TypedDict):
+    """The fields that the summaries of a phase and of a target have in common."""
+
+    outcomes: OutcomeCounts
+    not_sent: NotSentCounts
+    statuses: dict[str, int]
+    bytes_received: int
+    rate_rps: float
+    latency_ms: LatencySummary
+    response_time_ms: LatencySummary
+    lateness_ms: LatencySummary
+
+
+def build_figures(account: Account, seconds: float, measured: Account | None = None) -> AccountFigures:
+    """The figures of an account.
+
+    Args:
+        account: what is counted.
+        seconds: in how much time the requests of `measured` were sent, for their rate.
+        measured: whose rate and distributions to take; those of the account by default.
+    """
+    if measured is None:
+        measured = account
+    return AccountFigures(
+        outcomes=OutcomeCounts(**build_outcome_counts(account.outcomes)),
+        not_sent=NotSentCounts(**build_cause_counts(account.not_sent)),
+        statuses=dict(sorted(account.statuses.items())),
+        bytes_received=account.bytes_received,
+        rate_rps=measure_rate(measured.outcomes, seconds),
+        latency_ms=build_latency_summary(measured.latency),
+        response_time_ms=build_latency_summary(measured.response_time),
+        lateness_ms=build_latency_summary(measured.lateness),
+    )
+
+
+def measure_rate(outcomes: Sequence[int], seconds: float) -> float:
+    """How many requests were sent and have ended per second; 0 if no time has passed."""
+    return round(count_sent(outcomes) / seconds, 1) if seconds > 0 else 0.0
