@@ -29,6 +29,7 @@ from oku_cli.report.masking import has_mask, mask_spec
 from oku_cli.report.outcomes import build_outcomes
 from oku_cli.report.phase_table import build_phases
 from oku_cli.report.run_history import RunHistory
+from oku_cli.report.target_table import build_targets
 from oku_cli.report.worker_table import build_workers
 from oku_core.process.redaction import MASK
 from oku_core.results.sample import Sample
@@ -98,6 +99,8 @@ def _build_sections(history: RunHistory, read_out: _ReadOut) -> Iterator[Html]:
     yield _build_over_time(samples, over_time, read_out)
     if phases := build_phases(summary, load):
         yield phases
+    if targets := build_targets(summary):
+        yield targets
     if distribution := _build_distributions(summary, read_out):
         yield distribution
     yield build_outcomes(summary, load)

@@ -19,6 +19,7 @@ from oku_cli.terminal.layout import Flow, Labelled
 from oku_cli.terminal.live_figures import Figures, list_causes, list_distributions, list_plan
 from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, GOOD, MOST_COLUMNS, STATE_STYLES, STRONG
 from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, measure_progress
+from oku_cli.terminal.target_figures import build_live_targets
 from oku_cli.terminal.trend import Trend
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.results.tick import Tick
@@ -26,6 +27,8 @@ from oku_core.results.tick import Tick
 SILENT_AFTER_S = 5.0
 """Without a tick for this long, the frame says that its numbers are old."""
 _LABEL_COLUMNS = len("last minute")
+_OTHER_LINES = 18
+"""What the frame takes beside the targets, with a few outcomes and the prompt under it."""
 _LEVELS = "▁▂▃▄▅▆"
 
 
@@ -81,6 +84,7 @@ def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableTy
             "",
             *_build_distributions(tick, trend, columns),
             Labelled(_list_counts(tick), columns),
+            *_build_targets(tick),
         ]
     return Constrain(Padding(Group(*body), (1, 1, 0, 1)), MOST_COLUMNS)
 
@@ -161,6 +165,12 @@ def _build_plan(tick: Tick, columns: int) -> Iterator[RenderableType]:
 def _build_distributions(tick: Tick, trend: Trend, columns: int) -> Iterator[RenderableType]:
     if rows := Labelled(list_distributions(tick, trend), columns):
         yield from (rows, "")
+
+
+def _build_targets(tick: Tick) -> Iterator[RenderableType]:
+    if tick.targets:
+        other_lines = _OTHER_LINES + 2 * has_rate(tick) + len(tick.notices)
+        yield from ("", build_live_targets(tick, other_lines=other_lines))
 
 
 def _list_counts(tick: Tick) -> Iterator[tuple[str, RenderableType]]:

@@ -19,6 +19,7 @@ from oku_cli.formatting import (
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.live_figures import NOTABLE_BOUND_S, measure_rates
 from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, measure_progress
+from oku_cli.terminal.target_figures import describe_worst_target
 from oku_cli.terminal.trend import Quantiles, Trend, TrendTracker
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, OUTCOMES
 from oku_core.results.tick import Tick
@@ -97,6 +98,7 @@ def build_line(tick: Tick, trend: Trend) -> str:
         *(f"{outcome} {format_count(count)}" for outcome, count in counts if count or outcome is OUTCOMES[0]),
         *(f"{cause} {format_count(count)}" for cause, count in causes if count),
         *_list_quantiles(tick, trend),
+        *describe_worst_target(tick),
         f"workers {sample.workers}",
     ]
     if (bound_s := sample.clock_bound_s or 0.0) >= NOTABLE_BOUND_S:

@@ -22,6 +22,7 @@ from oku_cli.views.account_view import (
 )
 from oku_cli.views.distribution_view import RESPONSE_TIME, list_distributions
 from oku_cli.views.phases_view import build_phases
+from oku_cli.views.targets_view import build_targets
 from oku_cli.views.validity_view import build_validity
 from oku_cli.views.workers_view import build_workers
 from oku_core.results.summary import Summary
@@ -48,6 +49,8 @@ def build_summary(summary: Summary, *, hint: str | None = None) -> RenderableTyp
             sections += ["", section]
         if list_rows is _list_context and summary.phases:
             sections += ["", build_phases(summary.phases)]
+        if list_rows is _list_context and summary.targets:
+            sections += ["", build_targets(summary.targets, is_open=summary.planned_rps is not None)]
     return Constrain(Padding(Group(*sections), (1, 1)), MOST_COLUMNS)
 
 

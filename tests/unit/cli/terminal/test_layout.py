@@ -31,11 +31,12 @@ from oku_core.results.summary import (
     PhaseSummary,
     ServersSummary,
     Summary,
+    TargetSummary,
     Validity,
     WorkerSummary,
     build_latency_summary,
 )
-from oku_core.results.tick import Tick
+from oku_core.results.tick import TargetTick, Tick
 from oku_core.spec.spec import OPEN_END, Engine
 from oku_core.spec.values.quantity import format_bytes, format_duration
 from oku_core.spec.values.stage import LONGEST_STAGE_NAME
@@ -71,6 +72,12 @@ def summaries(draw: st.DrawFn) -> Summary:
         planned_rps=TIMES if is_open else st.none(), latency_ms=st.just(times_ms),
         response_time_ms=st.just(times_ms), lateness_ms=st.just(times_ms),
     )  # fmt: skip
+    targets = st.builds(
+        TargetSummary, name=st.sampled_from(["buy", "GET /items/" + "x" * 80]), weight=COUNTS,
+        requests=COUNTS, outcomes=counts, not_sent=st.builds(NotSentCounts), statuses=st.just({}), bytes_received=COUNTS,
+        rate_rps=TIMES, latency_ms=st.just(times_ms), response_time_ms=st.just(times_ms),
+        lateness_ms=st.just(times_ms),
+    )  # fmt: skip
     due: dict[str, Any] = {
         "planned_rps": draw(TIMES), "not_sent": NotSentCounts(late=draw(COUNTS), not_dealt=draw(COUNTS)),
         "response_time_ms": times_ms, "response_time_histogram": encoded if histogram.total else "",
@@ -85,7 +92,8 @@ def summaries(draw: st.DrawFn) -> Summary:
         statuses=draw(st.dictionaries(st.sampled_from(["200", "404", "503"]), COUNTS)),
         bytes_received=draw(COUNTS), started_at="2026-02-01T17:05:12Z", ended_at="2026-02-01T17:06:13Z",
         active_s=draw(TIMES), throughput_rps=draw(TIMES), latency_ms=times_ms, histogram=encoded,
-        phases=draw(st.lists(phases, max_size=3)), **(due if is_open else {}),
+        phases=draw(st.lists(phases, max_size=3)), targets=draw(st.lists(targets, max_size=15)),
+        **(due if is_open else {}),
         workers=draw(st.lists(workers, max_size=10)),
         servers=draw(st.none() | st.builds(ServersSummary, served=COUNTS)),
         validity=draw(st.lists(st.builds(
@@ -111,7 +119,15 @@ def ticks(draw: st.DrawFn) -> Tick:
         latency=latencies.build_latency(),
         workers=draw(COUNTS),
     )  # fmt: skip
-    tick = Tick(run="261122-140408-3psn", state=draw(st.sampled_from(RunState)), sample=sample)
+    counts = st.lists(COUNTS, min_size=len(OUTCOMES), max_size=len(OUTCOMES))
+    targets = st.builds(
+        TargetTick, name=st.sampled_from(["buy", "GET /items/" + "x" * 80]), outcomes=counts, p50_ms=TIMES,
+        p99_ms=TIMES,
+    )  # fmt: skip
+    tick = Tick(
+        run="261122-140408-3psn", state=draw(st.sampled_from(RunState)), sample=sample,
+        targets=draw(st.lists(targets, max_size=15)),
+    )  # fmt: skip
     return draw(st.sampled_from([tick, _follow_plan(tick, draw)]))
 
 

@@ -1,0 +1,47 @@
+"""Shows what is accounted of each target so far, while a run is under way."""
+
+from collections.abc import Iterator
+
+from rich.console import RenderableType
+
+from oku_cli.formatting import format_latency, format_share
+from oku_cli.terminal.target_table import TargetRow, TargetTable
+from oku_core.accounting.outcome import OUTCOMES, Outcome, count_sent
+from oku_core.results.tick import TargetTick, Tick
+
+_OK = OUTCOMES.index(Outcome.OK)
+_HEADS = ("p50", "p99")
+
+
+def build_live_targets(tick: Tick, *, other_lines: int) -> RenderableType:
+    """Show a row for each target, or the worst ones, with its mean rate since the run began.
+
+    Args:
+        tick: of a run with named targets.
+        other_lines: how many lines of the screen are taken by the rest of the frame.
+    """
+    return TargetTable(list_rows(tick), _HEADS, other_lines=other_lines)
+
+
+def list_rows(tick: Tick) -> list[TargetRow]:
+    """The figures of each target, in the order of the spec."""
+    return [_build_row(target, tick.sample.active_s) for target in tick.targets]
+
+
+def describe_worst_target(tick: Tick) -> Iterator[str]:
+    """The target with the smallest share that is ok, or of equal ones the slowest, as a part of a line."""
+    if rows := [row for row in list_rows(tick) if row.requests]:
+        worst = max(rows, key=lambda row: row.badness)
+        ok = format_share(worst.ok, worst.requests)
+        yield f"worst target {worst.name} ok {ok} p99 {format_latency(worst.p99_ms)}"
+
+
+def _build_row(target: TargetTick, active_s: float) -> TargetRow:
+    return TargetRow(
+        name=target.name,
+        requests=sum(target.outcomes),
+        ok=target.outcomes[_OK],
+        rate_rps=count_sent(target.outcomes) / active_s if active_s > 0 else 0.0,
+        times_ms=(target.p50_ms, target.p99_ms),
+        p99_ms=target.p99_ms,
+    )
