@@ -47,9 +47,10 @@ def assert_published(loki: LokiQueries, summary: dict[str, Any]) -> None:
     assert unsent == summary["accounted"] - sum(workers.values())
     ranges = fetch(loki, run, "range")
     assert unsent == sum(line["requests"] for line in ranges if "lease" not in line)
-    parts = [(line["lease"], line.get("phase"), line.get("name")) for line in ranges if "lease" in line]
+    parts = [(line["lease"], line.get("phase"), line.get("target")) for line in ranges if "lease" in line]
     assert len(set(parts)) == len(parts)
     _assert_phases_published(loki, summary, ranges)
+    _assert_targets_published(loki, summary, ranges)
     published = fetch(loki, run, "summary")[-1]
     for field in ("run", "state", "accounted", "outcomes", "statuses", "latency_ms", "resent_at_most"):
         assert published[field] == summary[field], field
@@ -67,6 +68,30 @@ def _assert_phases_published(
     published = fetch(loki, summary["run"], "phase")[-len(phases) :] if phases else []
     assert [(line["phase"], line["requests"], line["ok"], line["rate_rps"]) for line in published] == [
         (phase["name"], phase["requests"], phase["outcomes"]["ok"], phase["rate_rps"]) for phase in phases
+    ]
+
+
+def _assert_targets_published(
+    loki: LokiQueries, summary: dict[str, Any], ranges: Sequence[Mapping[str, Any]]
+) -> None:
+    """So do they to each target, and to each target of a phase."""
+    targets = summary["targets"]
+    assert {line["target"] for line in ranges if "target" in line} == {
+        target["name"] for target in targets if target["requests"]
+    }
+    for phase in [{"name": None, "targets": targets}, *summary["phases"]]:
+        for target in phase["targets"]:
+            own = [
+                line
+                for line in ranges
+                if line["target"] == target["name"] and phase["name"] in (None, line["phase"])
+            ]
+            for outcome in OUTCOMES:
+                assert sum(line[outcome] for line in own) == target["outcomes"][outcome], target["name"]
+    published = fetch(loki, summary["run"], "target")[-len(targets) :] if targets else []
+    assert [(line["target"], line["requests"], line["ok"], line["rate_rps"]) for line in published] == [
+        (target["name"], target["requests"], target["outcomes"]["ok"], target["rate_rps"])
+        for target in targets
     ]
 
 

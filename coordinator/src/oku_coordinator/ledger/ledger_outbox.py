@@ -1,7 +1,8 @@
 """The outbox of a ledger: the lines that wait for Loki, and the summaries that it is still owed."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from oku_coordinator.ledger.rules import tick_lines
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
@@ -9,6 +10,8 @@ from oku_coordinator.ledger.tables import history_table, outbox_table, run_table
 from oku_coordinator.ledger.tables.outbox_table import OutboxLine, OutboxSize
 from oku_core.results.event import Event
 from oku_core.results.lines import Fields, LineKind
+
+_NO_PARTS: Mapping[LineKind, Iterable[Fields]] = MappingProxyType({})
 
 
 class LedgerOutbox:
@@ -18,9 +21,14 @@ class LedgerOutbox:
         self._file = file
 
     def put_summary(
-        self, run: str, fields: Fields, events: Iterable[Event], now: float, phases: Iterable[Fields] = ()
+        self,
+        run: str,
+        fields: Fields,
+        events: Iterable[Event],
+        now: float,
+        parts: Mapping[LineKind, Iterable[Fields]] = _NO_PARTS,
     ) -> bool:
-        """Put the summary of a run at rest, its phases, and its flags as events, once for each rest.
+        """Put the summary of a run at rest, its phases and targets, and its flags as events, once each rest.
 
         So are the ticks of its last seconds, if the coordinator that made these could not put them there.
 
@@ -32,7 +40,8 @@ class LedgerOutbox:
                 return False
             tick_lines.put_settled(transaction, run, math.inf)
             outbox_table.put(transaction, run, LineKind.SUMMARY, now, [fields])
-            outbox_table.put(transaction, run, LineKind.PHASE, now, phases)
+            for kind, lines in parts.items():
+                outbox_table.put(transaction, run, kind, now, lines)
             for event in events:
                 history_table.note(transaction, run, event)
             return True

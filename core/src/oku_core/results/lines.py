@@ -21,7 +21,7 @@ from oku_core.results.sample import (
     build_due_quantiles_ms,
     build_latencies_ms,
 )
-from oku_core.results.summary import LatencySummary, PhaseSummary, Summary
+from oku_core.results.summary import LatencySummary, PhaseSummary, Summary, TargetSummary
 from oku_core.spec.spec import OPEN_END
 
 Fields = Mapping[str, Any]
@@ -61,6 +61,7 @@ class LineKind(StrEnum):
     EVENT = "event"
     SUMMARY = "summary"
     PHASE = "phase"
+    TARGET = "target"
 
 
 MOST_SUMMARY_WORKERS = 1000
@@ -115,8 +116,8 @@ def build_status_lines(worker: str, parts: Iterable[Part]) -> Iterator[Fields]:
 
 
 def _build_part_names(part: Part) -> Fields:
-    """The names that a part has; those that are empty are left out."""
-    return {field: text for field, text in (("phase", part.phase), ("name", part.name)) if text}
+    """The names that a part has; those that are empty are left out. `name` is a label, that of the run."""
+    return {field: text for field, text in (("phase", part.phase), ("target", part.name)) if text}
 
 
 def _build_cause_counts(part: Part) -> Fields:
@@ -216,8 +217,10 @@ def build_latency_lines(latency: HistogramSnapshot) -> Iterator[Fields]:
 
 
 def build_summary_line(summary: Summary) -> Fields:
-    """The line of a run at rest; a very long list of workers is left out."""
+    """The line of a run at rest, without targets, which have lines of their own, and without very many workers."""
     fields: dict[str, Any] = msgspec.to_builtins(summary)
+    for part in (fields, *fields["phases"]):
+        del part["targets"]
     if len(summary.workers) > MOST_SUMMARY_WORKERS:
         del fields["workers"]
     return fields
@@ -233,13 +236,32 @@ def build_phase_lines(phases: Iterable[PhaseSummary]) -> Iterator[Fields]:
             "requests": phase.requests,
             "rate_rps": phase.rate_rps,
             "planned_rps": phase.planned_rps,
-            **msgspec.to_builtins(phase.outcomes),
-            **_prefix("not_sent_", msgspec.to_builtins(phase.not_sent)),
-            "bytes_received": phase.bytes_received,
-            **_build_summary_quantiles("", phase.latency_ms),
-            **_build_summary_quantiles("response_time_", phase.response_time_ms),
-            **_build_summary_quantiles("lateness_", phase.lateness_ms),
+            **_build_figures(phase),
         }
+
+
+def build_target_lines(targets: Iterable[TargetSummary]) -> Iterator[Fields]:
+    """A line for each named target of a run at rest, with its account and its distributions."""
+    for target in targets:
+        yield {
+            "target": target.name,
+            "weight": target.weight,
+            "requests": target.requests,
+            "rate_rps": target.rate_rps,
+            **_build_figures(target),
+        }
+
+
+def _build_figures(part: PhaseSummary | TargetSummary) -> Fields:
+    """What the lines of phases and of targets have in common."""
+    return {
+        **msgspec.to_builtins(part.outcomes),
+        **_prefix("not_sent_", msgspec.to_builtins(part.not_sent)),
+        "bytes_received": part.bytes_received,
+        **_build_summary_quantiles("", part.latency_ms),
+        **_build_summary_quantiles("response_time_", part.response_time_ms),
+        **_build_summary_quantiles("lateness_", part.lateness_ms),
+    }
 
 
 def _build_summary_quantiles(prefix: str, latency: LatencySummary) -> Fields:

@@ -74,7 +74,8 @@ def summaries(draw: st.DrawFn) -> Summary:
     )  # fmt: skip
     targets = st.builds(
         TargetSummary, name=st.sampled_from(["buy", "GET /items/" + "x" * 80]), weight=COUNTS,
-        requests=COUNTS, outcomes=counts, not_sent=st.builds(NotSentCounts), statuses=st.just({}), bytes_received=COUNTS,
+        requests=COUNTS, outcomes=counts, not_sent=st.builds(NotSentCounts),
+        statuses=st.just({}), bytes_received=COUNTS,
         rate_rps=TIMES, latency_ms=st.just(times_ms), response_time_ms=st.just(times_ms),
         lateness_ms=st.just(times_ms),
     )  # fmt: skip

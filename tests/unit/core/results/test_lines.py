@@ -19,13 +19,23 @@ from oku_core.results.lines import (
     build_phase_lines,
     build_range_lines,
     build_status_lines,
+    build_summary_line,
+    build_target_lines,
     build_tick_line,
     build_unsent_line,
     build_worker_line,
     format_bound,
 )
 from oku_core.results.sample import DUE_QUANTILES, QUANTILES, Sample, build_sample
-from oku_core.results.summary import LatencySummary, NotSentCounts, OutcomeCounts, PhaseSummary
+from oku_core.results.summary import (
+    LatencySummary,
+    NotSentCounts,
+    OutcomeCounts,
+    PhaseSummary,
+    Summary,
+    TargetSummary,
+)
+from oku_core.spec.spec import Engine
 
 LATENCIES_US = st.lists(st.integers(0, HIGHEST_US) | st.integers(0, 10_000), max_size=40)
 
@@ -41,7 +51,19 @@ def build_latency(values_us: list[int]) -> HistogramSnapshot:
 FIGURES = LeaseFigures(
     end=8, started_at=10.0, ended_at=11.0, cpu_s=0.5, peak_rss_mb=80.0, max_lag_s=0.01, busy_share=0.7
 )
+NO_OUTCOMES = OutcomeCounts(**dict.fromkeys(OUTCOMES, 0))
+NO_LATENCY = LatencySummary()
 CLOSED = ClosedLease(id="l1", worker="w1", start=0, stop=8, figures=FIGURES)
+
+
+def make_target(latency_ms: LatencySummary = NO_LATENCY) -> TargetSummary:
+    """A target of a run without due times, of whose requests every tenth failed a check."""
+    return TargetSummary(
+        name="buy", weight=2, requests=100, statuses={"201": 100}, bytes_received=900, rate_rps=9.0,
+        outcomes=OutcomeCounts(**build_outcome_counts(make_counts(90, failed_check=10))),
+        not_sent=NotSentCounts(), latency_ms=latency_ms, response_time_ms=LatencySummary(),
+        lateness_ms=LatencySummary(),
+    )  # fmt: skip
 
 
 def test_a_range_line_says_what_came_of_a_closed_lease() -> None:
@@ -58,7 +80,7 @@ def test_a_range_line_says_what_came_of_a_closed_lease() -> None:
     assert (line["mean_ms"], line["p50_ms"], line["max_ms"]) == (1.0, 1.0, 1.0)
     assert (line["seconds"], line["bytes_received"], line["cpu_s"]) == (1.0, 91, 0.5)
     assert "phase" not in line
-    assert "name" not in line
+    assert "target" not in line
 
 
 def test_each_part_of_a_lease_has_a_range_line() -> None:
@@ -68,7 +90,7 @@ def test_each_part_of_a_lease_has_a_range_line() -> None:
         Part(name="cart", outcomes=make_counts(5)),
     ]
     first, second = build_range_lines(CLOSED, parts)
-    assert (first["phase"], first["requests"], second["name"], second["requests"]) == (
+    assert (first["phase"], first["requests"], second["target"], second["requests"]) == (
         "warm-up",
         2,
         "cart",
@@ -83,7 +105,7 @@ def test_statuses_have_lines_of_their_own() -> None:
     assert list(build_status_lines("w1", parts)) == [
         {"worker": "w1", "status": "200", "requests": 8},
         {"worker": "w1", "status": "503", "requests": 2},
-        {"worker": "w1", "name": "cart", "status": "200", "requests": 1},
+        {"worker": "w1", "target": "cart", "status": "200", "requests": 1},
     ]
 
 
@@ -138,6 +160,36 @@ def test_each_phase_of_a_run_at_rest_has_a_line() -> None:
     assert (line["ok"], line["not_sent"], line["not_sent_late"], line["rate_rps"]) == (90, 10, 10, 9.0)
     assert (line["p99_9_ms"], line["response_time_max_ms"], line["lateness_p50_ms"]) == (4.0, 5.0, None)
     assert set(QUANTILES) | set(DUE_QUANTILES) < line.keys()
+
+
+def test_each_target_of_a_run_at_rest_has_a_line() -> None:
+    """It has the fields of the line of a phase, but for its time."""
+    latency = LatencySummary(mean=2.0, p50=1.0, p90=1.5, p99=3.0, p99_9=4.0, max=5.0)
+    (line,) = build_target_lines([make_target(latency_ms=latency)])
+    assert (line["target"], line["weight"], line["requests"], line["rate_rps"]) == ("buy", 2, 100, 9.0)
+    assert (line["ok"], line["failed_check"], line["not_sent_late"]) == (90, 10, 0)
+    assert (line["p99_9_ms"], line["response_time_max_ms"]) == (4.0, None)
+    assert set(QUANTILES) | set(DUE_QUANTILES) < line.keys()
+
+
+def test_the_line_of_a_summary_leaves_out_what_has_lines_of_its_own() -> None:
+    """A hundred targets in each of many phases would make it too long for Loki."""
+    phase = PhaseSummary(
+        name="soak", begin_s=0.0, end_s=None, requests=100, outcomes=NO_OUTCOMES, not_sent=NotSentCounts(),
+        statuses={}, bytes_received=0, rate_rps=0.0, latency_ms=LatencySummary(),
+        response_time_ms=LatencySummary(), lateness_ms=LatencySummary(), targets=[make_target()],
+    )  # fmt: skip
+    summary = Summary(
+        run="r1", name="", state=RunState.COMPLETED, engine=Engine.AIOHTTP, requests=100, accounted=100,
+        resent_at_most=0, outcomes=NO_OUTCOMES, statuses={}, bytes_received=0, started_at=None, ended_at=None,
+        active_s=1.0, throughput_rps=100.0, latency_ms=LatencySummary(), histogram="", phases=[phase],
+        targets=[make_target()], workers=[], servers=None, validity=[],
+    )  # fmt: skip
+    line = build_summary_line(summary)
+    assert "targets" not in line
+    assert [list(phase) for phase in line["phases"]] == [
+        [field for field in PhaseSummary.__struct_fields__ if field != "targets"]
+    ]
 
 
 def test_counts_that_come_late_have_a_line_without_a_length() -> None:
