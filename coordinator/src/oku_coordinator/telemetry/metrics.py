@@ -1,8 +1,11 @@
 """The coordinator's own metrics for Prometheus; docs/metrics.md describes each."""
 
+from collections.abc import Callable, Sequence
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from oku_coordinator.telemetry.target_metrics import TargetCollector, TargetFigures
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts
@@ -88,6 +91,10 @@ class Metrics:
             self._rejected.labels(rejection)
         for reason in ExpiryReason:
             self._expired.labels(reason)
+
+    def show_targets(self, read: Callable[[], Sequence[TargetFigures]]) -> None:
+        """Show from now on what `read` gives of the targets of a run at each scrape; to be said once."""
+        self._registry.register(TargetCollector(read))
 
     def count_messages(self, verdicts: list[MessageVerdict], seconds: float) -> None:
         """Count a batch that was taken in."""

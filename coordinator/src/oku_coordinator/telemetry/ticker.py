@@ -13,6 +13,7 @@ from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.settled_seconds import SettledSeconds
+from oku_coordinator.telemetry.target_metrics import TargetFigures, build_figures
 from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_coordinator.workers.liveness import Roster
@@ -60,6 +61,9 @@ class Ticker:
         self._targets = TargetTicks()
         self._settled = SettledSeconds()
         self._replays = ReplayGuard()
+        self._latest: str | None = None
+        """The run that was active last, whose targets are shown until there is another."""
+        metrics.show_targets(self._read_targets)
         self.active: str | None = None
         """The run that was active when its turn was noted last; its last second is still to be kept."""
 
@@ -99,6 +103,7 @@ class Ticker:
     def note_turn(self, run: RunRecord | None) -> str | None:
         """Note which run has its turn; gives the one that was active before, if it is active no longer."""
         before, active = self.active, run.run if run and run.is_active else None
+        self._latest = active or self._latest
         if before is None or before == active:
             self.active = active
             return None
@@ -135,6 +140,17 @@ class Ticker:
         for waiting in self._runs.followers.runs - {run.run}:
             with contextlib.suppress(UnknownRunError):  # its followers are told so
                 self._runs.followers.publish(self._build_tick(waiting, TickMaker()))
+
+    def _read_targets(self) -> list[TargetFigures]:
+        if self._latest is None:
+            return []
+        try:
+            spec = self._ledger.runs.fetch(self._latest).spec
+            return self._ledger.runs.read_account(
+                self._latest, functools.partial(build_figures, self._latest, spec)
+            )
+        except (UnknownRunError, BreachError):
+            return []  # it was deleted, or has failed and says so elsewhere
 
     def _build_tick(self, run: str, ticks: TickMaker | None = None) -> Tick:
         standing = self._ledger.runs.fetch_standing(run)

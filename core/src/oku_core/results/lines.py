@@ -217,7 +217,7 @@ def build_latency_lines(latency: HistogramSnapshot) -> Iterator[Fields]:
 
 
 def build_summary_line(summary: Summary) -> Fields:
-    """The line of a run at rest, without targets, which have lines of their own, and without very many workers."""
+    """The line of a run at rest, without its targets, which have lines of their own, or very many workers."""
     fields: dict[str, Any] = msgspec.to_builtins(summary)
     for part in (fields, *fields["phases"]):
         del part["targets"]
