@@ -129,6 +129,22 @@ def test_phases_sum_to_the_run(stage: Stage) -> None:
     assert failed == stage.run.failures
 
 
+def test_targets_sum_to_the_run(stage: Stage) -> None:
+    """Each target has a row and a line over time, unless the regular expression leaves it out."""
+    rows = {frame.labels["target"]: frame.values[0] for frame in stage.fetch("Targets: A")}
+    assert set(rows) == {"item", "buy"}
+    assert sum(rows.values()) == stage.run.requests
+    courses = {frame.name: sum(frame.values) for frame in stage.fetch("Requests by target: A")}
+    assert courses == rows
+    shares = {frame.labels["target"]: frame.values[0] for frame in stage.fetch("Targets: B")}
+    assert shares["item"] == 1
+    assert shares["buy"] == pytest.approx(1 - stage.run.failures / rows["buy"])
+    chosen = {"run": stage.run.run, "target": "b.*"}
+    grafana = Grafana(stage.loki.url, stage.grafana.start_s, stage.grafana.end_s, chosen)
+    [frame] = grafana.fetch(QUERIES["oku-run: Targets: A"])
+    assert frame.labels == {"target": "buy"}
+
+
 def test_runs_are_listed_by_name_or_all_together(stage: Stage) -> None:
     """The choice of all runs includes those without a name."""
     query = QUERIES["oku-run: $run"]

@@ -1,7 +1,7 @@
 """The dashboard Oku / Run: how a run is going, its results, and its events."""
 
 from oku_core.results.lines import LineKind
-from oku_dashboards import rate_panels
+from oku_dashboards import rate_panels, target_panels
 from oku_dashboards.dashboard import (
     Dashboard,
     Row,
@@ -27,7 +27,7 @@ def build() -> Dashboard:
         uid="oku-run",
         description="One run: how it is going, its account, its latencies and its events. The runs listed are"
         " those with lines in the time range; the table at the bottom links to each of them.",
-        variables=[build_name_variable(), build_run_variable()],
+        variables=[build_name_variable(), build_run_variable(), target_panels.build_variable()],
         annotations=build_annotations(Lines(ONE_RUN, LineKind.EVENT)),
         rows=[
             Row(
@@ -86,6 +86,16 @@ def build() -> Dashboard:
                     rate_panels.build_punctuality(),
                     rate_panels.build_unsent_totals(),
                     rate_panels.build_phases(),
+                ],
+            ),
+            Row(
+                "For runs that name their targets",
+                [
+                    target_panels.build_requests(),
+                    target_panels.build_share(),
+                    target_panels.build_quantile("p50_ms", "p50"),
+                    target_panels.build_quantile("p99_ms", "p99"),
+                    target_panels.build_table(),
                 ],
             ),
             Row("Events", [_build_events()]),

@@ -51,7 +51,8 @@ class SyntheticRun:
         loses_worker: whether the last one is lost half-way.
         is_at_rest: whether it has been completed, with a summary.
         late_before: lines of seconds before this one are in the stream of late ones.
-        has_rate: whether it was sent at a rate, in two phases, each half of it.
+        has_rate: whether it was sent at a rate, in two phases, each half of it, to two targets: four of five
+            requests to the one, and all that failed to the other.
     """
 
     run: str
@@ -185,24 +186,31 @@ class SyntheticRun:
         whole = int(second)
         requests = self.rate * length
         timeouts = sum(1 for other in range(whole - length + 1, whole + 1) if other % 10 == 0)
+        parts = [({}, requests, timeouts)]
+        if self.has_rate:
+            names = {"phase": self._find_phase(second), **_build_due_quantiles(1)}
+            parts = [({"target": "buy", **names}, requests // 5, timeouts)]
+            parts.append(({"target": "item", **names}, requests - requests // 5, 0))
         start = (whole - length + 1) * self.rate * self.workers + worker * requests
-        yield self._line(
-            "range",
-            second,
-            lease=f"{self.run}-{whole}-{worker}",
-            worker=self._name(worker),
-            start=start,
-            stop=start + requests,
-            requests=requests,
-            **_build_outcomes(requests, timeouts),
-            not_sent_in_flight_cap=0, not_sent_late=0, not_sent_not_dealt=0,
-            **({"phase": self._find_phase(second), **_build_due_quantiles(1)} if self.has_rate else {}),
-            bytes_received=13 * (requests - timeouts),
-            mean_ms=30.0, p50_ms=25.0, p90_ms=60.0, p99_ms=150.0, p99_9_ms=260.0, max_ms=500.0,
-            started_at=self.start + whole - length,
-            seconds=float(length),
-            cpu_s=0.5 * length, peak_rss_mb=60.0 + worker, max_lag_s=0.002, busy_share=0.55,
-        )  # fmt: skip
+        for place, (names, part, failed) in enumerate(parts):
+            yield self._line(
+                "range",
+                second + place / 1_000_000,
+                lease=f"{self.run}-{whole}-{worker}",
+                worker=self._name(worker),
+                start=start,
+                stop=start + requests,
+                requests=part,
+                **_build_outcomes(part, failed),
+                not_sent_in_flight_cap=0, not_sent_late=0, not_sent_not_dealt=0,
+                **names,
+                bytes_received=13 * (part - failed),
+                mean_ms=30.0, p50_ms=25.0, p90_ms=60.0, p99_ms=150.0, p99_9_ms=260.0, max_ms=500.0,
+                started_at=self.start + whole - length,
+                seconds=float(length),
+                cpu_s=0.0 if place else 0.5 * length,
+                peak_rss_mb=60.0 + worker, max_lag_s=0.002, busy_share=0.55,
+            )  # fmt: skip
         yield self._line(
             "status", second, worker=self._name(worker), status="200", requests=requests - timeouts
         )
@@ -268,6 +276,12 @@ class SyntheticRun:
             yield self._line(
                 "phase", end + 0.2, phase=name, begin_s=0.0, requests=self.requests // 2, rate_rps=1234.5,
                 planned_rps=1235.0, p50_ms=25.0, p99_ms=150.0, **_build_due_quantiles(1),
+            )  # fmt: skip
+
+        for place, name in enumerate(("item", "buy") if self.has_rate else ()):
+            yield self._line(
+                "target", end + 0.2 + place / 1000, target=name, rate_rps=2000.0 - 1500 * place,
+                p50_ms=25.0, p90_ms=60.0, p99_ms=150.0, **_build_due_quantiles(1),
             )  # fmt: skip
 
     def _living(self, second: int) -> range:

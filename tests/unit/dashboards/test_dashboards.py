@@ -17,7 +17,7 @@ from oku_dashboards.panel import Exactness
 
 DASHBOARDS: dict[str, dict[str, Any]] = {path.stem: json.loads(text) for path, text in build_files().items()}
 UIDS = ("oku-run", "oku-workers", "oku-coverage", "oku-compare")
-LASTING = {"range", "status", "summary", "phase", "event"}
+LASTING = {"range", "status", "summary", "phase", "target", "event"}
 LEDGER_FIELDS = {
     *("accounted", "leased", "pending", "requests_total", "resent_at_most", "active_s"),
     *("clock_s", "length_s", "unused"),
@@ -29,7 +29,16 @@ SERIES_FIELDS = {
     *OUTCOMES,
 }
 """What ticks have from checkpoints, and what these counts are divided and placed by."""
-MIN_STEPS_S = {"tick": 1, "latency": 1, "worker": 5, "coverage": 10, "range": 1, "status": 10, "phase": 1}
+MIN_STEPS_S = {
+    "tick": 1,
+    "latency": 1,
+    "worker": 5,
+    "coverage": 10,
+    "range": 1,
+    "status": 10,
+    "phase": 1,
+    "target": 1,
+}
 
 
 def list_panels(uid: str) -> list[dict[str, Any]]:
@@ -276,6 +285,15 @@ def test_queries_by_worker_are_bounded(panel: dict[str, Any], target: dict[str, 
         return
     assert re.match(r"(topk|bottomk)\((\$top|100), ", target["expr"])
     assert 'worker=~"$worker"' in target["expr"]
+
+
+@pytest.mark.parametrize(("panel", "target"), TARGETS)
+def test_queries_by_target_are_of_the_chosen_ones(panel: dict[str, Any], target: dict[str, Any]) -> None:
+    """A run has a hundred targets at most, fewer than Loki's series: nothing else bounds them."""
+    if "by (target)" not in target["expr"]:
+        return
+    assert panel["fieldConfig"]["defaults"]["noValue"] == "this run names no targets"
+    assert target["expr"].count('target=~"$target"') == len(re.findall(r"_over_time\(", target["expr"]))
 
 
 @pytest.mark.parametrize("panel", PANELS)
