@@ -83,7 +83,7 @@ def test_sums_are_those_of_the_ledger(stage: Stage) -> None:
     assert stage.fetch_figure("Account: B") == stage.run.requests
     assert stage.fetch_figure("Not ok so far: A") == stage.run.failures
     assert stage.fetch_figure("Progress: A") == 1
-    outcomes = [stage.fetch_figure(f"Outcomes of the run: {ref}") for ref in "ABCDEFGH"]
+    outcomes = [stage.fetch_figure(f"Outcomes of the run: {ref}") for ref in "ABCDEFGHI"]
     assert outcomes == make_counts(stage.run.requests - stage.run.failures, timeout=stage.run.failures)
 
 

@@ -39,7 +39,12 @@ def _fold(phase: PhaseSummary) -> Html:
 def _build_table(targets: Sequence[TargetSummary]) -> Html:
     has_due_times = any(target.lateness_ms.max is not None for target in targets)
     distributions = ["latency", *(["response time"] if has_due_times else [])]
-    top = [element("th", "", colspan="5")]
+    # A narrow page leaves the bars out.
+    top = [
+        element("th", "", colspan="2"),
+        element("th", "", class_="bar-cell"),
+        element("th", "", colspan="2"),
+    ]
     top += [
         element("th", name, colspan=str(len(_QUANTILES)), scope="colgroup", class_="number")
         for name in distributions
