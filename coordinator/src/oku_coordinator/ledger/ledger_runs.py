@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from oku_coordinator.ledger.rules import conservation, lifecycle, reclaim, run_end
-from oku_coordinator.ledger.storage.records import BreachError, RunRecord, RunRow, Snapshot, Standing
+from oku_coordinator.ledger.storage.records import (
+    BreachError,
+    RunRecord,
+    RunRow,
+    Snapshot,
+    Standing,
+    ThresholdBasis,
+)
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.schedule_records import Course
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
@@ -20,9 +27,11 @@ from oku_coordinator.ledger.tables import (
     series_table,
     server_table,
     slice_table,
+    threshold_table,
     work_table,
 )
 from oku_core.accounting.run_state import RunState
+from oku_core.results.event import Event, EventType
 from oku_core.results.summary import ProcessSummary
 from oku_core.spec.spec import Spec
 
@@ -88,6 +97,30 @@ class LedgerRuns:
     def fetch_snapshot(self, run: str) -> Snapshot:
         """A run with everything that is kept for it at one instant, also while another process writes."""
         return self._file.read(lambda transaction: _build_snapshot(transaction, run))
+
+    def fetch_threshold_basis(self, run: str) -> ThresholdBasis:
+        """What the thresholds of a run are judged by; later checkpoints do not change it."""
+        return self._file.read(lambda transaction: _build_threshold_basis(transaction, run))
+
+    def note_lost_threshold(self, run: str, number: int, now: float, text: str) -> None:
+        """Note, once, that a threshold is lost for certain, and keep the text as an event.
+
+        Args:
+            run: its id.
+            number: the place of the threshold in its spec, from 0.
+            now: Unix time.
+            text: says which one.
+        """
+
+        def note(transaction: Transaction) -> None:
+            if threshold_table.note_lost(transaction, run, number, now):
+                history_table.note(transaction, run, Event(at=now, type=EventType.THRESHOLD_LOST, text=text))
+
+        self._file.change(note)
+
+    def note_worst_stretch(self, run: str, number: int, worst: float) -> None:
+        """Keep the worst value of a threshold over some seconds in a row."""
+        self._file.change(lambda transaction: threshold_table.note_worst(transaction, run, number, worst))
 
     def requeue(self, run: str, now: float, reason: str) -> None:
         """Put a pending run at the end of the queue, and keep the reason as an event."""
@@ -202,6 +235,16 @@ def _build_snapshot(transaction: Transaction, run: str) -> Snapshot:
         flags=work_table.fetch_flags(transaction, run),
         breach=breach,
         course=_fetch_course(transaction, record) if record.spec.is_open and breach is None else None,
+        thresholds=threshold_table.fetch_thresholds(transaction, run),
+    )
+
+
+def _build_threshold_basis(transaction: Transaction, run: str) -> ThresholdBasis:
+    return ThresholdBasis(
+        record=run_table.fetch_run(transaction, run),
+        accounts=account_table.fetch_account(transaction, run).copy(),
+        flags=work_table.fetch_flags(transaction, run),
+        thresholds=threshold_table.fetch_thresholds(transaction, run),
     )
 
 

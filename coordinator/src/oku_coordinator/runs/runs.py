@@ -18,6 +18,7 @@ from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import delete_run
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
+from oku_coordinator.runs.threshold_watch import ThresholdWatch
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_core.accounting.run_state import ACTIVE_STATES, RunState
@@ -43,6 +44,7 @@ class Runs:
 
     Attributes:
         followers: those who follow runs.
+        thresholds: watches whether the run that is active passes.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Runs:
         self._fetch_broker_mb = fetch_broker_mb
         self._readiness = readiness
         self.followers = Followers(ledger)
+        self.thresholds = ThresholdWatch(ledger, wake, clock)
 
     def submit(self, values: Mapping[str, Any]) -> RunRecord:
         """Submit a run with the spec in `values`; `SpecError` when it is wrong."""

@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from oku_coordinator.ledger.storage.records import Snapshot
+from oku_coordinator.ledger.storage.records import Snapshot, ThresholdBasis
 from oku_coordinator.ledger.storage.run_account import PartName
 from oku_coordinator.runs.account_figures import measure_rate
 from oku_coordinator.runs.phase_summaries import build_phases, measure_planned_rps
 from oku_coordinator.runs.plan_summaries import build_plan
 from oku_coordinator.runs.target_summaries import build_targets
+from oku_coordinator.runs.threshold_summaries import judge_thresholds
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts
+from oku_core.accounting.run_state import FINAL_STATES
 from oku_core.results.summary import (
     NotSentCounts,
     OutcomeCounts,
@@ -24,6 +26,7 @@ from oku_core.results.validity import WindowFill, build_validity, flag_off_plan,
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.load_description import describe_load
 from oku_core.spec.load_plan import read_clock_s
+from oku_core.thresholds.threshold_summary import ThresholdSummary, sum_up
 
 
 def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -> Summary:
@@ -57,6 +60,8 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         validity.append(flag_off_plan(plan, account.accounted))
     if record.is_at_rest and record.spec.brings_servers and account.accounted and record.served is None:
         validity.append(flag_unknown_served(account.accounted))
+    thresholds = _judge_thresholds(snapshot, clock_s, is_balanced=imbalance is None)
+    is_nothing_ok = record.state in FINAL_STATES and account.accounted > 0 and not account.outcomes[0]
     return Summary(
         run=record.run,
         name=record.name,
@@ -88,11 +93,23 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         phases=build_phases(record.spec, snapshot.accounts, clock_s),
         targets=build_targets(record.spec, snapshot.accounts, measured_s),
         plan=plan,
+        verdict=sum_up([each.verdict for each in thresholds], is_nothing_ok=is_nothing_ok),
+        thresholds=thresholds,
         workers=snapshot.workers,
         processes=snapshot.processes,
         servers=ServersSummary(served=record.served) if record.served is not None else None,
         validity=validity,
     )
+
+
+def _judge_thresholds(snapshot: Snapshot, clock_s: float, *, is_balanced: bool) -> list[ThresholdSummary]:
+    basis = ThresholdBasis(
+        record=snapshot.record,
+        accounts=snapshot.accounts,
+        flags=snapshot.flags,
+        thresholds=snapshot.thresholds,
+    )
+    return judge_thresholds(basis, clock_s, is_balanced=is_balanced)
 
 
 def _is_measured(name: PartName) -> bool:

@@ -36,7 +36,7 @@ class Ticker:
     Args:
         ledger: knows how far runs are.
         roster: knows which workers live.
-        runs: passes ticks on to those who follow a run, and knows what a run waits for.
+        runs: passes ticks on to those who follow a run, and knows what a run waits for and whether it passes.
         recorder: keeps samples and the events of workers.
         metrics: show the last tick.
         clock: gives Unix time.
@@ -132,7 +132,7 @@ class Ticker:
             self._ticks = TickMaker()  # what workers report now belongs to no run
         if run is None:
             return
-        tick = self._build_tick(run.run)
+        tick = self._runs.thresholds.look(run, self._build_tick(run.run))
         self._metrics.show_tick(tick)
         self._runs.followers.publish(tick)
         if run.is_active:

@@ -43,6 +43,11 @@ class HistogramSnapshot(msgspec.Struct, frozen=True, kw_only=True):
         """How many latencies were recorded."""
         return sum(self.buckets[1::2])
 
+    def filled(self) -> Iterator[tuple[int, int]]:
+        """Index and count of every bucket that holds something, in rising order."""
+        pairs = iter(self.buckets)
+        return zip(pairs, pairs, strict=True)
+
     def quantiles_us(self, quantiles: Iterable[float]) -> list[int]:
         """The same as `Histogram.quantile_us` for each quantile, in one pass over the buckets."""
         if not self.buckets:

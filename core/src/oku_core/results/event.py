@@ -27,6 +27,8 @@ class EventType(StrEnum):
     """A lease was taken back."""
     CLOCK_SET = "clock_set"
     """The coordinator's clock was set forward or back."""
+    THRESHOLD_LOST = "threshold_lost"
+    """A threshold cannot hold any more."""
     VALIDITY = "validity"
     """The run came to rest with this flag."""
     LINES_DROPPED = "lines_dropped"

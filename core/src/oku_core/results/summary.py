@@ -12,6 +12,7 @@ from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Engine
+from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 
 class Flag(StrEnum):
@@ -207,6 +208,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     `plan` says how the arrivals of a run with a rate kept to its schedule, and is None without a rate.
     `watched_s` is how many seconds of all workers were watched for how full their windows were, and
     `underfilled_s` in how many of them less than 97 % of a window was in flight.
+    `verdict` says whether the run has passed: `failed` if a threshold has, or if it is over and nothing was
+    ok; None if it has no thresholds and something was ok. `thresholds` has each of them in its order.
     `servers` is None if the target is not Oku's own; `reason` says why the run failed; `notices` say what it
     waits for and what goes wrong, and are empty for a run at rest.
     """
@@ -241,6 +244,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     phases: list[PhaseSummary] = []
     targets: list[TargetSummary] = []
     plan: PlanSummary | None = None
+    verdict: ThresholdVerdict | None = None
+    thresholds: list[ThresholdSummary] = []
     workers: list[WorkerSummary]
     processes: list[ProcessSummary] = []
     servers: ServersSummary | None

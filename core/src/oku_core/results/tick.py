@@ -5,6 +5,7 @@ import msgspec
 from oku_core.accounting.outcome import build_no_causes
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
+from oku_core.thresholds.threshold_summary import ThresholdSummary
 
 
 class TargetTick(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +39,7 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
             request ends it.
         planned_in_flight: how many requests are planned to be in flight over all workers; None unless stages
             say so.
+        thresholds: what became of the thresholds of the run so far, in their order.
         not_sent: why requests were not sent, of those that are accounted, in the order of `NOT_SENT_CAUSES`.
         targets: what is accounted of each target, in the order of the spec; empty if the spec names none.
     """
@@ -50,5 +52,6 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     length_s: float | None = None
     phase_left_s: float | None = None
     planned_in_flight: int | None = None
+    thresholds: list[ThresholdSummary] = []
     not_sent: list[int] = msgspec.field(default_factory=build_no_causes)
     targets: list[TargetTick] = []

@@ -32,6 +32,7 @@ from oku_core.spec.values.quantity import parse_count, parse_duration_s
 from oku_core.spec.values.rate import parse_rate
 from oku_core.spec.values.scalar import parse_text
 from oku_core.spec.values.stage import parse_stages
+from oku_core.spec.values.threshold import parse_thresholds
 from oku_core.spec.values.url import parse_base_url, parse_proxy, parse_urls
 
 
@@ -42,6 +43,7 @@ class FieldGroup(StrEnum):
     LOAD = "Load"
     CONNECTION = "Connection"
     DELAY_SERVERS = "Delay servers"
+    THRESHOLDS = "Thresholds"
     OUTPUT = "Output"
 
 
@@ -331,6 +333,12 @@ FIELDS: tuple[Field, ...] = (
         "delay", "delay", FieldGroup.DELAY_SERVERS, parse_delay, "DELAY",
         "Delay of each response: 20ms, 0..3s, 5ms..80ms, exp:50ms, lognormal:40ms,0.5.",
         default="the --delay of the delay servers, or none", own_servers_only=True,
+    ),
+    Field(
+        "thresholds", "thresholds", FieldGroup.THRESHOLDS, parse_thresholds, "THRESHOLD",
+        "What must hold of the run: 'p99 < 300ms', 'ok >= 99.9%', 'rate >= 0.99 of plan over 10s: abort'. "
+        "With : abort, the run ends once the threshold is lost.",
+        flag="threshold", repeatable=True,
     ),
     Field("name", "name", FieldGroup.OUTPUT, parse_name, "TEXT", "Name of the run."),
 )  # fmt: skip

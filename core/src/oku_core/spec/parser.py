@@ -15,6 +15,7 @@ from oku_core.spec.load_rules import complete_load, find_load_fault
 from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import OPEN_END, URL_REQUESTS, Engine, Spec
 from oku_core.spec.target import add_content_type
+from oku_core.spec.threshold_rules import find_threshold_fault
 from oku_core.spec.values.body import find_body_type
 from oku_core.spec.values.header import CLOSE, Header, asks_to_close, find_framing_fault
 from oku_core.spec.values.url import is_absolute
@@ -73,6 +74,7 @@ def parse_spec(*sources: Source) -> Spec:
     _check_key(given)
     _check_framing(spec, given)
     _check_expectations(spec, given)
+    _check_thresholds(spec, given)
     return complete_load(spec, given.keys())
 
 
@@ -223,3 +225,8 @@ def _check_expectations(spec: Spec, given: Mapping[str, tuple[Source, object]]) 
             raise SpecError(
                 f"{place}: method: HEAD cannot be combined with {where}: its answers have no body"
             )
+
+
+def _check_thresholds(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
+    if fault := find_threshold_fault(spec, [target.name for target in spec.targets]):
+        raise SpecError(f"{given['thresholds'][0].place('thresholds')}: {fault}")

@@ -18,6 +18,7 @@ from oku_core.spec.values.late import Late
 from oku_core.spec.values.quantity import find_exact_seconds
 from oku_core.spec.values.rate import Rate
 from oku_core.spec.values.stage import StageText
+from oku_core.spec.values.threshold import Threshold
 from oku_core.spec.values.url import Url, is_absolute
 
 
@@ -88,6 +89,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     delay: Delay | None = None
     seed: int | None = None
     name: str = ""
+    thresholds: tuple[Threshold, ...] = ()
     cacert: str | None = None
     cert: str | None = None
     key: str | None = None
@@ -160,7 +162,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 _PARSER_BY_TYPE: dict[type, Callable[[str], object]] = {
     Delay: parse_delay, ExpectedStatus: ExpectedStatus, Header: Header, JsonValue: JsonValue, Late: Late,
-    Pattern: Pattern, Rate: Rate, SizeBound: SizeBound, StageText: StageText, Url: Url,
+    Pattern: Pattern, Rate: Rate, SizeBound: SizeBound, StageText: StageText, Threshold: Threshold,
+    Url: Url,
 }  # fmt: skip
 
 

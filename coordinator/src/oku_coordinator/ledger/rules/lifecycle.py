@@ -87,7 +87,7 @@ def follow_up(transaction: Transaction, run: str, now: float) -> None:
     if sum_lengths(transaction, run).accounted == record.requests:
         enter_state(transaction, run, RunState.COMPLETED, now)
     elif record.state in _CLOSING_STATES:
-        enter_state(transaction, run, _CLOSING_STATES[record.state], now)
+        enter_state(transaction, run, _CLOSING_STATES[record.state], now, record.reason)
 
 
 def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:

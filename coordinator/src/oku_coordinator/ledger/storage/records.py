@@ -270,6 +270,35 @@ class Standing:
     not_sent: Sequence[int] = field(default_factory=build_no_causes)
 
 
+class ThresholdRecord(NamedTuple):
+    """What is kept of a threshold beside the account.
+
+    Attributes:
+        lost_at: when it was seen to be lost for certain; None if it is not.
+        worst: of one over some seconds in a row, the worst of these; None if none was judged.
+    """
+
+    lost_at: float | None = None
+    worst: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdBasis:
+    """What the thresholds of a run are judged by.
+
+    Attributes:
+        record: its row and its spec.
+        accounts: what its requests sum to, by phase and name.
+        flags: each with how many requests it concerns and its worst figure.
+        thresholds: what is kept of them, by their places in the spec.
+    """
+
+    record: RunRecord
+    accounts: RunAccount
+    flags: Sequence[tuple[Flag, int, float]]
+    thresholds: Mapping[int, ThresholdRecord]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
     """A run with everything that is kept for it, at one instant.
@@ -283,6 +312,7 @@ class Snapshot:
         flags: each with how many requests it concerns and its worst figure.
         breach: why the run does not balance; None when it does.
         course: how it went by the clock; None without a rate.
+        thresholds: what is kept of its thresholds, by their places in the spec.
     """
 
     record: RunRecord
@@ -293,6 +323,7 @@ class Snapshot:
     flags: list[tuple[Flag, int, float]]
     breach: str | None
     course: Course | None = None
+    thresholds: Mapping[int, ThresholdRecord] = field(default_factory=dict)
 
     @cached_property
     def account(self) -> Account:

@@ -130,6 +130,11 @@ class RunAccount:
         return sum_counts(account.outcomes for account in self.parts.values())
 
     @property
+    def accounted(self) -> int:
+        """How many requests have an outcome."""
+        return sum(account.accounted for account in self.parts.values())
+
+    @property
     def seen(self) -> int:
         """How many requests workers have told of; the coordinator has accounted for the rest by itself."""
         return sum(

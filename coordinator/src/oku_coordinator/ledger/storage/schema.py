@@ -11,11 +11,12 @@ from oku_coordinator.ledger.storage.account_schema import ACCOUNT_TABLES
 from oku_coordinator.ledger.storage.failure_schema import FAILURE_TABLES
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
+from oku_coordinator.ledger.storage.threshold_schema import THRESHOLD_TABLES
 from oku_coordinator.ledger.storage.upgrades import UPGRADES, teach
 from oku_core.errors import UserError
 from oku_core.process.private_files import prepare_private_file, tighten_private_file
 
-VERSION = 13
+VERSION = 12
 """Of the tables, kept in the file. Each change of them gets a new one, and a step in `UPGRADES`."""
 
 _TABLES = (
@@ -69,6 +70,7 @@ CREATE INDEX pending_slices ON slices (run, start) WHERE state = 'pending';
     + ACCOUNT_TABLES
     + SCHEDULE_TABLES
     + FAILURE_TABLES
+    + THRESHOLD_TABLES
     + """
 CREATE TABLE workers (
     run TEXT NOT NULL,

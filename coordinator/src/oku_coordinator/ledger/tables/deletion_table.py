@@ -26,6 +26,7 @@ _ROWS = {
     "processes": ("process", "run = ?1"),
     "flags": ("flag", "run = ?1"),
     "failed": ("id", "run = ?1"),
+    "thresholds": ("number", "run = ?1"),
     "streams": ("kind", "run = ?1"),
 }
 """For each table, the key of its rows and the condition that selects those of a run."""

@@ -1,0 +1,122 @@
+"""Judges the thresholds of a run by what the ledger keeps of it."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+
+from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
+from oku_coordinator.ledger.storage.records import RunRecord, ThresholdBasis, ThresholdRecord
+from oku_core.accounting.run_state import FINAL_STATES, RunState
+from oku_core.results.summary import Flag
+from oku_core.schedule.schedule import Schedule
+from oku_core.spec.load import WARM_UP, PhaseTime, list_phase_times
+from oku_core.spec.spec import OPEN_END
+from oku_core.spec.values.threshold import Threshold
+from oku_core.thresholds.judging import judge
+from oku_core.thresholds.measurement import Measurement
+from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
+
+_STRAINS = frozenset({Flag.WORKER_SATURATED, Flag.LOOP_LAG})
+_UNKNOWN = ThresholdRecord()
+
+
+def judge_thresholds(
+    basis: ThresholdBasis, clock_s: float, *, is_balanced: bool = True
+) -> list[ThresholdSummary]:
+    """What became of the thresholds of a run so far, in their order.
+
+    Args:
+        basis: what the ledger keeps of it.
+        clock_s: for how many seconds the run has been active.
+        is_balanced: whether its account balances.
+    """
+    return [
+        _judge(threshold, basis, basis.thresholds.get(number, _UNKNOWN), clock_s, is_balanced=is_balanced)
+        for number, threshold in enumerate(basis.record.spec.thresholds)
+    ]
+
+
+def _judge(
+    threshold: Threshold, basis: ThresholdBasis, kept: ThresholdRecord, clock_s: float, *, is_balanced: bool
+) -> ThresholdSummary:
+    if threshold.over_s is None:
+        measured = _measure(threshold, basis, clock_s, is_balanced=is_balanced)
+        return judge(threshold, measured, is_lost=kept.lost_at is not None)
+    return _judge_stretches(threshold, basis.record, kept)
+
+
+def _judge_stretches(threshold: Threshold, record: RunRecord, kept: ThresholdRecord) -> ThresholdSummary:
+    verdict, detail = ThresholdVerdict.UNDECIDED, ""
+    if kept.lost_at is not None:
+        verdict = ThresholdVerdict.FAILED
+    elif record.state == RunState.COMPLETED:
+        if kept.worst is not None:
+            verdict = ThresholdVerdict.PASSED
+        else:
+            detail = f"no {float(threshold.over_s or 0):g} s in a row were seen live"
+    elif record.state in FINAL_STATES:
+        detail = "the run was cut short"
+    return ThresholdSummary(
+        expression=str(threshold),
+        verdict=verdict,
+        value=kept.worst if kept.worst is not None and math.isfinite(kept.worst) else None,
+        limit=float(threshold.limit),
+        unit=threshold.unit,
+        holds=None if kept.worst is None else kept.lost_at is None,
+        detail=detail,
+    )
+
+
+def _measure(
+    threshold: Threshold, basis: ThresholdBasis, clock_s: float, *, is_balanced: bool
+) -> Measurement:
+    record, times = basis.record, list_phase_times(basis.record.spec)
+    phases = [time for time in times if _is_meant(threshold, time)]
+    names = {time.name for time in phases}
+    parts = {name: part for name, part in basis.accounts.parts.items() if name[0] in names}
+
+    schedule = build_phase_plan(record.spec).schedule
+    if schedule is not None:
+        due = sum(phase.stop - phase.first for phase in schedule.phases if phase.name in names)
+        rest = due - sum(part.accounted for part in parts.values())
+    elif record.spec.is_timed and record.state == RunState.CANCELLED:
+        rest = OPEN_END  # of such a run only what was made is left
+    else:
+        rest = record.requests - basis.accounts.accounted
+    seconds = _list_seconds(phases, clock_s)
+    passed_s = sum(end_s - begin_s for begin_s, end_s in seconds)
+    return Measurement(
+        parts=[part for name, part in parts.items() if threshold.target in (None, name[1])],
+        rest=max(0, rest),
+        is_rest_exact=threshold.target is None
+        and (schedule is not None or (len(times) == 1 and not record.spec.is_timed)),
+        is_over=record.state == RunState.COMPLETED,
+        is_cut_short=record.state in FINAL_STATES - {RunState.COMPLETED},
+        is_balanced=is_balanced,
+        strained=sum(requests for flag, requests, _ in basis.flags if flag in _STRAINS),
+        seconds=passed_s,
+        planned_rps=None if schedule is None else _average(schedule, seconds),
+    )
+
+
+def _is_meant(threshold: Threshold, time: PhaseTime) -> bool:
+    """Without a phase, a threshold is about all but the warm-up, which is not what is measured."""
+    return time.name == threshold.phase if threshold.phase is not None else time.name != WARM_UP
+
+
+def _list_seconds(phases: Sequence[PhaseTime], clock_s: float) -> list[tuple[float, float]]:
+    """From when to when each phase has lasted so far, in seconds of the run's activity."""
+    return list(_iter_seconds(phases, clock_s))
+
+
+def _iter_seconds(phases: Iterable[PhaseTime], clock_s: float) -> Iterator[tuple[float, float]]:
+    for phase in phases:
+        end_s = clock_s if phase.end_s is None else min(clock_s, float(phase.end_s))
+        if end_s > phase.begin_s:
+            yield float(phase.begin_s), end_s
+
+
+def _average(schedule: Schedule, seconds: Iterable[tuple[float, float]]) -> float:
+    """The mean rate that is planned for some parts of a run's time; 0 if there are none."""
+    rates = [(float(schedule.mean_rate(*part) or 0), part[1] - part[0]) for part in seconds]
+    passed_s = sum(length_s for _, length_s in rates)
+    return sum(rate * length_s for rate, length_s in rates) / passed_s if passed_s else 0.0

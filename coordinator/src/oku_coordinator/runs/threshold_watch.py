@@ -1,0 +1,113 @@
+"""Watches the thresholds of the run that is active: keeps losses that are certain, and ends a run by them.
+
+The ledger learns of a loss before anything follows from it. So a verdict that was given stays, and a
+coordinator that comes back ends a run that the one before it should have ended.
+"""
+
+import logging
+from collections.abc import Callable
+
+import msgspec
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
+from oku_coordinator.runs.threshold_summaries import judge_thresholds
+from oku_core.accounting.run_state import RunState
+from oku_core.results.sample import Sample
+from oku_core.results.tick import Tick
+from oku_core.spec.values.threshold import Threshold
+from oku_core.thresholds.stretches import SeenSecond, Stretch
+from oku_core.thresholds.threshold_summary import ThresholdVerdict
+
+_log = logging.getLogger(__name__)
+
+
+class ThresholdWatch:
+    """Looks at the thresholds of a run with each of its ticks.
+
+    Args:
+        ledger: keeps the account, and what is lost.
+        wake: called when a run is ended.
+        clock: Unix time.
+    """
+
+    def __init__(self, ledger: Ledger, wake: Callable[[], None], clock: Callable[[], float]) -> None:
+        self._ledger = ledger
+        self._wake = wake
+        self._clock = clock
+        self._run: str | None = None
+        self._stretches: dict[int, Stretch] = {}
+
+    def look(self, run: RunRecord, tick: Tick) -> Tick:
+        """Judge the thresholds of a run as of a tick, which is given back with what became of them."""
+        if not run.spec.thresholds:
+            return tick
+        if run.run != self._run:
+            self._run = run.run
+            self._stretches = {
+                number: Stretch(threshold)
+                for number, threshold in enumerate(run.spec.thresholds)
+                if threshold.over_s is not None
+            }
+        if run.state == RunState.RUNNING:
+            self._look_at_stretches(run, tick.sample)
+        basis = self._ledger.runs.fetch_threshold_basis(run.run)
+        clock_s = tick.sample.active_s if tick.clock_s is None else tick.clock_s
+        summaries = judge_thresholds(basis, clock_s)
+        lost = [
+            (number, run.spec.thresholds[number])
+            for number, summary in enumerate(summaries)
+            if summary.verdict is ThresholdVerdict.FAILED
+        ]
+        for number, threshold in lost:
+            self._note_lost(run, number, threshold, basis.thresholds.get(number))
+        if run.state == RunState.RUNNING:
+            self._end(run, [threshold for _, threshold in lost if threshold.aborts])
+        return msgspec.structs.replace(tick, thresholds=summaries)
+
+    def _look_at_stretches(self, run: RunRecord, sample: Sample) -> None:
+        if not self._stretches:
+            return
+        kept, second = self._ledger.runs.fetch_threshold_basis(run.run).thresholds, build_second(sample)
+        for number, stretch in self._stretches.items():
+            seen = stretch.add(second)
+            if seen is None:
+                continue
+            record = kept.get(number, ThresholdRecord())
+            if record.worst is None or stretch.is_worse(seen.value, record.worst):
+                self._ledger.runs.note_worst_stretch(run.run, number, seen.value)
+            if not seen.holds:
+                self._note_lost(run, number, stretch.threshold, record)
+
+    def _note_lost(
+        self, run: RunRecord, number: int, threshold: Threshold, record: ThresholdRecord | None
+    ) -> None:
+        if record is not None and record.lost_at is not None:
+            return
+        text = f"threshold lost: {threshold}"
+        _log.warning("%s", text, extra={"run": run.run})
+        self._ledger.runs.note_lost_threshold(run.run, number, self._clock(), text)
+
+    def _end(self, run: RunRecord, lost: list[Threshold]) -> None:
+        """End a run as a cancel does: what is in flight may finish, and nothing of it can be resumed."""
+        if lost:
+            reason = f"threshold lost: {lost[0]}"
+            _log.warning("run %s ends: %s", run.run, reason, extra={"run": run.run})
+            self._ledger.runs.change_state(run.run, RunState.CANCELLING, self._clock(), reason)
+            self._wake()
+
+
+def build_second(sample: Sample) -> SeenSecond:
+    """What a stretch is made of, from a second as it was seen live."""
+    return SeenSecond(
+        at=sample.at,
+        seconds=sample.seconds,
+        phase=sample.phase,
+        outcomes=sample.outcomes,
+        sent=sample.requests_sent,
+        planned=sample.requests_planned,
+        latency=sample.latency,
+        response_time=sample.response_time,
+        lateness=sample.lateness,
+        is_busy=sample.requests_total - sample.done > (sample.in_flight or 0),
+    )

@@ -1,0 +1,139 @@
+"""What is known of the requests that a threshold is about, and what can still come."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import Protocol
+
+from oku_core.accounting.histogram import bucket_bounds_us
+from oku_core.accounting.outcome import OUTCOMES, Outcome, count_sent
+from oku_core.spec.values.threshold import Time
+from oku_core.spec.values.threshold_reader import Comparison
+
+
+class Times(Protocol):
+    """How long some requests took: a histogram."""
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+
+    @property
+    def sum_us(self) -> int:
+        """Their exact sum in µs."""
+
+    @property
+    def max_us(self) -> int:
+        """The exact largest in µs; 0 if there is none."""
+
+    def filled(self) -> Iterator[tuple[int, int]]:
+        """Index and count of every bucket that holds something, in rising order."""
+
+
+class Figures(Protocol):
+    """What some requests sum to."""
+
+    @property
+    def outcomes(self) -> Sequence[int]:
+        """Counts in the order of `OUTCOMES`."""
+
+    @property
+    def latency(self) -> Times:
+        """From sending to the last byte."""
+
+    @property
+    def response_time(self) -> Times:
+        """From due to the last byte; empty in closed runs."""
+
+    @property
+    def lateness(self) -> Times:
+        """From due to sending; empty in closed runs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Measurement:
+    """What is known of the requests that a threshold is about.
+
+    Attributes:
+        parts: what they sum to, in one part or several.
+        rest: how many of them may still come, at most.
+        is_rest_exact: whether as many will come, unless the run is cut short.
+        is_over: whether the run is completed.
+        is_cut_short: whether it is over without being completed: the rest never comes.
+        is_balanced: whether its account balances.
+        strained: how many requests of the run were measured while a worker was short of processor time or
+            its event loop was late.
+        seconds: for how long they were sent.
+        planned_rps: the mean rate that was planned for this time; None without a rate.
+    """
+
+    parts: Sequence[Figures]
+    rest: int = 0
+    is_rest_exact: bool = True
+    is_over: bool = False
+    is_cut_short: bool = False
+    is_balanced: bool = True
+    strained: int = 0
+    seconds: float = 0.0
+    planned_rps: float | None = None
+
+    @property
+    def total(self) -> int:
+        """How many requests have an outcome."""
+        return sum(sum(part.outcomes) for part in self.parts)
+
+    @property
+    def sent(self) -> int:
+        """How many requests were sent and have ended."""
+        return sum(count_sent(part.outcomes) for part in self.parts)
+
+    def count(self, outcomes: Iterable[Outcome]) -> int:
+        """How many requests have one of these outcomes."""
+        places = [OUTCOMES.index(outcome) for outcome in outcomes]
+        return sum(part.outcomes[place] for part in self.parts for place in places)
+
+    def count_within(self, time: Time, comparison: Comparison, limit_ms: Fraction) -> int:
+        """How many times compare so with a limit for certain; buckets on the limit count as beyond it."""
+        limit_us = limit_ms * 1000
+        most_us = math.ceil(limit_us) - 1 if comparison.is_strict else math.floor(limit_us)
+        return sum(
+            count
+            for histogram in self._list(time)
+            for index, count in histogram.filled()
+            if bucket_bounds_us(index)[1] <= most_us
+        )
+
+    def count_timed(self, time: Time) -> int:
+        """How many requests have such a time."""
+        return sum(histogram.total for histogram in self._list(time))
+
+    def find_quantile_us(self, time: Time, quantile: Fraction) -> int | None:
+        """The time that a share `quantile` of all requests did not exceed, as the upper end of its bucket.
+
+        Requests without such a time are slower than all others: None if it is one of these, or if there is no
+        request.
+        """
+        rank = max(1, math.ceil(quantile * self.total))
+        counts: dict[int, int] = {}
+        for histogram in self._list(time):
+            for index, count in histogram.filled():
+                counts[index] = counts.get(index, 0) + count
+        indices = sorted(counts)
+        reached = accumulate(counts[index] for index in indices)
+        for index, so_many in zip(indices, reached, strict=True):
+            if so_many >= rank:
+                return bucket_bounds_us(index)[1]
+        return None
+
+    def sum_us(self, time: Time) -> int:
+        """The exact sum of all such times."""
+        return sum(histogram.sum_us for histogram in self._list(time))
+
+    def find_max_us(self, time: Time) -> int:
+        """The exact largest of all such times; 0 if there is none."""
+        return max((histogram.max_us for histogram in self._list(time)), default=0)
+
+    def _list(self, time: Time) -> Iterator[Times]:
+        return (getattr(part, time) for part in self.parts)

@@ -1,0 +1,54 @@
+"""What became of a threshold, in the form that people, scripts and dashboards read."""
+
+from collections.abc import Collection
+from enum import StrEnum
+
+import msgspec
+
+from oku_core.spec.values.threshold import Unit
+
+
+class ThresholdVerdict(StrEnum):
+    """What became of a threshold, or of all of a run."""
+
+    PASSED = "passed"
+    """It holds, whatever the rest of the run brings."""
+    FAILED = "failed"
+    """It does not hold, whatever the rest of the run brings."""
+    UNDECIDED = "undecided"
+    """The run has not shown it yet, or could not."""
+
+
+class ThresholdSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """A threshold and what became of it.
+
+    `value` and `limit` are in `unit`; `value` is None if there is none: nothing is known yet, or a quantile
+    lies among requests without an answer. `holds` says whether it would hold if the run ended now, and is
+    None without a value to tell. `against` is how many requests count against it and `allowed` how many may,
+    at most, before it is lost; None if it is not a count, or if nobody knows yet how many requests there will
+    be. `detail` says why it is undecided.
+    """
+
+    expression: str
+    verdict: ThresholdVerdict
+    value: float | None = None
+    limit: float
+    unit: Unit
+    holds: bool | None = None
+    against: int | None = None
+    allowed: int | None = None
+    detail: str = ""
+
+
+def sum_up(verdicts: Collection[ThresholdVerdict], *, is_nothing_ok: bool = False) -> ThresholdVerdict | None:
+    """The verdict on a run from those on its thresholds; None if there is nothing to judge by.
+
+    Args:
+        verdicts: on its thresholds.
+        is_nothing_ok: whether it is over and none of its requests was ok, which fails it in any case.
+    """
+    if is_nothing_ok or ThresholdVerdict.FAILED in verdicts:
+        return ThresholdVerdict.FAILED
+    if ThresholdVerdict.UNDECIDED in verdicts:
+        return ThresholdVerdict.UNDECIDED
+    return ThresholdVerdict.PASSED if verdicts else None
