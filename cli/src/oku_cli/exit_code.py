@@ -8,6 +8,8 @@ class ExitCode(IntEnum):
 
     COMPLETED = 0
     """The run completed."""
+    NOT_PASSED = 1
+    """A threshold failed or is undecided, or nothing was ok."""
     WRONG_INPUT = 2
     """The input is wrong; nothing was started."""
     CUT_SHORT = 3

@@ -1,6 +1,6 @@
 """`oku report`: a run as one HTML file, and for other tools as JSON, CSV and HdrHistogram text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,9 @@ from oku_cli.remote.follow import run_async
 from oku_cli.report.exports import build_csv, build_hgrm_text
 from oku_cli.report.output_files import STANDARD_OUTPUT, OutputFile, ReportWriter
 from oku_cli.report.page import build_page
+from oku_cli.report.run_history import RunHistory
+from oku_cli.views.junit import build_junit
+from oku_cli.views.summary_markdown import build_markdown
 from oku_core.errors import UserError
 
 
@@ -42,6 +45,20 @@ from oku_core.errors import UserError
     metavar="FILE",
     help="Write latencies as HdrHistogram text, in ms.",
 )
+@option(
+    OptionGroup.OUTPUT,
+    "--junit",
+    "junit_file",
+    metavar="FILE",
+    help="Write a test case for each threshold and each flag as JUnit XML.",
+)
+@option(
+    OptionGroup.OUTPUT,
+    "--summary-markdown",
+    "markdown_file",
+    metavar="FILE",
+    help="Write the summary as Markdown.",
+)
 @option(OptionGroup.OUTPUT, "--show-secrets", is_flag=True, help="Do not mask headers, queries and bodies.")
 @backend_options
 def command(
@@ -55,9 +72,9 @@ def command(
 
     RUN is latest, an id, a name, or any unique part of an id.
 
-    With --json, --csv or --hgrm, only what was asked for is written. A FILE of - is standard output.
+    With any of these but --output, only what was asked for is written. A FILE of - is standard output.
     """
-    outputs = _choose_outputs(show_secrets=show_secrets, **files)
+    outputs = _choose_outputs(files, show_secrets=show_secrets)
     return run_async(_report(run, data_dir, coordinator, outputs, show_secrets=show_secrets))
 
 
@@ -80,20 +97,15 @@ async def _report(
     return ExitCode.COMPLETED
 
 
-def _choose_outputs(
-    *,
-    show_secrets: bool,
-    output: str | None,
-    as_json: bool,
-    csv_file: str | None,
-    hgrm_file: str | None,
-) -> list[OutputFile]:
+def _choose_outputs(files: Mapping[str, Any], *, show_secrets: bool) -> list[OutputFile]:
     """What was asked for; what can be known to be impossible is found out here."""
     asked = [
-        OutputFile("--output", output, partial(build_page, show_secrets=show_secrets)),
-        OutputFile("--json", STANDARD_OUTPUT if as_json else None, None),
-        OutputFile("--csv", csv_file, build_csv),
-        OutputFile("--hgrm", hgrm_file, build_hgrm_text),
+        OutputFile("--output", files["output"], partial(build_page, show_secrets=show_secrets)),
+        OutputFile("--json", STANDARD_OUTPUT if files["as_json"] else None, None),
+        OutputFile("--csv", files["csv_file"], build_csv),
+        OutputFile("--hgrm", files["hgrm_file"], build_hgrm_text),
+        OutputFile("--junit", files["junit_file"], _build_junit),
+        OutputFile("--summary-markdown", files["markdown_file"], _build_markdown),
     ]
     wanted = [each for each in asked if each.path is not None]
     if sum(each.path == STANDARD_OUTPUT for each in wanted) > 1:
@@ -102,3 +114,11 @@ def _choose_outputs(
     for each in wanted:
         each.check()
     return wanted
+
+
+def _build_junit(history: RunHistory) -> bytes:
+    return build_junit(history.summary)
+
+
+def _build_markdown(history: RunHistory) -> bytes:
+    return build_markdown(history.summary)

@@ -7,14 +7,39 @@ from oku_cli.options.grafana_option import grafana_option
 from oku_cli.options.json_option import json_option
 from oku_cli.options.option_group import OptionGroup, option
 from oku_cli.remote.follow import Watch
+from oku_core.spec.fields import FieldGroup
 
 FILE_HINT = "--summary-json FILE writes one (a spec in JSON goes before --json)"
+_NAMES = (
+    "as_json", "summary_file", "junit_file", "markdown_file", "allows_undecided", "quiet", "grafana",
+)  # fmt: skip
 _Command = Callable[..., Any]
 
 
 def watch_options(command: _Command) -> _Command:
-    """`--json`, `--summary-json`, `--quiet` and `--grafana`."""
+    """`--json`, the files of a summary, `--allow-undecided`, `--quiet` and `--grafana`."""
     command = grafana_option(command)
+    command = option(
+        FieldGroup.THRESHOLDS,
+        "--allow-undecided",
+        "allows_undecided",
+        is_flag=True,
+        help="Do not let an undecided threshold change the exit code.",
+    )(command)
+    command = option(
+        OptionGroup.OUTPUT,
+        "--summary-markdown",
+        "markdown_file",
+        metavar="FILE",
+        help="Also write the summary as Markdown to FILE, for the page of a CI run.",
+    )(command)
+    command = option(
+        OptionGroup.OUTPUT,
+        "--junit",
+        "junit_file",
+        metavar="FILE",
+        help="Also write a test case for each threshold and each flag as JUnit XML to FILE.",
+    )(command)
     command = option(OptionGroup.OUTPUT, "--quiet", is_flag=True, help="Show no progress.")(command)
     command = option(
         OptionGroup.OUTPUT,
@@ -27,7 +52,7 @@ def watch_options(command: _Command) -> _Command:
 
 
 def pick_watch(options: dict[str, Any]) -> Watch:
-    """Take these options out of `options`; `UserError` if the file cannot be written."""
-    watch = Watch(**{name: options.pop(name) for name in ("as_json", "summary_file", "quiet", "grafana")})
+    """Take these options out of `options`; `UserError` if a file cannot be written."""
+    watch = Watch(**{name: options.pop(name) for name in _NAMES})
     watch.check()
     return watch

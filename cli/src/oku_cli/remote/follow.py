@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from oku_cli.views.dashboard_link import build_live_link, build_summary_link
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.summary import Summary, is_unbalanced
+from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 if TYPE_CHECKING:
     from oku_cli.terminal.console import Terminal
@@ -35,24 +36,51 @@ class Watch:
     Args:
         as_json: whether the summary is printed as JSON and everything else goes to standard error.
         summary_file: the file for the summary as JSON; None for none.
+        junit_file: the file for the summary as JUnit XML; None for none.
+        markdown_file: the file for the summary as Markdown; None for none.
+        allows_undecided: whether an undecided threshold leaves the exit code as it is.
         quiet: whether no progress is shown.
         grafana: the Grafana in which its dashboard is seen; None for none.
     """
 
     as_json: bool = False
     summary_file: str | None = None
+    junit_file: str | None = None
+    markdown_file: str | None = None
+    allows_undecided: bool = False
     quiet: bool = False
     grafana: str | None = None
 
     def check(self) -> None:
-        """Raise `UserError` before the run if the file cannot be written."""
-        if self.summary_file is None:
-            return
+        """Raise `UserError` before the run if a file cannot be written."""
         if self.summary_file == "-":
             raise UserError("--summary-json: - is not a file; --json prints the summary to standard output")
-        path = Path(self.summary_file)
-        if path.is_dir() or not path.absolute().parent.is_dir():
-            raise UserError(f"--summary-json: {path} is not a file that can be written")
+        for flag, file, _ in self._list_files():
+            path = Path(file)
+            if file == "-" or path.is_dir() or not path.absolute().parent.is_dir():
+                raise UserError(f"{flag}: {path} is not a file that can be written")
+
+    def write_files(self, summary: Summary) -> None:
+        """Write the summary to the files that were asked for; raise `UserError` if one cannot be written."""
+        for flag, file, build in self._list_files():
+            try:
+                Path(file).write_bytes(build(summary))
+            except OSError as error:
+                raise UserError(f"{flag}: {file}: {error.strerror}") from error
+
+    def _list_files(self) -> Iterator[tuple[str, str, Callable[[Summary], bytes]]]:
+        """The flag, the path and the content of each file."""
+        if self.summary_file is not None:
+            yield "--summary-json", self.summary_file, build_json
+        if self.junit_file is not None:
+            yield "--junit", self.junit_file, self._build_junit
+        if self.markdown_file is not None:
+            yield "--summary-markdown", self.markdown_file, _build_markdown
+
+    def _build_junit(self, summary: Summary) -> bytes:
+        from oku_cli.views.junit import build_junit  # noqa: PLC0415  # few runs need it
+
+        return build_junit(summary, allows_undecided=self.allows_undecided)
 
     def build_console(self) -> "Terminal":
         """Build a console on standard output, or on standard error if the JSON goes to standard output."""
@@ -126,9 +154,8 @@ class Follower:
         self._watch.print_dashboard_link(summary)
         if self._watch.as_json:
             print_json(summary)
-        if self._watch.summary_file is not None:
-            write_summary(self._watch.summary_file, summary)
-        return classify(summary)
+        self._watch.write_files(summary)
+        return classify(summary, allows_undecided=self._watch.allows_undecided)
 
     async def _follow(self, run: str) -> Summary:
         outage = Outage(self.view.warn, "the coordinator answers again")
@@ -171,19 +198,26 @@ class Follower:
                 return Delivery.ACCEPTED
 
 
-def classify(summary: Summary) -> ExitCode:
-    """Return the exit code of a command that followed a run until it rested."""
+def classify(summary: Summary, *, allows_undecided: bool = False) -> ExitCode:
+    """Return the exit code of a command that followed a run until it rested.
+
+    Args:
+        summary: of the run.
+        allows_undecided: whether an undecided threshold leaves the exit code as it is.
+    """
     if is_unbalanced(summary):
         return ExitCode.UNBALANCED
+    if summary.verdict is ThresholdVerdict.FAILED:
+        return ExitCode.NOT_PASSED
+    if summary.verdict is ThresholdVerdict.UNDECIDED and not allows_undecided:
+        return ExitCode.NOT_PASSED
     return ExitCode.COMPLETED if summary.state == RunState.COMPLETED else ExitCode.CUT_SHORT
 
 
-def write_summary(file: str, summary: Summary) -> None:
-    """Write the summary to a file; raise `UserError` if it cannot be written."""
-    try:
-        Path(file).write_bytes(build_json(summary))
-    except OSError as error:
-        raise UserError(f"--summary-json: {file}: {error.strerror}") from error
+def _build_markdown(summary: Summary) -> bytes:
+    from oku_cli.views.summary_markdown import build_markdown  # noqa: PLC0415  # few runs need it
+
+    return build_markdown(summary)
 
 
 def run_async(coroutine: Coroutine[Any, Any, ExitCode]) -> int:

@@ -30,6 +30,7 @@ from oku_cli.report.outcomes import build_outcomes
 from oku_cli.report.phase_table import build_phases
 from oku_cli.report.run_history import RunHistory
 from oku_cli.report.target_table import build_targets
+from oku_cli.report.threshold_table import build_thresholds
 from oku_cli.report.worker_table import build_workers
 from oku_core.process.redaction import MASK
 from oku_core.results.sample import Sample
@@ -96,6 +97,8 @@ def _build_sections(history: RunHistory, read_out: _ReadOut) -> Iterator[Html]:
         over_time = build_run_over_time(samples, timeline, build_marks(history.events, timeline), plan)
     bounds = [sample.clock_bound_s for sample in samples if sample.clock_bound_s is not None]
     yield build_account(summary, load, clock_bound_s=max(bounds, default=None))
+    if thresholds := build_thresholds(summary):
+        yield thresholds
     yield _build_over_time(samples, over_time, read_out)
     if phases := build_phases(summary, load):
         yield phases

@@ -20,10 +20,13 @@ from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.live_figures import NOTABLE_BOUND_S, measure_rates
 from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, measure_progress
 from oku_cli.terminal.target_figures import describe_worst_target
+from oku_cli.terminal.threshold_text import describe_standing
 from oku_cli.terminal.trend import Quantiles, Trend, TrendTracker
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, OUTCOMES
 from oku_core.results.tick import Tick
+from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
+_DECIDED = frozenset({ThresholdVerdict.PASSED, ThresholdVerdict.FAILED})
 EVERY_S = 5.0
 """Time between two lines while the state stays the same."""
 
@@ -42,13 +45,14 @@ class PlainView:
         self._trend = TrendTracker()
         self._written: Tick | None = None
         self._notices: list[str] = []
+        self._decided: set[str] = set()
 
     def start(self, title: str) -> None:
         """Write the title."""
         self.log(title)
 
     def show_tick(self, tick: Tick) -> None:
-        """Write a line if one is due or the state has changed, and a line for each new notice."""
+        """Write a line if one is due or the state has changed, and one for each new notice and verdict."""
         trend = self._trend.add(tick)
         if self._is_due(tick):
             self._written = tick
@@ -57,6 +61,13 @@ class PlainView:
             if notice not in self._notices:
                 self._write(tick.sample.at, notice)
         self._notices = tick.notices
+        for threshold in tick.thresholds:
+            if threshold.verdict in _DECIDED and threshold.expression not in self._decided:
+                self._decided.add(threshold.expression)
+                text = (
+                    f"threshold {threshold.verdict}: {threshold.expression} ({describe_standing(threshold)})"
+                )
+                self._write(tick.sample.at, text)
 
     def log(self, line: str) -> None:
         """Write it at once."""

@@ -12,6 +12,7 @@ from oku_cli.formatting import format_count, format_date_time, format_rate
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.layout import Flow, Labelled
 from oku_cli.terminal.palette import MOST_COLUMNS, STRONG
+from oku_cli.terminal.threshold_text import build_thresholds
 from oku_cli.views.account_view import (
     build_causes,
     build_headline,
@@ -58,6 +59,8 @@ def _list_account(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
     yield "outcomes", build_outcomes(summary)
     if causes := build_causes(summary):
         yield "not sent", causes
+    if summary.thresholds:
+        yield "thresholds", build_thresholds(summary.thresholds)
     if summary.statuses:
         yield "statuses", build_statuses(summary.statuses)
     yield "resent", f"at most {format_count(summary.resent_at_most)}"

@@ -23,7 +23,7 @@ from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log
 from oku_benchmarks.turns.oku_turn import COORDINATOR, HTTPTOOLS, Load
 from oku_benchmarks.turns.own_servers import play_own
-from oku_cli.remote.follow import write_summary
+from oku_cli.terminal.json_output import build_json
 from oku_cli.views.summary_view import build_summary
 from oku_core.results.summary import Summary
 
@@ -157,7 +157,7 @@ def _read_served(summary: Summary) -> int:
 
 
 def _keep(name: str, results: Results, summary: Summary, kept: Path) -> None:
-    write_summary(str(kept / f"{name}.summary.json"), summary)
+    (kept / f"{name}.summary.json").write_bytes(build_json(summary))
     draw(name, build_summary(summary)).replace(kept / f"{name}.screen.svg")
     title = f"{results.requests:,} requests, oku run {' '.join(results.flags[2:])}"
     marks = [(kill.at_s, f"{kill.process} killed") for kill in results.kills]

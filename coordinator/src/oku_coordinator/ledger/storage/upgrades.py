@@ -12,8 +12,8 @@ from oku_coordinator.ledger.storage.lease_rows import decode_counts, encode_coun
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.records import UNREADABLE
 from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
-from oku_core.accounting.failure_reason import build_unknown
 from oku_coordinator.ledger.storage.threshold_schema import THRESHOLD_TABLES
+from oku_core.accounting.failure_reason import build_unknown
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.checkpoint import Part
 from oku_core.spec.load_description import describe_load

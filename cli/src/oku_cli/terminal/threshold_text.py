@@ -1,0 +1,82 @@
+"""Says in words how a threshold stands: its verdict, its value, and how far it is from being lost."""
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from oku_cli.formatting import format_latency, format_rate, format_share
+from oku_cli.terminal.layout import AlignedTable
+from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG
+from oku_core.spec.values.threshold import Unit
+from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
+
+_LEAST_EXPRESSION = 16
+_STYLES = {
+    ThresholdVerdict.PASSED: GOOD,
+    ThresholdVerdict.FAILED: BAD,
+    ThresholdVerdict.UNDECIDED: CAUTION,
+}
+
+
+def build_thresholds(thresholds: Sequence[ThresholdSummary]) -> RenderableType:
+    """A row for each threshold: what became of it, the threshold, and how it stands."""
+    table = AlignedTable(("left", "left", "left"), gap=2, fold_to=_LEAST_EXPRESSION)
+    for threshold in thresholds:
+        word = Text(describe_verdict(threshold), style=_STYLES[threshold.verdict])
+        table.add_row(word, Text(threshold.expression, style=STRONG), describe_standing(threshold))
+    return table
+
+
+def pick_nearest(thresholds: Sequence[ThresholdSummary], most: int) -> list[ThresholdSummary]:
+    """At most so many thresholds, in their order: those that are lost, or nearest to being lost."""
+    nearest = sorted(thresholds, key=_measure_margin)[:most]
+    return [threshold for threshold in thresholds if threshold in nearest]
+
+
+def describe_verdict(threshold: ThresholdSummary) -> str:
+    """The verdict; while the run goes on, whether the threshold holds so far."""
+    if threshold.verdict is not ThresholdVerdict.UNDECIDED or threshold.detail or threshold.holds is None:
+        return str(threshold.verdict)
+    return "holds so far" if threshold.holds else "fails so far"
+
+
+def describe_standing(threshold: ThresholdSummary) -> str:
+    """The value, how many requests count against the threshold and how many may, and what is in doubt."""
+    return "; ".join(_iter_facts(threshold))
+
+
+def format_value(value: float | None, unit: Unit) -> str:
+    """A value or a limit of a threshold with its unit; requests without an answer have no time."""
+    if value is None:
+        return "no answer" if unit is Unit.MS else "no value"
+    if unit is Unit.MS:
+        return format_latency(value)
+    if unit is Unit.PER_SECOND:
+        return format_rate(value)
+    if unit is Unit.REQUESTS:
+        return f"{value:,.0f}"
+    share = format_share(value, 1) if value <= 1 else f"{100 * value:.2f} %"
+    return f"{share} of plan" if unit is Unit.OF_PLAN else share
+
+
+def _iter_facts(threshold: ThresholdSummary) -> Iterator[str]:
+    if threshold.holds is not None:
+        yield format_value(threshold.value, threshold.unit)
+    if (
+        threshold.against is not None
+        and threshold.allowed is not None
+        and threshold.unit is not Unit.REQUESTS
+    ):
+        yield f"{threshold.against:,} of at most {threshold.allowed:,} against it"
+    if threshold.detail:
+        yield threshold.detail
+
+
+def _measure_margin(threshold: ThresholdSummary) -> float:
+    """How much is left until a threshold is lost, from 0 to 1; less than 0 if it is lost or does not hold."""
+    if threshold.verdict is ThresholdVerdict.FAILED:
+        return -2.0
+    if threshold.allowed is not None and threshold.against is not None:
+        return 1.0 - (threshold.against + 1) / (threshold.allowed + 1)
+    return -1.0 if threshold.holds is False else 1.0

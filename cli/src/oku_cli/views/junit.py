@@ -1,0 +1,110 @@
+"""The summary of a run as JUnit XML, for the page of tests that Jenkins, GitLab and others show.
+
+There is one test case for each threshold, one for each flag of validity, and two for the run itself, so that
+a page of tests is red exactly if the exit code is not 0.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+from xml.etree import ElementTree as ET
+
+from oku_cli.terminal.threshold_text import describe_standing
+from oku_core.accounting.run_state import RunState
+from oku_core.results.summary import Flag, Summary
+from oku_core.thresholds.threshold_summary import ThresholdVerdict
+
+
+class _Case(NamedTuple):
+    """A test case.
+
+    Attributes:
+        group: what kind it is of.
+        name: its name.
+        result: `failure`, `error` or `skipped`; empty if it has passed.
+        text: why.
+    """
+
+    group: str
+    name: str
+    result: str = ""
+    text: str = ""
+
+
+def build_junit(summary: Summary, *, allows_undecided: bool = False) -> bytes:
+    """Build the file.
+
+    Args:
+        summary: of a run at rest.
+        allows_undecided: whether an undecided threshold is skipped rather than an error.
+    """
+    cases = list(_iter_cases(summary, allows_undecided=allows_undecided))
+    name = summary.name or summary.run
+    counts = {
+        "tests": len(cases),
+        "failures": sum(case.result == "failure" for case in cases),
+        "errors": sum(case.result == "error" for case in cases),
+        "skipped": sum(case.result == "skipped" for case in cases),
+    }
+    totals = {key: str(count) for key, count in counts.items()} | {"time": f"{summary.active_s:.3f}"}
+    root = ET.Element("testsuites", {"name": "oku", **totals})
+    started = {"timestamp": summary.started_at.removesuffix("Z")} if summary.started_at else {}
+    suite = ET.SubElement(root, "testsuite", {"name": _clean(name), **totals, **started})
+    properties = ET.SubElement(suite, "properties")
+    for key, value in _iter_properties(summary):
+        ET.SubElement(properties, "property", {"name": key, "value": _clean(value)})
+    for case in cases:
+        attributes = {"classname": f"oku.{case.group}", "name": _clean(case.name), "time": "0"}
+        element = ET.SubElement(suite, "testcase", attributes)
+        if case.result:
+            kind = {} if case.result == "skipped" else {"type": case.group}
+            result = ET.SubElement(element, case.result, {"message": _clean(case.text), **kind})
+            result.text = _clean(f"{case.name}: {case.text}")
+        elif case.text:
+            ET.SubElement(element, "system-out").text = _clean(case.text)
+    ET.indent(root)
+    return bytes(ET.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
+
+
+def _iter_cases(summary: Summary, *, allows_undecided: bool) -> Iterator[_Case]:
+    yield _judge_end(summary)
+    yield _judge_ok(summary)
+    undecided = "skipped" if allows_undecided else "error"
+    results = {ThresholdVerdict.FAILED: "failure", ThresholdVerdict.UNDECIDED: undecided}
+    for threshold in summary.thresholds:
+        text = describe_standing(threshold)
+        result = results.get(threshold.verdict, "")
+        yield _Case("thresholds", threshold.expression, result, text or str(threshold.verdict))
+    raised = {validity.flag: validity.detail for validity in summary.validity}
+    for flag in Flag:
+        if flag not in raised:
+            yield _Case("validity", flag)
+        else:
+            yield _Case("validity", flag, "error" if flag is Flag.UNBALANCED else "skipped", raised[flag])
+
+
+def _judge_end(summary: Summary) -> _Case:
+    text = f"the run is {summary.state}" + (f": {summary.reason}" if summary.reason else "")
+    return _Case("run", "completed", "" if summary.state == RunState.COMPLETED else "error", text)
+
+
+def _judge_ok(summary: Summary) -> _Case:
+    text = f"{summary.outcomes.ok:,} of {summary.accounted:,} accounted requests were ok"
+    is_wrong = summary.accounted > 0 and not summary.outcomes.ok
+    return _Case("run", "something was ok", "failure" if is_wrong else "", text)
+
+
+def _iter_properties(summary: Summary) -> Iterator[tuple[str, str]]:
+    yield "run", summary.run
+    yield "state", summary.state
+    if summary.verdict is not None:
+        yield "verdict", summary.verdict
+    if summary.load:
+        yield "load", summary.load
+    yield "requests", str(summary.requests)
+    yield "accounted", str(summary.accounted)
+    yield "ok", str(summary.outcomes.ok)
+
+
+def _clean(text: str) -> str:
+    """Text without the characters that XML cannot hold."""
+    return "".join(character if character.isprintable() else " " for character in text)

@@ -1,0 +1,83 @@
+"""The summary of a run as Markdown, for the page of a CI run, such as the step summary of GitHub Actions."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from oku_cli.formatting import format_count, format_latency, format_rate, format_requests, format_share
+from oku_cli.terminal.threshold_text import describe_standing, describe_verdict
+from oku_cli.views.validity_view import describe_extent
+from oku_core.results.summary import Summary
+from oku_core.spec.values.quantity import format_duration
+
+_QUANTILES = ("p50", "p90", "p99", "p99_9", "max")
+_SPECIAL = str.maketrans({character: f"\\{character}" for character in r"\`*_{}[]<>#|~&"})
+
+
+def build_markdown(summary: Summary) -> bytes:
+    """Build the file: the verdict, the thresholds, the figures and the flags of a run."""
+    return ("\n".join(_iter_lines(summary)) + "\n").encode()
+
+
+def _iter_lines(summary: Summary) -> Iterator[str]:
+    verdict = summary.verdict or summary.state
+    yield f"## {_escape(summary.name or f'run {summary.run}')}: {verdict}"
+    yield ""
+    yield _escape(" · ".join(filter(None, (f"run {summary.run}", summary.state, summary.load))))
+    if summary.reason:
+        yield ""
+        yield f"**{_escape(summary.reason)}**"
+    if summary.thresholds:
+        yield ""
+        yield from _build_table(
+            ("threshold", "verdict", "how it stands"),
+            [
+                (each.expression, describe_verdict(each), describe_standing(each))
+                for each in summary.thresholds
+            ],
+        )
+    yield ""
+    yield from _build_table(("figure", "value"), list(_iter_figures(summary)))
+    if summary.validity:
+        yield ""
+        for validity in summary.validity:
+            flag = validity.flag.replace("_", " ")
+            yield f"- {_escape(f'{flag}: {describe_extent(validity)} {validity.detail}')}"
+
+
+def _iter_figures(summary: Summary) -> Iterator[tuple[str, str]]:
+    yield "accounted", f"{format_count(summary.accounted)} of {format_requests(summary.requests)}"
+    for outcome, count in msgspec.structs.asdict(summary.outcomes).items():
+        if count or outcome == "ok":
+            yield (
+                outcome.replace("_", " "),
+                f"{format_count(count)}, {format_share(count, summary.accounted)}",
+            )
+    if summary.active_s:
+        rate, length = format_rate(summary.throughput_rps), format_duration(summary.active_s)
+        yield "throughput", f"{rate} over {length}"
+    if summary.planned_rps is not None:
+        yield "planned", format_rate(summary.planned_rps)
+    times = (
+        ("latency", summary.latency_ms),
+        ("response time", summary.response_time_ms),
+        ("lateness", summary.lateness_ms),
+    )
+    for name, figures in times:
+        if figures.max is not None:
+            values = (
+                f"{key.replace('_', '.')} {format_latency(getattr(figures, key))}" for key in _QUANTILES
+            )
+            yield name, ", ".join(values)
+
+
+def _build_table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+    yield f"| {' | '.join(heads)} |"
+    yield f"|{' --- |' * len(heads)}"
+    for row in rows:
+        yield f"| {' | '.join(map(_escape, row))} |"
+
+
+def _escape(text: str) -> str:
+    """Text of others in one line, with nothing in it that Markdown would take for its own."""
+    return "".join(character if character.isprintable() else " " for character in text).translate(_SPECIAL)
