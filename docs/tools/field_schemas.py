@@ -10,6 +10,7 @@ from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.late import SEND
 from oku_core.spec.values.name import LONGEST_NAME
 from oku_core.spec.values.stage import LONGEST_STAGE_NAME, MOST_IN_FLIGHT
+from oku_core.spec.values.stop_when_down import NEVER
 
 Json = dict[str, Any]
 
@@ -132,6 +133,9 @@ FIELD_SCHEMAS: Mapping[str, Json] = {
     "engine": {"enum": [engine.value for engine in Engine]},
     "timeout": _DURATION,
     "grace": _DURATION,
+    "stop-when-down": {
+        "anyOf": [{"type": "string", "examples": ["30s", NEVER]}, {"type": "number", "minimum": 0}]
+    },
     "range-size": _count(1, 10**9),
     "servers": _count(1, 1_000),
     "delay": {

@@ -32,6 +32,7 @@ from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import Retention
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.runs.skew_watch import SkewWatch
+from oku_coordinator.runs.target_watch import TargetWatch
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import CoordinatorSettings
@@ -172,6 +173,7 @@ class Assembly:
         )
 
     def _build_runs(self, settings: CoordinatorSettings) -> None:
+        target_watch = TargetWatch(self.ledger, self.signals.wake)
         self.readiness = Readiness(
             self.ledger,
             self.roster,
@@ -179,6 +181,7 @@ class Assembly:
             kube=self.kube,
             server_watch=self.server_watch,
             find_troubles=self._find_troubles,
+            find_outages=target_watch.find_notices,
             files=settings.files,
             most_queued=settings.most_queued,
             expected_workers=settings.expected_workers,
@@ -194,7 +197,15 @@ class Assembly:
         self.retention = Retention(self.ledger, settings.reports_path, settings.retention, self.clock.now)
         self.recorder = HistoryRecorder(self.ledger, publishes=settings.loki is not None)
         self.coverage = CoverageRecorder(self.ledger, self.clock.now)
-        self.ticker = Ticker(self.ledger, self.roster, self.runs, self.recorder, self.metrics, self.clock.now)
+        self.ticker = Ticker(
+            ledger=self.ledger,
+            roster=self.roster,
+            runs=self.runs,
+            recorder=self.recorder,
+            metrics=self.metrics,
+            target_watch=target_watch,
+            clock=self.clock.now,
+        )
 
     def _build_rounds(self, settings: CoordinatorSettings) -> None:
         queue_watch = QueueWatch(self.ledger, self.readiness, settings.start_within_s, self.clock.now)

@@ -76,6 +76,7 @@ class Readiness:
         kube: scales for runs, in a cluster.
         server_watch: watches the delay servers, where there are any.
         find_troubles: what else is wrong, a line each.
+        find_outages: what there is to say of the target of a run, a line each.
         files: the files that specs may name.
         most_queued: how many runs may be pending or active.
         expected_workers: the names of the workers that a run waits for that does not say how many.
@@ -87,6 +88,7 @@ class Readiness:
     kube: "KubeFacade | None" = field(default=None, kw_only=True)
     server_watch: ServerWatch | None = field(default=None, kw_only=True)
     find_troubles: Callable[[], Iterable[str]] = field(default=tuple, kw_only=True)
+    find_outages: Callable[[str], Iterable[str]] = field(default=lambda _: (), kw_only=True)
     files: SpecFiles = field(default=NOWHERE, kw_only=True)
     most_queued: int = field(default=MOST_QUEUED, kw_only=True)
     expected_workers: Sequence[str] = field(default=(), kw_only=True)
@@ -146,6 +148,9 @@ class Readiness:
         return next(self._find_all(run), "")
 
     def _find_all(self, run: RunRecord) -> Iterator[str]:
+        if run.state == RunState.PAUSING and run.reason:
+            yield run.reason
+        yield from self.find_outages(run.run)
         yield from self._find_of_workers(run)
         yield from self._find_of_servers(run)
         yield from self._find_of_others()

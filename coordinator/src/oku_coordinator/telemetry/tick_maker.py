@@ -44,6 +44,11 @@ class TickMaker:
         self._leases |= progress.leases
         self._told_s[progress.worker] = self._told_s.get(progress.worker, 0.0) + progress.seconds
 
+    @property
+    def has_news(self) -> bool:
+        """Whether any worker has spoken since the last tick."""
+        return bool(self._told_s)
+
     def forget_worker(self, worker: str) -> None:
         """A dead worker has nothing in flight."""
         self._in_flight.pop(worker, None)

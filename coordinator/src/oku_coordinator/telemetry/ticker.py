@@ -6,10 +6,12 @@ import functools
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord, UnknownRunError
 from oku_coordinator.runs.runs import Runs
+from oku_coordinator.runs.target_watch import TargetWatch
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.settled_seconds import SettledSeconds
@@ -30,6 +32,7 @@ _LATE_S = 0.25
 """If a tick is later than this, there is none at the next second."""
 
 
+@dataclass(kw_only=True)
 class Ticker:
     """Makes the ticks of runs, publishes them and has them recorded.
 
@@ -39,33 +42,29 @@ class Ticker:
         runs: passes ticks on to those who follow a run, and knows what a run waits for and whether it passes.
         recorder: keeps samples and the events of workers.
         metrics: show the last tick.
+        target_watch: judges from ticks whether the target is gone.
         clock: gives Unix time.
     """
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        roster: Roster,
-        runs: Runs,
-        recorder: HistoryRecorder,
-        metrics: Metrics,
-        clock: Callable[[], float],
-    ) -> None:
-        self._ledger = ledger
-        self._roster = roster
-        self._runs = runs
-        self._recorder = recorder
-        self._metrics = metrics
-        self._clock = clock
-        self._ticks = TickMaker()
-        self._targets = TargetTicks()
-        self._settled = SettledSeconds()
-        self._replays = ReplayGuard()
-        self._latest: str | None = None
-        """The run that was active last, whose targets are shown until there is another."""
-        metrics.show_targets(self._read_targets)
-        self.active: str | None = None
-        """The run that was active when its turn was noted last; its last second is still to be kept."""
+    ledger: Ledger
+    roster: Roster
+    runs: Runs
+    recorder: HistoryRecorder
+    metrics: Metrics
+    target_watch: TargetWatch
+    clock: Callable[[], float]
+    active: str | None = field(default=None, init=False)
+    """The run that was active when its turn was noted last; its last second is still to be kept."""
+    _ticks: TickMaker = field(default_factory=TickMaker, init=False)
+    _targets: TargetTicks = field(default_factory=TargetTicks, init=False)
+    _settled: SettledSeconds = field(default_factory=SettledSeconds, init=False)
+    _replays: ReplayGuard = field(default_factory=ReplayGuard, init=False)
+    _latest: str | None = field(default=None, init=False)
+    """The run that was active last, whose targets are shown until there is another."""
+
+    def __post_init__(self) -> None:
+        """Have the metrics of targets read when somebody asks for them."""
+        self.metrics.show_targets(self._read_targets)
 
     def record(self, progress: Sequence[Progress], now: float) -> bool:
         """Take in the progress of workers, at `now` in monotonic seconds; whether one of them is new."""
@@ -73,28 +72,28 @@ class Ticker:
 
     def note_checkpoints(self, workers: Iterable[str], checkpoint_s: float) -> None:
         """The ledger has the checkpoints of these workers; each sends some every `checkpoint_s` or so."""
-        self._settled.note_checkpoints(workers, checkpoint_s, self._clock())
+        self._settled.note_checkpoints(workers, checkpoint_s, self.clock())
 
     def _record(self, progress: Progress, now: float) -> bool:
         if not self._replays.admits(progress, now):
             return False
-        self._metrics.count_progress()
-        is_new = not self._roster.is_current(progress.worker, progress.incarnation)
-        replaced = self._roster.find_replaced(progress.worker, progress.incarnation)
-        self._roster.record(progress, now, self._clock())
+        self.metrics.count_progress()
+        is_new = not self.roster.is_current(progress.worker, progress.incarnation)
+        replaced = self.roster.find_replaced(progress.worker, progress.incarnation)
+        self.roster.record(progress, now, self.clock())
         if replaced is not None:
             self._note_gone(replaced)
         if is_new:
             _log.info("worker %s joined", progress.worker, extra={"worker": progress.worker})
             self._note_worker(EventType.WORKER_JOINED, progress.worker)
         self._ticks.add(progress)
-        self._settled.note_progress(progress, self._clock())
-        self._recorder.record(progress)
+        self._settled.note_progress(progress, self.clock())
+        self.recorder.record(progress)
         return is_new
 
     def remove_silent(self, now: float) -> None:
         """Remove the workers that were silent for too long, at `now` in monotonic seconds."""
-        for worker in self._roster.remove_silent(now):
+        for worker in self.roster.remove_silent(now):
             self._ticks.forget_worker(worker.name)
             self._settled.forget_worker(worker.name)
             _log_silent(worker, now)
@@ -108,59 +107,61 @@ class Ticker:
             self.active = active
             return None
         with contextlib.suppress(UnknownRunError):  # it may have been deleted at once
-            self._recorder.keep_tick(self._build_tick(before), is_last=True)
+            self.recorder.keep_tick(self._build_tick(before), is_last=True)
         self.active = active  # not before: a tick that could not be kept is made anew
         self._ticks = TickMaker()
-        self._metrics.clear_run()
+        self.metrics.clear_run()
         return before
 
     async def run(self, health: Health) -> None:
         """Make a tick each second, even while the main loop waits for the broker or for delay servers."""
         while True:
-            await asyncio.sleep(find_pause_s(self._clock()))
+            await asyncio.sleep(find_pause_s(self.clock()))
             try:
                 self.tick()
             except BreachError as error:
-                self._runs.followers.announce_breach(error)
+                self.runs.followers.announce_breach(error)
             health.note_well()
 
     def tick(self) -> None:
         """Make a tick of the run that has its turn, and of each other run that is followed."""
-        self._metrics.show_workers(len(self._roster), self._roster.clock_bound_s)
-        run = self._ledger.runs.fetch_current()
+        self.metrics.show_workers(len(self.roster), self.roster.clock_bound_s)
+        run = self.ledger.runs.fetch_current()
         if run is None or not run.is_active:
             self._ticks = TickMaker()  # what workers report now belongs to no run
         if run is None:
             return
-        tick = self._runs.thresholds.look(run, self._build_tick(run.run))
-        self._metrics.show_tick(tick)
-        self._runs.followers.publish(tick)
+        is_heard = self._ticks.has_news and not self.roster.has_suspects
+        tick = self.runs.thresholds.look(run, self._build_tick(run.run))
+        self.metrics.show_tick(tick)
+        self.runs.followers.publish(tick)
         if run.is_active:
-            self._recorder.keep_tick(tick, settled_to=self._settled.find_end(tick.sample.at))
-        for waiting in self._runs.followers.runs - {run.run}:
+            self.recorder.keep_tick(tick, settled_to=self._settled.find_end(tick.sample.at))
+        for waiting in self.runs.followers.runs - {run.run}:
             with contextlib.suppress(UnknownRunError):  # its followers are told so
-                self._runs.followers.publish(self._build_tick(waiting, TickMaker()))
+                self.runs.followers.publish(self._build_tick(waiting, TickMaker()))
+        self.target_watch.take(run, tick, is_heard=is_heard)
 
     def _read_targets(self) -> list[TargetFigures]:
         if self._latest is None:
             return []
         try:
-            spec = self._ledger.runs.fetch(self._latest).spec
-            return self._ledger.runs.read_account(
+            spec = self.ledger.runs.fetch(self._latest).spec
+            return self.ledger.runs.read_account(
                 self._latest, functools.partial(build_figures, self._latest, spec)
             )
         except (UnknownRunError, BreachError):
             return []  # it was deleted, or has failed and says so elsewhere
 
     def _build_tick(self, run: str, ticks: TickMaker | None = None) -> Tick:
-        standing = self._ledger.runs.fetch_standing(run)
-        notices = self._runs.build_notices(standing.record)
+        standing = self.ledger.runs.fetch_standing(run)
+        notices = self.runs.build_notices(standing.record)
         targets: list[TargetTick] = []
         if spec_targets := standing.record.spec.targets:
             build = functools.partial(self._targets.build, run, spec_targets)
-            targets = self._ledger.runs.read_account(run, build)
+            targets = self.ledger.runs.read_account(run, build)
         return (ticks or self._ticks).build_tick(
-            standing, workers=len(self._roster), now=self._clock(), notices=notices, targets=targets
+            standing, workers=len(self.roster), now=self.clock(), notices=notices, targets=targets
         )
 
     def _note_gone(self, worker: WorkerState) -> None:
@@ -169,7 +170,7 @@ class Ticker:
         )
 
     def _note_worker(self, what: EventType, worker: str) -> None:
-        self._recorder.note_worker(what, worker, self._clock(), is_active=self.active is not None)
+        self.recorder.note_worker(what, worker, self.clock(), is_active=self.active is not None)
 
 
 def find_pause_s(now: float) -> float:

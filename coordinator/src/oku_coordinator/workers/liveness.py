@@ -59,6 +59,11 @@ class Roster:
         return max((worker.clock_bound_s or 0.0 for worker in self._workers.values()), default=0.0)
 
     @property
+    def has_suspects(self) -> bool:
+        """Whether any worker has been silent for longer than others."""
+        return any(worker.is_suspect for worker in self._workers.values())
+
+    @property
     def worker_timeout_s(self) -> float:
         """How long a worker may be silent before it is dead."""
         return max(self._worker_timeout_s, _TIMEOUT_INTERVALS * self.heartbeat_interval_s)

@@ -32,6 +32,7 @@ from oku_core.spec.values.quantity import parse_count, parse_duration_s
 from oku_core.spec.values.rate import parse_rate
 from oku_core.spec.values.scalar import parse_text
 from oku_core.spec.values.stage import parse_stages
+from oku_core.spec.values.stop_when_down import parse_stop_when_down
 from oku_core.spec.values.threshold import parse_thresholds
 from oku_core.spec.values.url import parse_base_url, parse_proxy, parse_urls
 
@@ -277,6 +278,11 @@ FIELDS: tuple[Field, ...] = (
         "grace", "grace_s", FieldGroup.LOAD, _duration("0s"), "DURATION",
         "Time that requests in flight have to finish when a run is stopped.",
         default="the timeout plus 1s",
+    ),
+    Field(
+        "stop-when-down", "stop_when_down_s", FieldGroup.LOAD, parse_stop_when_down, "DURATION|never",
+        "Time without a request that was ok after which the run ends: 30s, 5m; never keeps it going.",
+        default="30s, or the timeout plus 5s if that is longer, while nothing was ever ok; else never",
     ),
     Field(
         "range-size", "range_size", FieldGroup.LOAD, _count(1, 10**9), "N", "Requests per lease.",

@@ -4,6 +4,7 @@ The periods of time in which it was active open when a worker begins, and close 
 The clock of a schedule stops half a second after it is asked to, so that all workers stop at one time.
 """
 
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import run_table, work_table
 from oku_coordinator.ledger.tables.history_table import note
@@ -87,7 +88,14 @@ def follow_up(transaction: Transaction, run: str, now: float) -> None:
     if sum_lengths(transaction, run).accounted == record.requests:
         enter_state(transaction, run, RunState.COMPLETED, now)
     elif record.state in _CLOSING_STATES:
-        enter_state(transaction, run, _CLOSING_STATES[record.state], now, record.reason)
+        _enter_rest(transaction, record, now)
+
+
+def _enter_rest(transaction: Transaction, record: RunRecord, now: float) -> None:
+    """Enter the state that follows a closing one; a pause for a reason is a failure if nothing was ok."""
+    has_failed = record.state == RunState.PAUSING and bool(record.reason) and not record.outcomes[0]
+    state = RunState.FAILED if has_failed else _CLOSING_STATES[record.state]
+    enter_state(transaction, record.run, state, now, record.reason)
 
 
 def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:
