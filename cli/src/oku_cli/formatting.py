@@ -65,6 +65,24 @@ def format_latency(latency_ms: float | None, digits: int = 3) -> str:
     return f"{_format_digits(latency_ms / 1000, digits) or f'{latency_ms / 1000:,.0f}'} s"
 
 
+def format_interval(interval_ms: tuple[float, float] | None, digits: int = 3) -> str:
+    """Format an interval of latencies: `19.8-20.6 ms`, `985 µs-1.02 ms`; empty if there is none."""
+    if interval_ms is None:
+        return ""
+    low, high = (format_latency(end_ms, digits) for end_ms in interval_ms)
+    number, _, unit = low.partition(" ")
+    return f"{number if high.endswith(f' {unit}') else low}-{high}"
+
+
+def format_change(share: float | None) -> str:
+    """Format a change as a percentage with its sign: `+12 %`, `-0.4 %`, `0 %`; one decimal below ten."""
+    if share is None:
+        return NOTHING
+    percent = 100 * share
+    text = f"{percent:+,.1f}" if abs(percent) < 9.95 else f"{percent:+,.0f}"
+    return "0 %" if float(text.replace(",", "")) == 0 else f"{text} %"
+
+
 def choose_digits(latencies_ms: Sequence[float | None]) -> int:
     """Return 3 digits, or 4, the most that are known, if 3 would make different latencies look the same."""
     labels = {format_latency(latency_ms) for latency_ms in latencies_ms}

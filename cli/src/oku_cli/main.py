@@ -18,7 +18,7 @@ from oku_cli.terminal.printable import write_error
 from oku_core.errors import UserError
 
 _COMMANDS_BY_HEADING = {
-    "Commands": ("run", "resume", "pause", "cancel", "runs", "show", "report", "rm", "completion"),
+    "Commands": ("run", "resume", "pause", "cancel", "runs", "show", "report", "compare", "rm", "completion"),
     "Processes, as pods run them": ("server", "worker", "coordinator"),
 }
 COMMANDS = tuple(name for names in _COMMANDS_BY_HEADING.values() for name in names)

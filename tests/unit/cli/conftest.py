@@ -12,6 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from rich.console import RenderableType
 from tests.kit.outcomes import make_counts
+from tests.kit.runs.compared import MakeRun, build_maker
 from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath
 
 from oku_cli.terminal.console import Terminal
@@ -119,6 +120,12 @@ def make_summary() -> Callable[..., Summary]:
         return Summary(**fields | changes)
 
     return make
+
+
+@pytest.fixture
+def make_run(make_summary: Callable[..., Summary]) -> MakeRun:
+    """Makes a run of a minute with its seconds."""
+    return build_maker(make_summary)
 
 
 @pytest.fixture

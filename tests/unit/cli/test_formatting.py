@@ -2,11 +2,13 @@ import pytest
 
 from oku_cli.formatting import (
     choose_digits,
+    format_change,
     format_clock,
     format_count,
     format_date_minute,
     format_date_time,
     format_elapsed,
+    format_interval,
     format_latency,
     format_left,
     format_outcome,
@@ -138,3 +140,19 @@ def test_a_run_that_ends_after_a_time_has_an_open_end() -> None:
     """It is not known before how many requests it will have."""
     assert format_requests(1_000_000) == "1,000,000"
     assert format_requests(OPEN_END) == "open-ended"
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [(None, "-"), (0.0, "0 %"), (-0.0004, "0 %"), (0.123, "+12 %"), (-0.041, "-4.1 %"), (12.5, "+1,250 %")],
+)
+def test_a_change_has_a_sign(share: float | None, shown: str) -> None:
+    """Below ten percent it has a decimal."""
+    assert format_change(share) == shown
+
+
+def test_an_interval_names_its_unit_once() -> None:
+    """Unless its ends have different ones."""
+    assert format_interval((19.81, 20.64)) == "19.8-20.6 ms"
+    assert format_interval((0.985, 1.021)) == "985 µs-1.02 ms"
+    assert format_interval(None) == ""

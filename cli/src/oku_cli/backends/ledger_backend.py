@@ -2,7 +2,7 @@
 
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -62,7 +62,7 @@ class LedgerBackend:
         with self._read_run(run) as (ledger, _):
             return build_summary(ledger.runs.fetch_snapshot(run), time.time())
 
-    async def read_run_history(self, run: str) -> AsyncIterator[bytes]:
+    async def read_run_history(self, run: str) -> AsyncGenerator[bytes]:
         """The history of a run, line by line and without line ends."""
         now = time.time()
         with self._read_run(run) as (ledger, _):

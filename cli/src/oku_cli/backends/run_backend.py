@@ -4,7 +4,7 @@ A coordinator's runs are reached through its API (`oku_cli.remote.client.Client`
 which no local stack runs through its ledger (`LedgerBackend`).
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -39,7 +39,7 @@ class RunBackend(Protocol):
     async def fetch_summary(self, run: str) -> Summary:
         """The summary of a run as it stands."""
 
-    def read_run_history(self, run: str) -> AsyncIterator[bytes]:
+    def read_run_history(self, run: str) -> AsyncGenerator[bytes]:
         """The history of a run, line by line and without line ends; there may be millions."""
 
     async def pause(self, run: str) -> RunState:

@@ -6,6 +6,7 @@ import click
 
 from oku_cli.backends.run_backend import open_backend
 from oku_cli.backends.run_lookup import find_run
+from oku_cli.comparison.seconds_reader import add_intervals
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.grafana_option import grafana_option
@@ -44,7 +45,7 @@ def command(
 async def _show(run: str, data_dir: Path, coordinator: CoordinatorRef | None, watch: Watch) -> ExitCode:
     async with open_backend(coordinator, data_dir) as backend:
         run = await find_run(backend, run, takes_newest=True)
-        summary = await backend.fetch_summary(run)
+        summary = await add_intervals(backend, await backend.fetch_summary(run))
     if watch.as_json:
         print_json(summary)
     else:

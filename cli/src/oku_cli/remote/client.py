@@ -94,7 +94,7 @@ class Client:
         """Fetch the summary of a run as it stands."""
         return msgspec.convert(await self._call("GET", f"/api/runs/{run}"), Summary)
 
-    async def read_run_history(self, run: str) -> AsyncIterator[bytes]:
+    async def read_run_history(self, run: str) -> AsyncGenerator[bytes]:
         """Yield the history of a run line by line, without line ends; there may be millions of lines."""
         rest = b""
         async with self._request("GET", f"/api/runs/{run}/history") as response:

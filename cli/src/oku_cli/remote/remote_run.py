@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Self
 
+from oku_cli.comparison.seconds_reader import add_intervals
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
@@ -80,7 +81,8 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
         begun = start.begin(client)
         run = await interrupts.let_end(begun, hints.describe_unanswered(start.resumed))
         follower = Follower(client, watch, hints, interrupts)
-        return follower.finish(await follower.follow(run, start.build_title(run)))
+        summary = await follower.follow(run, start.build_title(run))
+        return follower.finish(await add_intervals(client, summary))
 
 
 def refuse_shape(**given: int | None) -> None:

@@ -32,45 +32,16 @@ class OutputFile:
 
     def check(self) -> None:
         """Raise `UserError` early if it is already clear that the file cannot be written."""
-        if self.path is None or self.path == STANDARD_OUTPUT:
-            return
-        path = Path(self.path)
-        if path.is_dir() or not path.absolute().parent.is_dir():
-            raise UserError(f"{self.flag}: {self.path} is not a file that can be written")
+        if self.path is not None:
+            check_output(self.flag, self.path)
 
     def write(self, history: RunHistory) -> None:
         """Build the content and write it; raise `UserError` if it cannot be written."""
         if self.path is None or self.build is None:
             return
         content = self.build(history)
-        with self.open() as write:
+        with open_output(self.flag, self.path) as write:
             write(content if isinstance(content, bytes) else content.encode())
-
-    @contextmanager
-    def open(self) -> Iterator[Callable[[bytes], None]]:
-        """Yield a function that writes into the file, and print a note once a file on disk is complete.
-
-        Raises:
-            UserError: the file cannot be written.
-        """
-        size = 0
-
-        def write(data: bytes) -> None:
-            nonlocal size
-            file.write(data)
-            size += len(data)
-
-        if self.path == STANDARD_OUTPUT:
-            file = sys.stdout.buffer
-            yield write
-            file.flush()
-            return
-        try:
-            with Path(str(self.path)).open("wb") as file:
-                yield write
-        except OSError as error:
-            raise UserError(f"{self.flag}: {self.path}: {error.strerror}") from error
-        write_note(f"wrote {self.path} ({format_bytes(size)})")
 
 
 class ReportWriter:
@@ -105,7 +76,9 @@ class ReportWriter:
         if self._writers is None:
             line = line if self._show_secrets else mask_head(line)
             streamed = [output for output in self._outputs if output.build is None]
-            self._writers = [self._files.enter_context(output.open()) for output in streamed]
+            self._writers = [
+                self._files.enter_context(open_output(output.flag, str(output.path))) for output in streamed
+            ]
         for write in self._writers:
             write(escape_json(line) + b"\n")
 
@@ -122,3 +95,47 @@ class ReportWriter:
 
 def _build_error(error: ValueError) -> UserError:
     return UserError(f"the run has no report, its history cannot be read: {error}")
+
+
+def check_output(flag: str, path: str) -> None:
+    """Raise `UserError` early if it is already clear that a file cannot be written.
+
+    Args:
+        flag: the flag that asked for it.
+        path: where to write it; `-` is standard output.
+    """
+    if path == STANDARD_OUTPUT:
+        return
+    if Path(path).is_dir() or not Path(path).absolute().parent.is_dir():
+        raise UserError(f"{flag}: {path} is not a file that can be written")
+
+
+@contextmanager
+def open_output(flag: str, path: str) -> Iterator[Callable[[bytes], None]]:
+    """Yield a function that writes into a file, and print a note once a file on disk is complete.
+
+    Args:
+        flag: the flag that asked for it.
+        path: where to write it; `-` is standard output.
+
+    Raises:
+        UserError: the file cannot be written.
+    """
+    size = 0
+
+    def write(data: bytes) -> None:
+        nonlocal size
+        file.write(data)
+        size += len(data)
+
+    if path == STANDARD_OUTPUT:
+        file = sys.stdout.buffer
+        yield write
+        file.flush()
+        return
+    try:
+        with Path(path).open("wb") as file:
+            yield write
+    except OSError as error:
+        raise UserError(f"{flag}: {path}: {error.strerror}") from error
+    write_note(f"wrote {path} ({format_bytes(size)})")

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.resources import files
 from typing import Any
 
 import msgspec
 import yaml
 
-from oku_cli.report.charts.chart import Chart, Track, build_chart, build_section
+from oku_cli.comparison.run_seconds import RunSeconds
+from oku_cli.formatting import format_interval
+from oku_cli.report.charts.chart import build_chart, build_section
 from oku_cli.report.charts.concurrency import build_in_flight_chart
 from oku_cli.report.charts.coverage import build_lease_chart, build_strips
 from oku_cli.report.charts.heatmap import build_heatmap
@@ -21,6 +22,7 @@ from oku_cli.report.charts.quantiles import build_due_chart, build_quantile_char
 from oku_cli.report.charts.rate import build_rate_chart, build_trouble_chart
 from oku_cli.report.charts.timeline import build_timeline, clip_start
 from oku_cli.report.distribution_table import build_distribution_table, list_distributions
+from oku_cli.report.document import ReadOut, build_document
 from oku_cli.report.events import build_events, build_marks
 from oku_cli.report.head import build_account, build_head
 from oku_cli.report.load import read_load
@@ -41,53 +43,19 @@ _NOTHING_OVER_TIME = (
     "There are no samples of this run: it was too short, or an older version of Oku made it. "
     "Its account and its totals are complete."
 )
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
-
-
-class _ReadOut:
-    """Collects what the script needs: the numbers that the pointer can read out of the charts."""
-
-    def __init__(self) -> None:
-        self.tracks: dict[str, Track] = {}
-        self.charts: list[Chart] = []
-
-    def build_script(self) -> Html:
-        series = {chart.id: chart.series for chart in self.charts if chart.series}
-        data = msgspec.json.encode({"tracks": self.tracks, "series": series}).decode()
-        # A text with `</script>` would end the script, so `<` is escaped as JSON allows.
-        return Html(
-            f'<script type="application/json" id="numbers">{data.replace("<", chr(92) + "u003c")}</script>\n'
-            f"<script>{_read('read_out.js')}</script>"
-        )
 
 
 def build_page(history: RunHistory, *, show_secrets: bool = False) -> str:
     """Build the report of a run in any state as HTML; `show_secrets` leaves the spec unmasked."""
-    read_out = _ReadOut()
+    read_out = ReadOut()
     sections = [*_build_sections(history, read_out), _build_spec(history.spec, show_secrets=show_secrets)]
     made = datetime.fromtimestamp(history.at, UTC)
     title = f"{history.summary.name or history.summary.run} · Oku"
     footer = element("footer", f"As of {made:%Y-%m-%d %H:%M:%S} UTC. Made by Oku from the ledger.")
-    return "\n".join(
-        [
-            "<!DOCTYPE html>",
-            '<html lang="en">',
-            '<head><meta charset="utf-8">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<meta name="color-scheme" content="light dark">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">',
-            element("title", title),
-            f"<style>{_read('style.css')}</style></head>",
-            "<body>",
-            element("main", build_head(history.summary), *sections, footer),
-            read_out.build_script(),
-            "</body></html>",
-            "",
-        ]
-    )
+    return build_document(title, [build_head(history.summary), *sections, footer], read_out)
 
 
-def _build_sections(history: RunHistory, read_out: _ReadOut) -> Iterator[Html]:
+def _build_sections(history: RunHistory, read_out: ReadOut) -> Iterator[Html]:
     summary, load = history.summary, read_load(history.spec)
     plan = build_plan(load, history.periods, history.samples)
     samples = clip_start(history.samples, plan.periods[0].starts_at) if plan else history.samples
@@ -104,7 +72,7 @@ def _build_sections(history: RunHistory, read_out: _ReadOut) -> Iterator[Html]:
         yield phases
     if targets := build_targets(summary):
         yield targets
-    if distribution := _build_distributions(summary, read_out):
+    if distribution := _build_distributions(_add_intervals(history), read_out):
         yield distribution
     yield build_outcomes(summary, load)
     if workers := build_workers(summary):
@@ -113,7 +81,7 @@ def _build_sections(history: RunHistory, read_out: _ReadOut) -> Iterator[Html]:
     yield build_events(history.events, timeline.start if timeline else None)
 
 
-def _build_over_time(samples: Sequence[Sample], over_time: RunOverTime | None, read_out: _ReadOut) -> Html:
+def _build_over_time(samples: Sequence[Sample], over_time: RunOverTime | None, read_out: ReadOut) -> Html:
     if over_time is None or not over_time.columns:
         return build_section("Over time", element("p", _NOTHING_OVER_TIME, class_="note"), id_="over-time")
     charts = [
@@ -125,10 +93,10 @@ def _build_over_time(samples: Sequence[Sample], over_time: RunOverTime | None, r
         build_in_flight_chart(over_time),
     ]
     read_out.tracks[TRACK] = build_track(over_time)
-    return build_section("Over time", *_build_charts(charts, read_out), id_="over-time")
+    return build_section("Over time", *read_out.build_charts(charts), id_="over-time")
 
 
-def _build_distributions(summary: Summary, read_out: _ReadOut) -> Html | None:
+def _build_distributions(summary: Summary, read_out: ReadOut) -> Html | None:
     distributions = list_distributions(summary)
     if not distributions:
         return None
@@ -137,14 +105,14 @@ def _build_distributions(summary: Summary, read_out: _ReadOut) -> Html | None:
         build_histogram_chart(distributions[0].histogram) if is_single else build_overlay_chart(distributions)
     )
     percentiles, read_out.tracks["percentiles"] = build_percentile_chart(distributions)
-    notes = _note_warm_up(summary)
+    notes = [*_note_warm_up(summary), *_note_intervals(summary)]
     if is_single:
-        pair = element("div", *_build_charts([histogram, percentiles], read_out), class_="pair")
+        pair = element("div", *read_out.build_charts([histogram, percentiles]), class_="pair")
         return build_section("Latencies of the whole run", *notes, pair, id_="latencies")
     table = build_distribution_table(summary)
-    pair = element("div", table, *_build_charts([percentiles], read_out), class_="pair")
+    pair = element("div", table, *read_out.build_charts([percentiles]), class_="pair")
     return build_section(
-        "Latency, response time and lateness", *notes, pair, *_build_charts([histogram], read_out),
+        "Latency, response time and lateness", *notes, pair, *read_out.build_charts([histogram]),
         id_="latencies",
     )  # fmt: skip
 
@@ -154,10 +122,17 @@ def _note_warm_up(summary: Summary) -> Iterator[Html]:
         yield element("p", "Without the warm-up.", class_="note")
 
 
-def _build_charts(charts: list[Chart | None] | list[Chart], read_out: _ReadOut) -> list[Html]:
-    present = [chart for chart in charts if chart is not None]
-    read_out.charts += present
-    return [build_chart(chart) for chart in present]
+def _add_intervals(history: RunHistory) -> Summary:
+    return RunSeconds(summary=history.summary, spec=history.spec, samples=history.samples).build_intervals()
+
+
+def _note_intervals(summary: Summary) -> Iterator[Html]:
+    named = (("latency", summary.latency_interval_ms), ("response time", summary.response_time_interval_ms))
+    for name, intervals in named:
+        if intervals is not None:
+            ends = msgspec.structs.asdict(intervals).items()
+            texts = [f"{key.replace('_', '.')} {format_interval(end)}" for key, end in ends if end]
+            yield element("p", f"95 % intervals of the {name}: {', '.join(texts)}.", class_="note")
 
 
 def _build_coverage(history: RunHistory, over_time: RunOverTime | None) -> Html:
@@ -179,7 +154,3 @@ def _build_spec(spec: Mapping[str, Any], *, show_secrets: bool) -> Html:
         element("pre", element("code", text), tabindex="0"),
         id_="spec",
     )
-
-
-def _read(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")

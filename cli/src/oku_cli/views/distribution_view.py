@@ -7,13 +7,13 @@ import msgspec
 from rich.console import RenderableType
 from rich.text import Text
 
-from oku_cli.formatting import choose_digits, format_latency
-from oku_cli.terminal.layout import PairGrid
+from oku_cli.formatting import choose_digits, format_interval, format_latency
+from oku_cli.terminal.layout import Flow, PairGrid
 from oku_cli.terminal.palette import STRONG
 from oku_cli.views.histogram_view import build_histogram
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HistogramSnapshot
-from oku_core.results.summary import LatencySummary, Summary
+from oku_core.results.summary import LatencySummary, QuantileIntervals, Summary
 from oku_core.spec.load import WARM_UP
 
 RESPONSE_TIME = "response time"
@@ -35,12 +35,23 @@ def list_distributions(summary: Summary) -> Iterator[tuple[str, RenderableType]]
     for label, values in texts.items():
         yield label, _build_quantiles(text.rjust(columns) for text in values)
     shown_ms, encoded = summary.latency_ms, summary.histogram
+    intervals_ms = summary.latency_interval_ms
     if summary.response_time_histogram:
         shown_ms, encoded = summary.response_time_ms, summary.response_time_histogram
+        intervals_ms = summary.response_time_interval_ms
+    if intervals_ms is not None:
+        yield "intervals", _build_intervals(intervals_ms)
     if shown_ms.max is not None:
         yield "", ""
         bars = build_histogram(decode_distribution(encoded, shown_ms))
         yield RESPONSE_TIME if summary.response_time_histogram else "", bars
+
+
+def _build_intervals(intervals_ms: QuantileIntervals) -> Flow:
+    """Show between which values the median and the 99th percentile lie; the rest is in the JSON."""
+    shown = (("p50", intervals_ms.p50), ("p99", intervals_ms.p99))
+    phrases = [f"{name} {format_interval(interval)}" for name, interval in shown if interval]
+    return Flow(*phrases, "(95 %)", gap=3)
 
 
 def decode_distribution(encoded: str, exact: LatencySummary) -> HistogramSnapshot:

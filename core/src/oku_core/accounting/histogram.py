@@ -129,9 +129,8 @@ def coarsen(latency: HistogramSnapshot) -> HistogramSnapshot:
     counts: dict[int, int] = {}
     pairs = iter(latency.buckets)
     for index, count in zip(pairs, pairs, strict=True):
-        low_us = bucket_bounds_us(index)[0]
-        shift = max(0, low_us.bit_length() - _COARSE_BITS)
-        middle_us = min((low_us >> shift << shift) + (1 << shift >> 1), HIGHEST_US)
+        low_us, high_us = coarse_bounds_us(bucket_bounds_us(index)[0])
+        middle_us = min(low_us + ((high_us - low_us) >> 1), HIGHEST_US)
         counts[middle_us] = counts.get(middle_us, 0) + count
     if not counts:
         return HistogramSnapshot()
@@ -142,6 +141,13 @@ def coarsen(latency: HistogramSnapshot) -> HistogramSnapshot:
     return HistogramSnapshot(
         buckets=buckets, sum_us=sum_us, min_us=next(iter(counts)), max_us=next(reversed(counts))
     )
+
+
+def coarse_bounds_us(value_us: int) -> tuple[int, int]:
+    """Where the coarse bucket of a latency begins and where the next one does, both in µs."""
+    shift = max(0, value_us.bit_length() - _COARSE_BITS)
+    low_us = value_us >> shift << shift
+    return low_us, low_us + (1 << shift)
 
 
 class Histogram:

@@ -127,6 +127,16 @@ class TargetSummary(msgspec.Struct, frozen=True, kw_only=True):
     lateness_ms: LatencySummary
 
 
+class QuantileIntervals(msgspec.Struct, frozen=True, kw_only=True):
+    """Low and high end of a 95 % interval around each quantile, in ms; None if there are too few requests."""
+
+    p50: tuple[float, float] | None = None
+    p90: tuple[float, float] | None = None
+    p95: tuple[float, float] | None = None
+    p99: tuple[float, float] | None = None
+    p99_9: tuple[float, float] | None = None
+
+
 class PhaseSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a run that is one stage, the warm-up, or what follows it.
 
@@ -210,6 +220,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     `underfilled_s` in how many of them less than 97 % of a window was in flight.
     `verdict` says whether the run has passed: `failed` if a threshold has, or if it is over and nothing was
     ok; None if it has no thresholds and something was ok. `thresholds` has each of them in its order.
+    `latency_interval_ms` and `response_time_interval_ms` are filled in by the command, for a run at rest that
+    is long enough.
     `servers` is None if the target is not Oku's own; `reason` says why the run failed; `notices` say what it
     waits for and what goes wrong, and are empty for a run at rest.
     """
@@ -238,6 +250,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: LatencySummary
     response_time_ms: LatencySummary = LatencySummary()
     lateness_ms: LatencySummary = LatencySummary()
+    latency_interval_ms: QuantileIntervals | None = None
+    response_time_interval_ms: QuantileIntervals | None = None
     histogram: str
     response_time_histogram: str = ""
     lateness_histogram: str = ""

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from tests.kit.runs.compared import MakeRun
 from tests.unit.cli.conftest import make_outcomes
 from tests.unit.cli.report.conftest import START, Page, make_event, make_sample
 
@@ -202,3 +203,11 @@ def test_charts_over_time_are_aligned(make_history: MakeHistory) -> None:
     layouts = re.findall(r'<figure id="(\w+)">.*?<div class="(chart[^"]*)">', markup, flags=re.DOTALL)
     over_time = {name: layout for name, layout in layouts if name not in ("histogram", "percentiles")}
     assert over_time == dict.fromkeys(("rate", "quantiles", "heatmap", "load", "leases"), "chart has-ends")
+
+
+def test_a_long_run_has_intervals_in_a_note(make_history: MakeHistory, make_run: MakeRun) -> None:
+    """They are made when the page is."""
+    run = make_run()
+    page = Page(build_page(make_history(run.summary, samples=run.samples)))
+    assert page.text.count("95 % intervals of the latency: p50 ") == 1
+    assert "95 % intervals" not in Page(build_page(make_history())).text

@@ -1,5 +1,7 @@
 from collections.abc import Callable
 
+from rich.console import Group
+from tests.kit.runs.compared import MakeRun
 from tests.unit.cli.conftest import make_outcomes
 
 from oku_cli.views.distribution_view import list_distributions
@@ -71,3 +73,19 @@ def test_a_run_that_ended_within_its_warm_up_says_so(make_summary: MakeSummary, 
     )  # fmt: skip
     [(_, content)] = list_distributions(make_summary(Histogram(), phases=[phase]))
     assert render(content)[0].strip() == "nothing was answered after the warm-up"
+
+
+def test_a_long_run_shows_intervals_once(make_run: MakeRun, render: Render) -> None:
+    """Those of the median and of the 99th percentile; the JSON has the rest."""
+    summary = make_run().build_intervals()
+    lines = render(
+        Group(*(content for label, content in list_distributions(summary) if label == "intervals"))
+    )
+    (line,) = (line for line in lines if line.strip())
+    assert [word for word in line.split() if word in {"p50", "p99", "(95", "%)"}] == [
+        "p50",
+        "p99",
+        "(95",
+        "%)",
+    ]
+    assert "intervals" not in dict(list_distributions(make_run(seconds=20).build_intervals()))

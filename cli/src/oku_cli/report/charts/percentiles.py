@@ -23,11 +23,15 @@ _FEW_NINES, _MANY_NINES = 3, 5.5
 _EPSILON = 1e-9
 
 
-def build_percentile_chart(distributions: Sequence[Distribution]) -> tuple[Chart, Track]:
+def build_percentile_chart(
+    distributions: Sequence[Distribution], *, id_: str = "percentiles", title: str = "By percentile"
+) -> tuple[Chart, Track]:
     """Build the chart of values by percentile, on an axis that stretches towards 100 %, and its track.
 
     Args:
         distributions: at least one; a line for each is drawn, through the percentiles of the first.
+        id_: the id of the chart and of its track.
+        title: what it shows.
     """
     first = distributions[0].histogram
     levels = [row.level for row in build_percentile_rows(first)]
@@ -47,8 +51,8 @@ def build_percentile_chart(distributions: Sequence[Distribution]) -> tuple[Chart
             ends.append(Key("share", "max", points[-1][1]))
         series.append(Series(distribution.name, "ms", values_ms))
     chart = Chart(
-        id="percentiles",
-        title="By percentile",
+        id=id_,
+        title=title,
         note=f"The {value} that this percentage of {distributions[0].requests} did not exceed, on the "
         f"percentile axis of HdrHistogram, which stretches towards 100 %. The {value} scale is {axis_word}.",
         description=" ".join(_describe(distribution) for distribution in distributions),
@@ -57,7 +61,7 @@ def build_percentile_chart(distributions: Sequence[Distribution]) -> tuple[Chart
         y=Axis(title=value, ticks=build_ticks(scale, steps, format_axis_latency)),
         legend=[] if is_single else [Key(each.id, each.name) for each in distributions],
         ends=ends,
-        track="percentiles",
+        track=id_,
         series=series,
     )
     heads = [_write_level(level) for level in levels]

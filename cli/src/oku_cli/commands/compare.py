@@ -1,0 +1,101 @@
+"""`oku compare`: two runs side by side, and whether the second is faster or slower than the first."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from oku_cli.backends.run_backend import open_backend
+from oku_cli.backends.run_lookup import find_run
+from oku_cli.comparison.comparison import Comparison, compare_runs
+from oku_cli.comparison.seconds_reader import read_run_seconds
+from oku_cli.exit_code import ExitCode
+from oku_cli.options.backend_options import backend_options
+from oku_cli.options.json_option import JsonCommand, json_option
+from oku_cli.options.option_group import OptionGroup, option
+from oku_cli.options.run_argument import run_argument
+from oku_cli.remote.endpoint import CoordinatorRef
+from oku_cli.remote.follow import run_async
+from oku_cli.report.comparison_page import build_comparison_page
+from oku_cli.report.masking import mask_spec
+from oku_cli.report.output_files import STANDARD_OUTPUT, check_output, open_output
+from oku_cli.terminal.console import Terminal
+from oku_cli.terminal.json_output import print_json
+from oku_cli.views.comparison_view import build_comparison
+from oku_core.errors import UserError, format_value
+from oku_core.spec.fields import FIELD_BY_KEY
+
+
+@click.command(
+    name="compare",
+    cls=JsonCommand,
+    file_hint="redirect it: oku compare A B --json > FILE",
+    examples={
+        "Compare the latest run with one that has a name": "oku compare checkout-before latest",
+        "Judge two runs although their URLs differ": "oku compare A B --despite url",
+    },
+)
+@run_argument("a")
+@run_argument("b")
+@json_option("the comparison")
+@option(
+    OptionGroup.OUTPUT, "--html", "html_file", metavar="FILE", help="Write the comparison as a page to FILE."
+)
+@option(
+    OptionGroup.OUTPUT,
+    "--despite",
+    metavar="KEY",
+    multiple=True,
+    help="Judge the runs although this key of their specs differs; may be given several times.",
+)
+@backend_options
+def command(
+    a: str,
+    b: str,
+    despite: Sequence[str],
+    data_dir: Path,
+    coordinator: CoordinatorRef | None,
+    **output: Any,
+) -> int:
+    """Compare run B with run A: accounts, rates, quantiles with intervals, and specs.
+
+    Says whether B is faster or slower than A, or that no difference shows, and which one would have shown. A
+    and B are runs as anywhere: latest, an id, a name, or any unique part of an id.
+    """
+    for key in despite:
+        if key not in FIELD_BY_KEY:
+            raise UserError(f"--despite: {format_value(key)} is not a key of a spec, such as url")
+    _check(**output)
+    return run_async(_compare((a, b), despite, (coordinator, data_dir), output))
+
+
+def _check(*, as_json: bool, html_file: str | None) -> None:
+    if html_file is None:
+        return
+    check_output("--html", html_file)
+    if as_json and html_file == STANDARD_OUTPUT:
+        raise UserError("--json and --html: only one of them can go to standard output")
+
+
+async def _compare(
+    references: tuple[str, str],
+    despite: Sequence[str],
+    place: tuple[CoordinatorRef | None, Path],
+    output: Mapping[str, Any],
+) -> ExitCode:
+    async with open_backend(*place) as backend:
+        ids = [await find_run(backend, reference, takes_newest=True) for reference in references]
+        first, second = [await read_run_seconds(backend, run) for run in ids]
+    _show(compare_runs(first, second, mask=mask_spec, despite=despite), **output)
+    return ExitCode.COMPLETED
+
+
+def _show(comparison: Comparison, *, as_json: bool, html_file: str | None) -> None:
+    if html_file is not None:
+        with open_output("--html", html_file) as write:
+            write(build_comparison_page(comparison).encode())
+    if as_json:
+        print_json(comparison)
+    elif html_file != STANDARD_OUTPUT:
+        Terminal().print(build_comparison(comparison))

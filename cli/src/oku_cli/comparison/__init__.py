@@ -1,0 +1,1 @@
+"""Two runs side by side: what differs in their specs and figures, and whether that may be judged."""

@@ -1,0 +1,76 @@
+"""What stands in the way of judging two runs by their latencies, each in one line."""
+
+from collections.abc import Collection, Iterator, Sequence
+
+import msgspec
+
+from oku_cli.comparison.run_seconds import RunSeconds
+from oku_cli.comparison.spec_differences import SpecDifference
+from oku_cli.formatting import format_share
+from oku_core.accounting.outcome import count_answered, count_sent
+from oku_core.accounting.run_state import REST_STATES
+from oku_core.results.summary import Flag, Summary
+
+SIDES = ("A", "B")
+_HARMLESS_KEYS = frozenset({
+    "name", "requests", "duration", "seed", "workers", "servers", "start-within", "grace", "range-size",
+    "thresholds", "stop-when-down", "cacert", "cert", "key",
+})  # fmt: skip
+"""Keys that say how long a run is, how it is dealt and what is made of it, not what each request meets."""
+_SPOILERS = (Flag.UNBALANCED, Flag.WORKER_SATURATED, Flag.LOOP_LAG)
+_MOST_NOT_OK = 0.01
+"""The largest difference of the shares that are ok: other answers take another time."""
+_MOST_UNANSWERED = 0.01
+"""The largest share of what was sent that may be without an answer, and so without a latency."""
+
+
+def list_obstacles(
+    first: RunSeconds, second: RunSeconds, differences: Sequence[SpecDifference], despite: Collection[str]
+) -> Iterator[str]:
+    """List what stands in the way.
+
+    Args:
+        first: the run A.
+        second: the run B.
+        differences: of their specs.
+        despite: the keys of a spec that may differ all the same.
+    """
+    if first.summary.run == second.summary.run:
+        yield "A and B are the same run"
+    keys = [each.key for each in differences if each.key not in _HARMLESS_KEYS | set(despite)]
+    if keys:
+        flags = " ".join(f"--despite {key}" for key in keys)
+        yield f"their specs differ in {', '.join(keys)}; to judge them all the same: {flags}"
+    for side, run in zip(SIDES, (first, second), strict=True):
+        yield from (f"{side} {fault}" for fault in _list_faults(run))
+    yield from _compare_answers(first.summary, second.summary)
+
+
+def _list_faults(run: RunSeconds) -> Iterator[str]:
+    """What is wrong with a run by itself, as sentences without their subject."""
+    summary = run.summary
+    if summary.state not in REST_STATES:
+        yield f"is {summary.state}"
+    for validity in summary.validity:
+        if validity.flag in _SPOILERS:
+            yield f"has the flag {validity.flag}: {validity.detail}"
+    if not run.distributions:
+        yield "has no answers"
+        return
+    outcomes = msgspec.structs.astuple(summary.outcomes)
+    sent = count_sent(outcomes)
+    if (missing := sent - count_answered(outcomes)) > _MOST_UNANSWERED * sent:
+        yield f"has no answer, and so no latency, for {format_share(missing, sent)} of what it sent"
+    if (unsent := summary.accounted - sent) > _MOST_UNANSWERED * summary.accounted:
+        yield f"did not send, or lost, {format_share(unsent, summary.accounted)} of its requests"
+    try:
+        run.measure_spreads()
+    except ValueError as error:
+        yield str(error)
+
+
+def _compare_answers(first: Summary, second: Summary) -> Iterator[str]:
+    shares = [each.outcomes.ok / each.accounted if each.accounted else 0.0 for each in (first, second)]
+    if abs(shares[0] - shares[1]) > _MOST_NOT_OK:
+        texts = [format_share(each.outcomes.ok, each.accounted) for each in (first, second)]
+        yield f"{texts[0]} of A and {texts[1]} of B are ok: their answers are not the same"

@@ -1,0 +1,64 @@
+"""A run with its kept seconds, and the intervals around its quantiles that follow from these."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from oku_core.accounting.outcome import count_answered
+from oku_core.accounting.run_state import REST_STATES
+from oku_core.results.sample import Sample
+from oku_core.results.summary import LatencySummary, Summary
+from oku_core.spec.load import WARM_UP
+from oku_core.statistics.spread import Spread, build_intervals, measure_spread
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSeconds:
+    """A run and its seconds.
+
+    Attributes:
+        summary: the summary of the run.
+        spec: its spec, under the names that users write.
+        samples: its samples, oldest first.
+    """
+
+    summary: Summary
+    spec: Mapping[str, Any]
+    samples: Sequence[Sample]
+
+    @property
+    def distributions(self) -> dict[str, LatencySummary]:
+        """The quantiles of what its requests took, by distribution; response times only with a rate."""
+        both = {"latency": self.summary.latency_ms, "response_time": self.summary.response_time_ms}
+        return {name: figures for name, figures in both.items() if figures.max is not None}
+
+    def measure_spreads(self, *, seed: int = 0) -> dict[str, Spread]:
+        """The spread of each distribution; `TooLittleError` if the run is too short or was not seen."""
+        requests = _count_measured(self.summary)
+        return {name: measure_spread(self.samples, name, requests, seed=seed) for name in self.distributions}
+
+    def build_intervals(self) -> Summary:
+        """The summary of a run at rest with intervals, where there is enough for them."""
+        if self.summary.state not in REST_STATES:
+            return self.summary
+        try:
+            spreads = self.measure_spreads()
+        except ValueError:
+            return self.summary
+        figures = self.distributions
+        intervals = {
+            f"{name}_interval_ms": build_intervals(spread, figures[name]) for name, spread in spreads.items()
+        }
+        return msgspec.structs.replace(self.summary, **intervals)
+
+
+def _count_measured(summary: Summary) -> int:
+    """How many answered requests are not of the warm-up."""
+    answered = count_answered(msgspec.structs.astuple(summary.outcomes))
+    return answered - sum(
+        count_answered(msgspec.structs.astuple(phase.outcomes))
+        for phase in summary.phases
+        if phase.name == WARM_UP
+    )

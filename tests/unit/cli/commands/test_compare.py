@@ -1,0 +1,77 @@
+import json
+import re
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.kit.runs.seconds import draw_seconds
+
+from oku_cli.main import main
+from oku_coordinator.ledger import Ledger
+from oku_core.spec.spec import Spec
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to be in, with two runs in its data folder of which only seconds are known."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".oku").mkdir()
+    ledger = Ledger(tmp_path / ".oku" / "ledger.sqlite3")
+    for seed, run in enumerate(("r1", "r2")):
+        ledger.runs.create(run, Spec(requests=5 + seed), 1.0)
+        for sample in draw_seconds(40, seed=seed)[0]:
+            ledger.history.keep_sample(
+                run, msgspec.structs.replace(sample, outcomes=[0] * len(sample.outcomes))
+            )
+    ledger.close()
+    return tmp_path
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
+    """The exit code of `oku compare` with these arguments."""
+    monkeypatch.setattr("sys.argv", ["oku", "compare", *arguments])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    return ending.value.code
+
+
+def test_two_runs_are_compared(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    """A page is written beside what is printed."""
+    assert call(monkeypatch, "r1", "r2", "--html", "c.html") == 0
+    assert "A and B are not judged by each other" in capsys.readouterr().out
+    assert (folder / "c.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_the_comparison_is_printed_as_json(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With both summaries, and what differs."""
+    assert call(monkeypatch, "r1", "r2", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["a"]["run"], document["b"]["run"]) == ("r1", "r2")
+    assert document["verdict"] == "not_comparable"
+    assert document["differences"] == [{"key": "requests", "a": 5, "b": 6}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["r1", "r3"], "oku: .oku: there is no run r3"),
+        (["r1", "r2", "--despite", "urk"], "oku: --despite: urk is not a key of a spec, such as url"),
+        (["r1", "r2", "--html", "no/c.html"], "oku: --html: no/c.html is not a file that can be written"),
+        (
+            ["r1", "r2", "--json", "--html", "-"],
+            "oku: --json and --html: only one of them can go to standard",
+        ),
+        (["r1", "r2", "--json", "c.json"], "oku: --json: prints to standard output and takes no file"),
+        (["r1"], "oku: Missing argument 'B'"),
+    ],
+)
+def test_wrong_input_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    """Nothing is written, and the exit code is 2."""
+    assert call(monkeypatch, *arguments) == 2
+    assert re.match(re.escape(message), capsys.readouterr().err)

@@ -1,0 +1,88 @@
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.kit.runs.compared import SPEC
+from tests.unit.cli.conftest import make_outcomes
+
+from oku_cli.comparison.obstacles import list_obstacles
+from oku_cli.comparison.run_seconds import RunSeconds
+from oku_cli.comparison.spec_differences import list_differences
+from oku_core.accounting.run_state import RunState
+from oku_core.results.summary import Flag, LatencySummary, Validity
+
+SATURATED = Validity(flag=Flag.WORKER_SATURATED, detail="workers were busy", requests=5, share=0.1)
+UNBALANCED = Validity(flag=Flag.UNBALANCED, detail="it does not add up", requests=5, share=0.1)
+LOST = Validity(flag=Flag.WORKER_LOST, detail="a worker died", requests=5)
+
+
+def find(first: RunSeconds, second: RunSeconds, *despite: str) -> list[str]:
+    """What stands in the way of judging two runs."""
+    return list(list_obstacles(first, second, list_differences(first.spec, second.spec, dict), despite))
+
+
+def test_nothing_stands_between_two_runs_of_one_spec(make_run: Callable[..., RunSeconds]) -> None:
+    """Nor do keys that no request meets, nor a worker that died."""
+    other = {**SPEC, "name": "b", "requests": 9000, "workers": 3, "seed": 4}
+    assert find(make_run(1), make_run(2, spec=other, validity=[LOST])) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("url", ["http://other/"]),
+        ("method", "PUT"),
+        ("engine", "httptools"),
+        ("rate", "5/s"),
+        ("concurrency", 7),
+    ],
+)
+def test_specs_have_to_ask_for_the_same(make_run: Callable[..., RunSeconds], key: str, value: Any) -> None:
+    """Unless a user says that this is what is compared."""
+    first, second = make_run(1), make_run(2, spec={**SPEC, key: value})
+    assert find(first, second) == [
+        f"their specs differ in {key}; to judge them all the same: --despite {key}"
+    ]
+    assert find(first, second, key) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"validity": [SATURATED]}, "B has the flag worker_saturated: workers were busy"),
+        ({"validity": [UNBALANCED]}, "B has the flag unbalanced: it does not add up"),
+        ({"state": RunState.RUNNING}, "B is running"),
+        ({"seconds": 12}, "B has 12 s of samples, 30 s are needed for an interval"),
+        (
+            {"outcomes": make_outcomes(ok=5850, unexpected_status=150)},
+            "100 % of A and 97.50 % of B are ok: their answers are not the same",
+        ),
+        (
+            {"outcomes": make_outcomes(ok=5950, not_sent=65), "accounted": 6015},
+            "B did not send, or lost, 1.08 % of its requests",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_run_is_said(
+    make_run: Callable[..., RunSeconds], changes: dict[str, Any], message: str
+) -> None:
+    """Each in one line that names the run."""
+    assert message in find(make_run(1), make_run(2, **changes))
+
+
+def test_unanswered_requests_have_no_latency(make_run: Callable[..., RunSeconds]) -> None:
+    """Those that time out would be the slowest."""
+    second = make_run(2, outcomes=make_outcomes(ok=5900, timeout=100))
+    assert find(make_run(1), second)[0] == "B has no answer, and so no latency, for 1.67 % of what it sent"
+
+
+def test_a_run_without_answers_cannot_be_judged(make_run: Callable[..., RunSeconds]) -> None:
+    """It has no quantile."""
+    first = make_run(1)
+    empty = make_run(2, latency_ms=LatencySummary())
+    assert "B has no answers" in find(first, empty)
+
+
+def test_a_run_is_not_compared_with_itself(make_run: Callable[..., RunSeconds]) -> None:
+    """It would always be the same."""
+    assert find(make_run(1), make_run(1)) == ["A and B are the same run"]

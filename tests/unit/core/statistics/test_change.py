@@ -1,0 +1,63 @@
+import pytest
+from tests.kit.runs.seconds import draw_seconds
+
+from oku_core.accounting.histogram import Histogram
+from oku_core.statistics.change import Change, ChangeVerdict, measure_changes
+from oku_core.statistics.spread import QUANTILES, Spread, measure_spread
+
+
+def compare(first: int, second: int, factor: float = 1.0, wave: float = 0.1) -> dict[str, Change]:
+    """Compare two drawn minutes, the second of which is slower by a factor."""
+    a, b = (
+        draw_seconds(60, seed=seed, requests=25, wave=wave, median_us=20_000 * scale)
+        for seed, scale in ((first, 1.0), (second, factor))
+    )
+    spreads = [_measure(*run, seed) for run, seed in ((a, 1), (b, 2))]
+    ratios = {
+        ("latency", name): b[1].quantile_us(QUANTILES[name]) / a[1].quantile_us(QUANTILES[name])
+        for name in spreads[0]["latency"].deviations
+    }
+    changes = measure_changes(spreads[0], spreads[1], ratios)
+    return {name: change for (_, name), change in changes.items()}
+
+
+def _measure(samples: list, whole: Histogram, seed: int) -> dict[str, Spread]:
+    return {"latency": measure_spread(samples, "latency", whole.total, seed=seed)}
+
+
+def test_equal_runs_rarely_seem_to_differ() -> None:
+    """In ten comparisons of three quantiles each, at most one has any verdict but none."""
+    verdicts = [{change.verdict for change in compare(seed, 1000 + seed).values()} for seed in range(10)]
+    assert sum(each != {ChangeVerdict.NO_DIFFERENCE} for each in verdicts) <= 1
+
+
+def test_what_is_said_to_be_visible_is_seen() -> None:
+    """In four of five cases; of six here, at least four."""
+    seen = 0
+    for seed in range(6):
+        visible = compare(seed, 1000 + seed)["p50"].visible
+        changed = compare(seed, 2000 + seed, 1 + visible)["p50"]
+        seen += changed.verdict is ChangeVerdict.SLOWER
+    assert seen >= 4
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.5, ChangeVerdict.SLOWER), (0.6, ChangeVerdict.FASTER)])
+def test_a_large_change_is_seen_at_every_quantile(factor: float, verdict: ChangeVerdict) -> None:
+    """Its interval is on one side of nothing."""
+    for change in compare(1, 2, factor).values():
+        assert change.verdict is verdict
+        assert change.low <= change.change <= change.high
+        assert (change.low > 0) == (verdict is ChangeVerdict.SLOWER)
+
+
+def test_no_change_below_what_seconds_know_is_claimed() -> None:
+    """Two runs without any noise are told apart from 3 % on."""
+    quiet = Spread(deviations={"p50": [0.0] * 1000}, blocks=60.0)
+    for ratio, verdict in ((1.02, ChangeVerdict.NO_DIFFERENCE), (1.05, ChangeVerdict.SLOWER)):
+        changes = measure_changes({"latency": quiet}, {"latency": quiet}, {("latency", "p50"): ratio})
+        assert changes["latency", "p50"].verdict is verdict
+
+
+def test_nothing_to_compare_gives_nothing() -> None:
+    """Runs may have no quantile in common."""
+    assert measure_changes({}, {}, {}) == {}
