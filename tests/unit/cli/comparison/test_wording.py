@@ -1,3 +1,5 @@
+from collections.abc import Callable
+
 import msgspec
 import pytest
 
@@ -19,7 +21,7 @@ def make_quantile(
 
 
 @pytest.fixture
-def comparison(make_summary: type[Summary]) -> Comparison:
+def comparison(make_summary: Callable[..., Summary]) -> Comparison:
     """Two quantiles that differ, and two that do not."""
     quantiles = [
         make_quantile("latency", "p50", ChangeVerdict.SLOWER, 0.04),

@@ -2,6 +2,7 @@ import pytest
 from tests.kit.runs.seconds import draw_seconds
 
 from oku_core.accounting.histogram import Histogram
+from oku_core.results.sample import Sample
 from oku_core.statistics.change import Change, ChangeVerdict, measure_changes
 from oku_core.statistics.spread import QUANTILES, Spread, measure_spread
 
@@ -21,7 +22,7 @@ def compare(first: int, second: int, factor: float = 1.0, wave: float = 0.1) -> 
     return {name: change for (_, name), change in changes.items()}
 
 
-def _measure(samples: list, whole: Histogram, seed: int) -> dict[str, Spread]:
+def _measure(samples: list[Sample], whole: Histogram, seed: int) -> dict[str, Spread]:
     return {"latency": measure_spread(samples, "latency", whole.total, seed=seed)}
 
 
