@@ -14,12 +14,13 @@ LARGEST_BYTES = 1 << 20
 """As much as the API takes."""
 
 
-def read_input(name: str, label: str) -> bytes:
+def read_input(name: str, label: str, largest: int = LARGEST_BYTES) -> bytes:
     """The content of a regular file, or of standard input, called `-`.
 
     Args:
         name: what the user wrote.
         label: how an error message names it.
+        largest: the most bytes that it may have.
 
     Raises:
         UserError: it cannot be read, or is too large.
@@ -30,11 +31,11 @@ def read_input(name: str, label: str) -> bytes:
                 raise UserError(f"{label}: is closed")
             if sys.stdin.isatty():
                 write_note("type or paste the input, Ctrl-D ends it")
-            return _read_bounded(sys.stdin.buffer, label)
+            return _read_bounded(sys.stdin.buffer, label, largest)
         # Without O_NONBLOCK a named pipe would be waited for.
         with os.fdopen(os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return _read_bounded(file, label)
+                return _read_bounded(file, label, largest)
     except OSError as error:
         raise UserError(f"{label}: {error.strerror}") from error
     except ValueError as error:  # a path with a NUL
@@ -47,8 +48,8 @@ def expand_home(name: str) -> str:
     return os.path.expanduser(name)  # noqa: PTH111  # pathlib raises an error for ~nobody
 
 
-def _read_bounded(file: BinaryIO, label: str) -> bytes:
-    content = file.read(LARGEST_BYTES + 1)
-    if len(content) > LARGEST_BYTES:
-        raise UserError(f"{label}: is larger than {LARGEST_BYTES >> 20} MiB")
+def _read_bounded(file: BinaryIO, label: str, largest: int) -> bytes:
+    content = file.read(largest + 1)
+    if len(content) > largest:
+        raise UserError(f"{label}: is larger than {largest >> 20} MiB")
     return content

@@ -1,0 +1,115 @@
+"""`oku import`: a spec from a curl command, a HAR file or an OpenAPI document."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from oku_cli.exit_code import ExitCode
+from oku_cli.imports.curl_command import read_curl
+from oku_cli.imports.har_file import HarChoice, read_har
+from oku_cli.imports.headers import SecretBox
+from oku_cli.imports.imported_spec import ImportedSpec
+from oku_cli.imports.openapi_document import read_openapi
+from oku_cli.imports.spec_writer import write_spec
+from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
+from oku_cli.options.spec.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL, read_input
+from oku_cli.options.spec.spec_file import decode_yaml
+from oku_cli.report.output_files import STANDARD_OUTPUT, check_output, open_output
+from oku_core.errors import UserError
+from oku_core.spec.parser import Source, parse_spec
+
+_KINDS = ("curl", "har", "openapi")
+_LARGEST_BYTES = 256 << 20
+"""A browser writes the contents of all answers into a HAR file."""
+
+
+@click.command(
+    name="import",
+    cls=GroupedCommand,
+    examples={
+        "From a command that a browser has copied": "oku import curl - -o spec.yaml",
+        "From a recording, without what a browser loads beside": "oku import har shop.har -o spec.yaml",
+        "From an OpenAPI document": "oku import openapi openapi.yaml --base-url http://127.0.0.1:8080",
+    },
+)
+@click.argument("kind", type=click.Choice(_KINDS))
+@click.argument("source")
+@option(
+    OptionGroup.OUTPUT, "--output", "-o", metavar="FILE", default=STANDARD_OUTPUT,
+    help="Write the spec to FILE; default: standard output.",
+)  # fmt: skip
+@option(
+    OptionGroup.SECRETS, "--keep-secrets", is_flag=True,
+    help="Write tokens, cookies and passwords into the spec; default: {env:NAME} stands for them.",
+)  # fmt: skip
+@option(
+    OptionGroup.OUTPUT, "--include", metavar="PART", multiple=True,
+    help="Of a HAR file: only URLs with this part, of any host; repeatable.",
+)  # fmt: skip
+@option(
+    OptionGroup.OUTPUT, "--exclude", metavar="PART", multiple=True,
+    help="Of a HAR file: no URLs with this part; repeatable.",
+)  # fmt: skip
+@option(
+    OptionGroup.OUTPUT, "--assets", is_flag=True,
+    help="Of a HAR file: also images, fonts, styles and scripts.",
+)  # fmt: skip
+@option(
+    OptionGroup.OUTPUT, "--base-url", metavar="URL",
+    help="Of an OpenAPI document: send to this server instead of its first one.",
+)  # fmt: skip
+def command(
+    kind: str,
+    source: str,
+    output: str,
+    keep_secrets: bool,  # noqa: FBT001  # click passes flags so
+    base_url: str | None,
+    **choice: Any,
+) -> int:
+    """Write a spec from what you have: KIND is curl, har or openapi.
+
+    SOURCE is a curl command in quotes, or a file; - is standard input. Tokens, cookies and passwords are
+    replaced by placeholders, and comments say what could not be taken over.
+    """
+    check_output("--output", output)
+    _check_options(kind, base_url=base_url, **choice)
+    try:
+        imported = _read(kind, source, base_url, choice)
+        secrets = SecretBox(keeps=keep_secrets)
+        text = write_spec(imported, secrets)
+        parse_spec(Source("the spec", decode_yaml(text.encode())))
+    except ValueError as error:
+        label = "curl" if kind == "curl" else _name(source)
+        raise UserError(f"{label}: {error}") from error
+    with open_output("--output", output) as write:
+        write(text.encode())
+    return ExitCode.COMPLETED
+
+
+def _check_options(kind: str, **given: object) -> None:
+    """Refuse options of another kind."""
+    kinds = {"include": "har", "exclude": "har", "assets": "har", "base_url": "openapi"}
+    for name, value in given.items():
+        if value and kinds[name] != kind:
+            raise UserError(f"--{name.replace('_', '-')}: is allowed only with {kinds[name]}")
+
+
+def _read(kind: str, source: str, base_url: str | None, choice: Mapping[str, Any]) -> ImportedSpec:
+    if kind == "curl":
+        command = _read_file(STANDARD_INPUT) if source == STANDARD_INPUT else source
+        return read_curl(command, _read_file)
+    content = read_input(source, _name(source), _LARGEST_BYTES)
+    return read_har(content, HarChoice(**choice)) if kind == "har" else read_openapi(content, base_url)
+
+
+def _read_file(name: str) -> str:
+    """A file that a curl command names, or the command itself."""
+    try:
+        return read_input(name, _name(name)).decode()
+    except UnicodeDecodeError:
+        raise UserError(f"{_name(name)}: is not UTF-8, which a body has to be") from None
+
+
+def _name(source: str) -> str:
+    return STANDARD_INPUT_LABEL if source == STANDARD_INPUT else source

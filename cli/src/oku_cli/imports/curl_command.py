@@ -1,0 +1,160 @@
+"""Reads a curl command, as a person types it or a browser copies it."""
+
+import base64
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+from urllib.parse import quote_plus
+
+from oku_cli.imports.curl_flags import Flag, read_flags
+from oku_cli.imports.headers import choose_headers
+from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
+from oku_cli.imports.shell_words import split_words
+
+ReadFile = Callable[[str], str]
+
+_FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
+_REDIRECTS = 50
+"""As many as curl follows."""
+_DATA = frozenset({"data", "data-ascii", "data-raw", "data-binary", "data-urlencode", "json"})
+_HEADER_BY_FLAG = {"user-agent": "User-Agent", "referer": "Referer"}
+
+
+def read_curl(command: str, read_file: ReadFile) -> ImportedSpec:
+    """Read a command.
+
+    Args:
+        command: as a shell gets it, in one line or several.
+        read_file: reads a file that the command names.
+
+    Raises:
+        ValueError: it is not a curl command, or says what a spec cannot.
+    """
+    words = split_words(command)
+    if not words or words[0].rpartition("/")[2] not in ("curl", "curl.exe"):
+        raise ValueError("it does not begin with curl")
+    flags, ignored = read_flags(words[1:])
+    urls = [_complete_url(flag.value) for flag in flags if flag.name == "url"]
+    if not urls:
+        raise ValueError("it has no URL")
+    notes = [f"Ignored, as it does not change what is sent: {', '.join(ignored)}."] if ignored else []
+    names = {flag.name for flag in flags}
+    body = _build_body(flags, read_file)
+    if body is not None and "get" in names:
+        urls = [f"{url}{'&' if '?' in url else '?'}{body}" for url in urls]
+        body = None
+    headers = _build_headers(flags, names, has_body=body is not None)
+    method = _choose_method(flags, names, has_body=body is not None)
+    requests = [ImportedRequest(url=url, method=method, headers=headers, body=body) for url in urls]
+    return ImportedSpec(source="curl", requests=requests, settings=_build_settings(flags, names), notes=notes)
+
+
+def _complete_url(url: str) -> str:
+    return (url if "://" in url else f"http://{url}").partition("#")[0]
+
+
+def _choose_method(flags: Iterable[Flag], names: set[str], *, has_body: bool) -> str:
+    given = [flag.value for flag in flags if flag.name == "request"]
+    if given:
+        return given[-1].upper()
+    if "head" in names:
+        return "HEAD"
+    return "POST" if has_body else "GET"
+
+
+def _build_body(flags: Iterable[Flag], read_file: ReadFile) -> str | None:
+    parts: list[str] = []
+    for flag in flags:
+        if flag.name in _DATA:
+            part = _read_data(flag, read_file)
+            # JSON is joined as it is, everything else as the fields of a form.
+            if parts and flag.name == "json":
+                parts[-1] += part
+            else:
+                parts.append(part)
+    return "&".join(parts) if parts else None
+
+
+def _read_data(flag: Flag, read_file: ReadFile) -> str:
+    if flag.name == "data-raw":
+        return flag.value
+    if flag.name == "data-urlencode":
+        return _encode(flag.value, read_file)
+    if not flag.value.startswith("@"):
+        return flag.value
+    content = read_file(flag.value[1:])
+    keeps_lines = flag.name in ("data-binary", "json")
+    return content if keeps_lines else content.replace("\r", "").replace("\n", "")
+
+
+def _encode(value: str, read_file: ReadFile) -> str:
+    """`content`, `=content`, `name=content`, `@file` or `name@file`, of which the content is encoded."""
+    name, sign, content = value.partition("=")
+    if not sign:
+        name, at, file = value.partition("@")
+        if not at:
+            return quote_plus(value)
+        content = read_file(file)
+    return f"{name}={quote_plus(content)}" if name else quote_plus(content)
+
+
+def _build_headers(flags: Sequence[Flag], names: set[str], *, has_body: bool) -> list[tuple[str, str]]:
+    """What curl sends for its flags, unless `-H` gives a header of the same name or takes it away."""
+    implied = [*_list_implied(names, has_body=has_body), *filter(None, map(_find_header, flags))]
+    given = [_read_header(flag.value) for flag in flags if flag.name == "header"]
+    replaced = {name.lower() for name, _, _ in given}
+    kept = {name.lower(): (name, value) for name, value in implied if name.lower() not in replaced}
+    return choose_headers([*kept.values(), *((name, value) for name, value, is_sent in given if is_sent)])
+
+
+def _list_implied(names: set[str], *, has_body: bool) -> Iterator[tuple[str, str]]:
+    if has_body:
+        yield "Content-Type", _JSON if "json" in names else _FORM
+    if "json" in names:
+        yield "Accept", _JSON
+    if "compressed" in names:
+        yield "Accept-Encoding", "gzip, deflate"
+
+
+def _find_header(flag: Flag) -> tuple[str, str] | None:
+    """The header that a flag stands for."""
+    match flag:
+        case Flag("user-agent" | "referer", value):
+            return _HEADER_BY_FLAG[flag.name], value
+        case Flag("user", value):
+            return "Authorization", f"Basic {base64.b64encode(value.encode()).decode()}"
+        case Flag("oauth2-bearer", value):
+            return "Authorization", f"Bearer {value}"
+        case Flag("range", value):
+            return "Range", f"bytes={value}"
+        case Flag("cookie", value):
+            if "=" not in value:
+                raise ValueError(f"-b: {value} is a file of cookies; write them as NAME=VALUE")
+            return "Cookie", value
+    return None
+
+
+def _read_header(text: str) -> tuple[str, str, bool]:
+    """Name, value, and whether it is sent: `Name:` takes a header of curl's away, `Name;` is empty."""
+    if text.startswith("@"):
+        raise ValueError(f"-H: {text} is a file of headers; write them as 'NAME: VALUE'")
+    name, colon, value = text.partition(":")
+    if not colon:
+        return text.rstrip(";"), "", text.endswith(";")
+    return name.strip(), value.strip(), bool(value.strip())
+
+
+def _build_settings(flags: Iterable[Flag], names: set[str]) -> dict[str, Any]:
+    values = {flag.name: flag.value for flag in flags}
+    settings: dict[str, Any] = {key: values[key] for key in ("cacert", "cert", "key") if key in values}
+    if "max-time" in values:
+        settings["timeout"] = f"{values['max-time']}s"
+    if "proxy" in values:
+        settings["proxy"] = values["proxy"] if "://" in values["proxy"] else f"http://{values['proxy']}"
+    if "insecure" in names:
+        settings["insecure"] = True
+    if "no-keepalive" in names:
+        settings["keepalive"] = False
+    if "location" in names:
+        redirects = values.get("max-redirs", str(_REDIRECTS))
+        settings["max-redirects"] = int(redirects) if redirects.isdigit() else 100
+    return settings

@@ -1,0 +1,158 @@
+"""Reads a HAR file, in which a browser has recorded requests and their answers (HAR 1.2)."""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from oku_cli.imports.headers import choose_headers
+from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
+
+_ASSET_TYPE = re.compile(
+    r"image/|font/|audio/|video/|text/css|(?:text|application)/(?:x-)?javascript|application/font"
+)
+_ASSET_END = re.compile(
+    r"\.(?:png|jpe?g|gif|svg|webp|avif|ico|css|m?js|map|woff2?|ttf|otf|eot|mp[34]|webm|wasm)$", re.IGNORECASE
+)
+_NOT_MODIFIED = 304
+_OK = 200
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, kw_only=True)
+class HarChoice:
+    """Which requests are taken.
+
+    Attributes:
+        include: parts of URLs of which one has to occur; empty for those of the first page's origin.
+        exclude: parts of URLs that must not occur.
+        assets: whether images, fonts, styles and scripts are taken.
+    """
+
+    include: Sequence[str] = ()
+    exclude: Sequence[str] = ()
+    assets: bool = False
+
+
+def read_har(content: bytes, choice: HarChoice) -> ImportedSpec:
+    """Read a file; one request for each method and URL, weighted by how often it occurs.
+
+    Raises:
+        ValueError: it is not a HAR file, or no request is left.
+    """
+    entries = [entry for entry in _list_entries(content) if _is_request(entry)]
+    if not entries:
+        raise ValueError("no HTTP request is in it")
+    main = _find_origin(_url(entries[0]))
+    groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    left: Counter[str] = Counter()
+    for entry in entries:
+        if reason := _find_reason(entry, main, choice):
+            left[reason] += 1
+        else:
+            groups[entry["request"]["method"].upper(), _url(entry)].append(entry)
+    if not groups:
+        raise ValueError(f"no request is left of {len(entries)}: {_describe_left(left)}")
+    notes = [f"Left out: {_describe_left(left)}."] if left else []
+    requests = [_build_request(method, url, same) for (method, url), same in groups.items()]
+    return ImportedSpec(source="har", requests=requests, notes=notes)
+
+
+def _list_entries(content: bytes) -> Sequence[Mapping[str, Any]]:
+    try:
+        document = json.loads(content.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        raise ValueError("it is not JSON") from None
+    entries = document.get("log", {}).get("entries") if isinstance(document, dict) else None
+    if not isinstance(entries, list):
+        raise ValueError("it has no log.entries, as a HAR file has")  # noqa: TRY004  # the input is wrong, not the call
+    return entries
+
+
+def _is_request(entry: Any) -> bool:
+    """Whether an entry is an HTTP request: browsers also record sockets, data and what they blocked."""
+    try:
+        request = entry["request"]
+        return bool(re.match(r"https?://[^/]", request["url"])) and bool(
+            re.fullmatch("[A-Za-z]+", request["method"])
+        )
+    except (KeyError, TypeError):
+        return False
+
+
+def _find_reason(entry: Mapping[str, Any], main: str, choice: HarChoice) -> str:
+    """Why a request is not taken; empty if it is."""
+    url = _url(entry)
+    if any(part in url for part in choice.exclude):
+        return "excluded"
+    if choice.include and not any(part in url for part in choice.include):
+        return "not included"
+    if not choice.include and _find_origin(url) != main:
+        return f"of {_find_origin(url)}"
+    if not choice.assets and _is_asset(entry, url):
+        return "assets"
+    return ""
+
+
+def _is_asset(entry: Mapping[str, Any], url: str) -> bool:
+    kind = _read(entry, "response", "content", "mimeType") or ""
+    return bool(_ASSET_END.search(urlsplit(url).path) or _ASSET_TYPE.match(str(kind)))
+
+
+def _build_request(method: str, url: str, entries: Sequence[Mapping[str, Any]]) -> ImportedRequest:
+    request = entries[0]["request"]
+    body, notes = _read_body(request)
+    if any(_read_body(entry["request"])[0] != body for entry in entries[1:]):
+        notes = [*notes, "it was sent with several bodies; this is the first"]
+    headers = [
+        (str(header["name"]), str(header["value"]))
+        for header in request.get("headers") or ()
+        if isinstance(header, Mapping) and {"name", "value"} <= header.keys()
+    ]
+    statuses = {_read(entry, "response", "status") for entry in entries}
+    answered = sorted(status for status in statuses if isinstance(status, int) and 200 <= status <= 599)
+    expected = sorted({_OK if status == _NOT_MODIFIED else status for status in answered})
+    return ImportedRequest(
+        url=url,
+        method=method,
+        headers=choose_headers(headers, is_browser=True),
+        body=body,
+        weight=len(entries),
+        statuses=[] if expected in ([], [_OK]) else expected,
+        notes=notes,
+    )
+
+
+def _read_body(request: Mapping[str, Any]) -> tuple[str | None, list[str]]:
+    posted = request.get("postData")
+    if not isinstance(posted, Mapping):
+        return None, []
+    text = posted.get("text")
+    if isinstance(text, str) and text:
+        return text, []
+    return None, ["its body is not in the file"] if posted.get("params") else []
+
+
+def _read(entry: Any, *names: str) -> Any:
+    for name in names:
+        entry = entry.get(name) if isinstance(entry, Mapping) else None
+    return entry
+
+
+def _url(entry: Mapping[str, Any]) -> str:
+    return str(entry["request"]["url"]).partition("#")[0]
+
+
+def _find_origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _describe_left(left: Counter[str]) -> str:
+    most = left.most_common(_MOST_NAMED)
+    texts = [f"{count} {reason}" for reason, count in most]
+    rest = sum(left.values()) - sum(count for _, count in most)
+    return ", ".join([*texts, *([f"{rest} others"] if rest else [])])

@@ -1,0 +1,89 @@
+"""Which headers a spec needs, and which values must not stand in a file."""
+
+import re
+from collections.abc import Iterable, Sequence
+from urllib.parse import urlsplit, urlunsplit
+
+_OF_THE_ENGINE = frozenset({
+    "host", "content-length", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
+    "http2-settings", "te", "expect", "trailer",
+})  # fmt: skip
+"""What an engine sets by itself, or what belongs to one connection."""
+_OF_A_BROWSER = frozenset({
+    "if-none-match", "if-modified-since", "if-match", "if-unmodified-since", "if-range", "priority", "dnt",
+    "upgrade-insecure-requests", "save-data", "purpose", "x-client-data",
+})  # fmt: skip
+"""What a browser adds for its cache and its own purposes; a conditional request would be answered by 304."""
+_SECRET_HEADERS = frozenset({"authorization", "proxy-authorization", "cookie"})
+_SECRET_NAME = re.compile(
+    r"token|secret|api[-_]?key|apikey|session|csrf|xsrf|passw|signature|credential|(?:^|[-_])auth(?:$|[-_])",
+    re.IGNORECASE,
+)
+_SCHEME = re.compile(r"(?P<scheme>Basic|Bearer|Token|Digest)\s+(?=\S)", re.IGNORECASE)
+
+
+class SecretBox:
+    """Puts placeholders in the place of secrets, and remembers their names.
+
+    Args:
+        keeps: whether secrets are left where they are.
+    """
+
+    def __init__(self, *, keeps: bool = False) -> None:
+        self._keeps = keeps
+        self._names: dict[tuple[str, str], str] = {}
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The names of the variables that stand for secrets."""
+        return list(self._names.values())
+
+    def hide_header(self, name: str, value: str) -> str:
+        """The value of a header, without what may be a secret; the scheme of an authorization stays."""
+        is_secret = name.lower() in _SECRET_HEADERS or _SECRET_NAME.search(name)
+        if not is_secret or not value:
+            return value
+        scheme = _SCHEME.match(value)
+        begin = scheme[0] if scheme and name.lower().endswith("authorization") else ""
+        return begin + self._hide(name, value[len(begin) :])
+
+    def hide_query(self, url: str) -> str:
+        """A URL without secrets in its query and its user."""
+        parts = urlsplit(url)
+        pairs = [pair.partition("=") for pair in parts.query.split("&")] if parts.query else []
+        query = "&".join(
+            f"{name}={self._hide(name, value)}"
+            if value and _SECRET_NAME.search(name)
+            else name + sign + value
+            for name, sign, value in pairs
+        )
+        user, at, host = parts.netloc.rpartition("@")
+        netloc = f"{self._hide('url_user', user)}@{host}" if at else host
+        return urlunsplit((parts.scheme, netloc, parts.path, query, ""))
+
+    def _hide(self, name: str, value: str) -> str:
+        if self._keeps or value.startswith(("{env:", "{file:")):
+            return value
+        plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").upper() or "SECRET"
+        plain = f"_{plain}" if plain[0].isdigit() else plain
+        key = (plain, value)
+        if key not in self._names:
+            alike = sum(other == plain for other, _ in self._names)
+            self._names[key] = f"{plain}_{alike + 1}" if alike else plain
+        return f"{{env:{self._names[key]}}}"
+
+
+def choose_headers(headers: Iterable[tuple[str, str]], *, is_browser: bool = False) -> list[tuple[str, str]]:
+    """The headers that a spec needs to say.
+
+    Args:
+        headers: names and values.
+        is_browser: whether a browser has sent them.
+    """
+    return [
+        (name, value)
+        for name, value in headers
+        if name.lower() not in _OF_THE_ENGINE
+        and not name.startswith(":")
+        and not (is_browser and (name.lower() in _OF_A_BROWSER or name.lower().startswith("sec-")))
+    ]

@@ -1,0 +1,221 @@
+"""Reads an OpenAPI document (3.0, 3.1): one request for each operation, with values that fit its schemas."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+import yaml
+
+from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
+from oku_cli.imports.schema_example import ExampleMaker, find_given
+
+_METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_FORM = "application/x-www-form-urlencoded"
+_MOST_REFERENCES = 20
+
+
+def read_openapi(content: bytes, base_url: str | None = None) -> ImportedSpec:
+    """Read a document.
+
+    Args:
+        content: JSON or YAML.
+        base_url: the server; None for the first one of the document.
+
+    Raises:
+        ValueError: it is not such a document, or says neither where to send to nor what.
+    """
+    document = _Document(_decode(content))
+    base = (base_url or document.find_server()).rstrip("/")
+    requests = list(document.list_requests(base))
+    if not requests:
+        raise ValueError("it has no operation")
+    return ImportedSpec(source="openapi", requests=requests)
+
+
+def _decode(content: bytes) -> Mapping[str, Any]:
+    try:
+        text = content.decode("utf-8-sig")
+        value = json.loads(text) if text.lstrip().startswith("{") else yaml.load(text, Loader=_LOADER)  # noqa: S506  # a safe one
+    except (ValueError, yaml.YAMLError, RecursionError):
+        raise ValueError("it is neither JSON nor YAML") from None
+    if not isinstance(value, Mapping) or "openapi" not in value:
+        found = (
+            f" but Swagger {value['swagger']}" if isinstance(value, Mapping) and "swagger" in value else ""
+        )
+        raise ValueError(f"it is not an OpenAPI 3 document{found}")
+    if not str(value["openapi"]).startswith("3."):
+        raise ValueError(f"openapi: {value['openapi']} is not 3.0 or 3.1")
+    return value
+
+
+class _Document:
+    def __init__(self, value: Mapping[str, Any]) -> None:
+        self._value = value
+
+    def find_server(self) -> str:
+        """The URL of the first server, with the defaults of its variables."""
+        servers = self._value.get("servers") or [{}]
+        server = self.resolve(servers[0])
+        url = str(server.get("url", ""))
+        for name, variable in (server.get("variables") or {}).items():
+            url = url.replace(f"{{{name}}}", str(self.resolve(variable).get("default", "")))
+        if not urlsplit(url).netloc:
+            raise ValueError(
+                f"its first server is {url or 'missing'}; say where to send to by --base-url URL"
+            )
+        return url
+
+    def list_requests(self, base: str) -> Iterator[ImportedRequest]:
+        """The operations in the order of the document."""
+        for path, written in (self._value.get("paths") or {}).items():
+            item = self.resolve(written)
+            for method in _METHODS:
+                if isinstance(operation := item.get(method), Mapping):
+                    yield self._build_request(base, str(path), method, item, operation)
+
+    def _build_request(
+        self, base: str, path: str, method: str, item: Mapping[str, Any], operation: Mapping[str, Any]
+    ) -> ImportedRequest:
+        maker = ExampleMaker(self.resolve)
+        query: list[tuple[str, str]] = []
+        headers: list[tuple[str, str]] = []
+        for parameter in self._list_parameters(item, operation):
+            name, place = str(parameter.get("name")), parameter.get("in")
+            if place != "path" and not parameter.get("required") and self._find_example(parameter) is None:
+                continue
+            text = _write(self._make_parameter(parameter, maker))
+            if place == "path":
+                path = path.replace(f"{{{name}}}", quote(text, safe=""))
+            elif place == "query":
+                query.append((name, text))
+            elif place == "header" and name.lower() not in ("accept", "content-type", "authorization"):
+                headers.append((name, text))
+            elif place == "cookie":
+                headers.append(("Cookie", f"{name}={text}"))
+        body, kind = self._make_body(operation, maker)
+        headers = [
+            *headers,
+            *self._list_credentials(operation, query),
+            *([("Content-Type", kind)] if kind else []),
+        ]
+        return ImportedRequest(
+            url=f"{base}{path}{'?' if query else ''}{urlencode(query, safe='{}:')}",
+            method=method.upper(),
+            headers=headers,
+            body=body,
+            name=str(operation.get("operationId") or f"{method.upper()} {path}"),
+            statuses=_find_statuses(operation),
+            notes=list(dict.fromkeys(maker.notes)),
+        )
+
+    def _list_parameters(
+        self, item: Mapping[str, Any], operation: Mapping[str, Any]
+    ) -> Sequence[Mapping[str, Any]]:
+        """Those of an operation, and of its path where the operation has no other of that name."""
+        found = [
+            self.resolve(each) for holder in (item, operation) for each in holder.get("parameters") or ()
+        ]
+        return list({(each.get("name"), each.get("in")): each for each in found}.values())
+
+    def _find_example(self, parameter: Mapping[str, Any]) -> Any:
+        given = find_given(parameter)
+        return find_given(self.resolve(parameter.get("schema"))) if given is None else given
+
+    def _make_parameter(self, parameter: Mapping[str, Any], maker: ExampleMaker) -> Any:
+        given, name = self._find_example(parameter), str(parameter.get("name"))
+        if given is not None:
+            return given
+        if parameter.get("in") == "path":
+            maker.notes.append(f"{name} is made up: put one that exists, or {{i}}, in its place")
+        schema = parameter.get("schema")
+        if schema is None:
+            contents = list((parameter.get("content") or {}).values())
+            schema = self.resolve(contents[0]).get("schema") if contents else {}
+        return maker.make(schema, name)
+
+    def _make_body(self, operation: Mapping[str, Any], maker: ExampleMaker) -> tuple[str | None, str]:
+        """The body and its type; None if there is none, or none that can be made."""
+        contents = self.resolve(operation.get("requestBody")).get("content") or {}
+        for kind, media in contents.items():
+            plain = str(kind).partition(";")[0].strip().lower()
+            if plain == "application/json" or plain.endswith("+json"):
+                return json.dumps(self._make_content(media, maker), ensure_ascii=False), str(kind)
+        if _FORM in contents:
+            fields = self._make_content(contents[_FORM], maker)
+            pairs = (
+                [(key, _write(value)) for key, value in fields.items()] if isinstance(fields, Mapping) else []
+            )
+            return urlencode(pairs), _FORM
+        for kind, media in contents.items():
+            given = find_given(self.resolve(media))
+            if isinstance(given, str):
+                return given, str(kind)
+        if contents:
+            maker.notes.append(f"has no body: none can be made of the type {', '.join(contents)}")
+        return None, ""
+
+    def _make_content(self, media: Any, maker: ExampleMaker) -> Any:
+        media = self.resolve(media)
+        given = find_given(media)
+        return maker.make(media.get("schema"), "") if given is None else given
+
+    def _list_credentials(
+        self, operation: Mapping[str, Any], query: list[tuple[str, str]]
+    ) -> Iterator[tuple[str, str]]:
+        """The headers of the first way to prove who asks; a key in the query is put there."""
+        ways = operation.get("security", self._value.get("security")) or [{}]
+        schemes = self.resolve(self._value.get("components")).get("securitySchemes") or {}
+        for name in ways[0]:
+            scheme = self.resolve(schemes.get(name))
+            variable = "".join(
+                char if char.isalnum() and char.isascii() else "_" for char in str(name)
+            ).upper()
+            placeholder = f"{{env:{variable if not variable[:1].isdigit() else f'_{variable}'}}}"
+            match scheme.get("type"), scheme.get("in"):
+                case "apiKey", "query":
+                    query.append((str(scheme.get("name")), placeholder))
+                case "apiKey", "header":
+                    yield str(scheme.get("name")), placeholder
+                case "apiKey", "cookie":
+                    yield "Cookie", f"{scheme.get('name')}={placeholder}"
+                case "http", _:
+                    word = "Basic" if str(scheme.get("scheme")).lower() == "basic" else "Bearer"
+                    yield "Authorization", f"{word} {placeholder}"
+                case (("oauth2" | "openIdConnect"), _):
+                    yield "Authorization", f"Bearer {placeholder}"
+
+    def resolve(self, value: Any) -> Mapping[str, Any]:
+        """Follow the references of a part to what it stands for; an empty mapping if that is none."""
+        for _ in range(_MOST_REFERENCES):
+            if not isinstance(value, Mapping):
+                return {}
+            reference = value.get("$ref")
+            if not isinstance(reference, str):
+                return value
+            if not reference.startswith("#/"):
+                raise ValueError(f"{reference} is in another file; put all into one document first")
+            value = self._value
+            for word in reference[2:].split("/"):
+                key = word.replace("~1", "/").replace("~0", "~")
+                value = value.get(key) if isinstance(value, Mapping) else None
+        raise ValueError("its references go round in a circle")
+
+
+def _find_statuses(operation: Mapping[str, Any]) -> list[int]:
+    """The first status of success; none if that is 200, or is not said."""
+    for status in operation.get("responses") or ():
+        text = str(status)
+        if len(text) == 3 and text.startswith("2") and text.isdigit():
+            return [] if text == "200" else [int(text)]
+    return []
+
+
+def _write(value: Any) -> str:
+    """A value as it stands in a URL, a header or a form."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return ",".join(map(_write, value))
+    return json.dumps(value, default=str)

@@ -1,0 +1,130 @@
+"""Makes a value that fits a JSON schema: an example if it has one, else the least that is allowed.
+
+Schemas are those of OpenAPI 3.0 and 3.1. What cannot be made up, such as a text for a pattern, is noted.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+_DEEPEST = 8
+_TEXT_BY_FORMAT = {
+    "date": "2026-01-01", "date-time": "2026-01-01T00:00:00Z", "time": "00:00:00Z", "duration": "P1D",
+    "uuid": "00000000-0000-4000-8000-000000000000", "email": "user@example.com", "uri": "http://example.com/",
+    "url": "http://example.com/", "hostname": "example.com", "ipv4": "192.0.2.1", "ipv6": "2001:db8::1",
+    "byte": "AA==", "password": "password",
+}  # fmt: skip
+
+Resolve = Callable[[Any], Mapping[str, Any]]
+
+
+class ExampleMaker:
+    """Makes values, and notes what may be wrong about them.
+
+    Args:
+        resolve: follows a `$ref`; gives any other mapping back.
+    """
+
+    def __init__(self, resolve: Resolve) -> None:
+        self._resolve = resolve
+        self.notes: list[str] = []
+
+    def make(self, schema: Any, where: str, depth: int = 0) -> Any:
+        """Make a value.
+
+        Args:
+            schema: that it has to fit.
+            where: how a note names its place.
+            depth: how many schemas it is within.
+        """
+        schema = self._resolve(schema)
+        given = find_given(schema)
+        if given is not None:
+            return given
+        if depth > _DEEPEST:
+            self.notes.append(f"{where} contains itself; null stands for the rest")
+            return None
+        for word in ("oneOf", "anyOf"):
+            if choices := schema.get(word):
+                return self.make(choices[0], where, depth + 1)
+        if parts := schema.get("allOf"):
+            made = [self.make(part, where, depth + 1) for part in parts]
+            objects = [part for part in made if isinstance(part, Mapping)]
+            own = self._make_object(schema, where, depth) if schema.get("properties") else {}
+            return (
+                {key: value for part in [*objects, own] for key, value in part.items()}
+                if objects
+                else made[0]
+            )
+        return self._make_typed(schema, where, depth)
+
+    def _make_typed(self, schema: Mapping[str, Any], where: str, depth: int) -> Any:
+        match _find_type(schema):
+            case "object":
+                return self._make_object(schema, where, depth)
+            case "array":
+                count = schema.get("minItems", 0)
+                item = self.make(schema.get("items", {}), f"{where}[]", depth + 1)
+                return [item] * max(1, min(count, 100)) if schema.get("items") else []
+            case "integer" | "number" as kind:
+                return _make_number(schema, is_whole=kind == "integer")
+            case "boolean":
+                return True
+            case "null":
+                return None
+        return self._make_text(schema, where)
+
+    def _make_object(self, schema: Mapping[str, Any], where: str, depth: int) -> dict[str, Any]:
+        """The required properties, and those with an example or a default."""
+        required = schema.get("required") or ()
+        return {
+            name: self.make(content, f"{where}.{name}" if where else name, depth + 1)
+            for name, content in (schema.get("properties") or {}).items()
+            if name in required or find_given(self._resolve(content)) is not None
+        }
+
+    def _make_text(self, schema: Mapping[str, Any], where: str) -> str:
+        if schema.get("pattern"):
+            self.notes.append(f"{where} is made up, and may not match {schema['pattern']}")
+        text = _TEXT_BY_FORMAT.get(str(schema.get("format")), "string")
+        text = text.ljust(min(int(schema.get("minLength", 0)), 1000), "x")
+        longest = schema.get("maxLength")
+        return text[:longest] if isinstance(longest, int) else text
+
+
+def find_given(holder: Mapping[str, Any]) -> Any:
+    """The value that somebody has written down: an example, a constant, a default, the first of a choice."""
+    for key in ("example", "const", "default"):
+        if holder.get(key) is not None:
+            return holder[key]
+    examples = holder.get("examples")
+    if isinstance(examples, Mapping):
+        examples = [each.get("value") for each in examples.values() if isinstance(each, Mapping)]
+    for choice in (examples, holder.get("enum")):
+        if isinstance(choice, Sequence) and not isinstance(choice, str) and choice and choice[0] is not None:
+            return choice[0]
+    return None
+
+
+def _find_type(schema: Mapping[str, Any]) -> str:
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        kind = next((each for each in kind if each != "null"), "null")
+    if kind is None:
+        return "object" if "properties" in schema else "array" if "items" in schema else "string"
+    return str(kind)
+
+
+def _make_number(schema: Mapping[str, Any], *, is_whole: bool) -> int | float:
+    """The least that is allowed and at least 1, or what is nearest to that."""
+    low, high = schema.get("minimum"), schema.get("maximum")
+    number: int | float = 1 if low is None or low < 1 else low
+    above = schema.get("exclusiveMinimum")
+    if above is True:
+        number = max(number, (low or 0) + 1)
+    elif isinstance(above, int | float) and not isinstance(above, bool):
+        number = max(number, above + 1)
+    if isinstance(high, int | float) and number > high:
+        number = high
+    if isinstance(multiple := schema.get("multipleOf"), int) and multiple > 0:
+        number = -(-int(number) // multiple) * multiple
+    return int(number) if is_whole else number

@@ -1,0 +1,227 @@
+"""Writes what was imported as a spec in YAML, with comments."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from oku_cli.imports.headers import SecretBox
+from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
+from oku_core.spec.target import HEAVIEST, MOST_TARGETS
+from oku_core.spec.values.name import LONGEST_NAME
+
+_DEEPEST_JSON = 5
+"""Levels of a JSON body that are written as YAML; a deeper one is written as text."""
+_JSON_TYPE = "application/json"
+_WIDTH = 110
+
+
+def write_spec(imported: ImportedSpec, secrets: SecretBox) -> str:
+    """Write a spec.
+
+    Args:
+        imported: what it is made from.
+        secrets: keeps secrets out of the text.
+    """
+    requests, notes = _limit(imported.requests), list(imported.notes)
+    if left := len(imported.requests) - len(requests):
+        notes.append(f"{left} requests that were the rarest are left out: a spec has at most {MOST_TARGETS}")
+    document: dict[str, Any] = {}
+    if len(requests) == 1:
+        document |= _build_single(requests[0], secrets)
+    else:
+        document |= _build_many(requests, secrets)
+    document |= imported.settings
+    notes += [
+        f"{_name(request)}: {note}" if len(requests) > 1 else note
+        for request in requests
+        for note in (*request.notes, *_list_braces(request))
+    ]
+    notes += _describe_secrets(secrets)
+    head = [f"Made by oku import {imported.source}.", *notes]
+    return "".join(f"# {_clean(line)}\n" for line in head) + _dump(document)
+
+
+def _limit(requests: Sequence[ImportedRequest]) -> list[ImportedRequest]:
+    """The requests that occur most often, in their order."""
+    places = sorted(range(len(requests)), key=lambda place: (-requests[place].weight, place))[:MOST_TARGETS]
+    return [requests[place] for place in sorted(places)]
+
+
+def _build_single(request: ImportedRequest, secrets: SecretBox) -> dict[str, Any]:
+    document: dict[str, Any] = {"url": _write_url(secrets.hide_query(request.url)), "method": request.method}
+    if request.headers:
+        document["header"] = _write_headers(request.headers, secrets)
+    if request.body is not None:
+        document["body"] = request.body
+    if request.statuses:
+        document["expect-status"] = _write_statuses(request.statuses)
+    return document
+
+
+def _build_many(requests: Sequence[ImportedRequest], secrets: SecretBox) -> dict[str, Any]:
+    urls = [_write_url(secrets.hide_query(request.url)) for request in requests]
+    base = Counter(_find_origin(url) for url in urls).most_common(1)[0][0]
+    shared = _find_shared_headers(requests)
+    document: dict[str, Any] = {"base-url": base}
+    if shared:
+        document["header"] = _write_headers(shared, secrets)
+    weights, names = _scale([request.weight for request in requests]), _choose_names(requests)
+    document["targets"] = [
+        _build_target(request, name, weight, url.removeprefix(base) if _find_origin(url) == base else url)
+        | _build_content(request, [each for each in request.headers if each not in shared], secrets)
+        for request, name, weight, url in zip(requests, names, weights, urls, strict=True)
+    ]
+    return document
+
+
+def _build_target(request: ImportedRequest, name: str, weight: int, url: str) -> dict[str, Any]:
+    target: dict[str, Any] = {"name": name}
+    if weight != 1:
+        target["weight"] = weight
+    return target | {"method": request.method, "url": url if url.startswith(("/", "http")) else f"/{url}"}
+
+
+def _build_content(
+    request: ImportedRequest, headers: Sequence[tuple[str, str]], secrets: SecretBox
+) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    value = _read_json(request)
+    if value is not None:
+        headers = [each for each in headers if each[0].lower() != "content-type" or each[1] != _JSON_TYPE]
+    if headers:
+        content["header"] = _write_headers(headers, secrets)
+    if value is not None:
+        content["json"] = value
+    elif request.body is not None:
+        content["body"] = request.body
+    if request.statuses:
+        content["expect"] = {"status": _write_statuses(request.statuses)}
+    return content
+
+
+def _read_json(request: ImportedRequest) -> Any:
+    """The body as YAML can say it; None if it is not JSON, or would not be the same."""
+    kinds = [value for name, value in request.headers if name.lower() == "content-type"]
+    if request.body is None or kinds != [_JSON_TYPE]:
+        return None
+    try:
+        value = json.loads(request.body)
+    except ValueError:
+        return None
+    is_container = isinstance(value, dict | list) and bool(value)
+    return value if is_container and _is_plain(value, _DEEPEST_JSON) else None
+
+
+def _is_plain(value: Any, depth: int) -> bool:
+    """Whether YAML says the same; numbers that are not whole may be written in many ways."""
+    if isinstance(value, dict):
+        return depth > 0 and all(_is_plain(each, depth - 1) for each in value.values())
+    if isinstance(value, list):
+        return depth > 0 and all(_is_plain(each, depth - 1) for each in value)
+    return not isinstance(value, float)
+
+
+def _write_headers(headers: Sequence[tuple[str, str]], secrets: SecretBox) -> Any:
+    """A mapping, or a list of lines where a name occurs twice."""
+    values = [(name, secrets.hide_header(name, value)) for name, value in headers]
+    if len({name.lower() for name, _ in values}) == len(values):
+        return dict(values)
+    return [f"{name}: {value}" for name, value in values]
+
+
+def _write_statuses(statuses: Sequence[int]) -> Any:
+    return statuses[0] if len(statuses) == 1 else list(statuses)
+
+
+def _write_url(url: str) -> str:
+    """A URL whose braces are no placeholders, but those of a secret."""
+    parts = url.split("{env:")
+    escaped = [parts[0].replace("{", "%7B").replace("}", "%7D")]
+    for part in parts[1:]:
+        name, _, rest = part.partition("}")
+        escaped.append(f"{name}}}{rest.replace('{', '%7B').replace('}', '%7D')}")
+    return "{env:".join(escaped).replace(" ", "%20").replace("|", "%7C")
+
+
+def _find_origin(url: str) -> str:
+    return f"{urlsplit(url).scheme}://{url.split('://', 1)[-1].split('/', 1)[0].split('?', 1)[0]}"
+
+
+def _find_shared_headers(requests: Sequence[ImportedRequest]) -> list[tuple[str, str]]:
+    """The headers that all requests have, but for what says what a body is."""
+    return [
+        each
+        for each in requests[0].headers
+        if each[0].lower() != "content-type" and all(each in request.headers for request in requests)
+    ]
+
+
+def _scale(weights: Sequence[int]) -> list[int]:
+    """Weights in the same proportions, as far as the largest allowed one lets them."""
+    divisor = math.gcd(*weights)
+    largest = max(weights) // divisor
+    if largest <= HEAVIEST:
+        return [weight // divisor for weight in weights]
+    return [max(1, round(weight * HEAVIEST / max(weights))) for weight in weights]
+
+
+def _choose_names(requests: Sequence[ImportedRequest]) -> list[str]:
+    names: list[str] = []
+    for request in requests:
+        name, number = _name(request), 1
+        while name in names:
+            number += 1
+            end = f" ({number})"
+            name = f"{_name(request)[: LONGEST_NAME - len(end)]}{end}"
+        names.append(name)
+    return names
+
+
+def _name(request: ImportedRequest) -> str:
+    name = request.name or f"{request.method} {urlsplit(request.url).path or '/'}"
+    printable = "".join(
+        char if char.isprintable() else "?" for char in name.replace("{", "").replace("}", "")
+    )
+    return printable[:LONGEST_NAME].strip() or request.method
+
+
+def _list_braces(request: ImportedRequest) -> Iterator[str]:
+    texts = (request.body or "", *(value for _, value in request.headers))
+    if any("{i}" in text for text in texts):
+        yield "{i} stands for the index of the request"
+
+
+def _describe_secrets(secrets: SecretBox) -> Iterator[str]:
+    if secrets.names:
+        flags = " ".join(f"--allow-env {name}" for name in secrets.names)
+        yield "Secrets are not in this file. Set these variables and allow them where workers run:"
+        yield f"  oku run {flags} FILE"
+
+
+def _clean(line: str) -> str:
+    return "".join(char if char.isprintable() else "?" for char in line)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Repeats what occurs twice: spec files have no aliases."""
+
+    def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  # of nothing
+        """Write no alias."""
+        return True
+
+
+def _dump(document: Mapping[str, Any]) -> str:
+    text: str = yaml.dump(
+        dict(document),
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=False,
+        width=_WIDTH,
+    )
+    return text
