@@ -21,6 +21,14 @@ from oku_core.spec.spec import Engine
 
 _REF = "#/components/schemas/{name}"
 _RUN_ID = {"name": "run", "in": "path", "required": True, "description": "The id of a run.", "schema": TEXT}
+_DIGEST = {
+    "name": "digest",
+    "in": "path",
+    "required": True,
+    "description": "The SHA-256 of a file, in hexadecimal.",
+    "schema": {**TEXT, "pattern": "^[0-9a-f]{64}$"},
+}
+_BYTES = {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}
 _NOW = "Drops the requests in flight instead of letting them finish within the grace time of the run."
 _RUN_REFERENCE = "Lists only the runs that this stands for: `latest`, an id, a name, or a part of an id."
 _HISTORY: Mapping[str, type] = {
@@ -114,6 +122,16 @@ def _build_schemas() -> Json:
                 "trouble": {**TEXT, "description": "What Kubernetes refuses; else empty."},
             },
         },
+        "StoredFile": {
+            "type": "object",
+            "description": "What there is of a file of a run.",
+            "required": ["digest", "received", "is_complete"],
+            "properties": {
+                "digest": {**TEXT, "description": "The SHA-256 of the whole file."},
+                "received": {"type": "integer", "description": "How many bytes of it are here."},
+                "is_complete": {"type": "boolean", "description": "Whether that is all of it, and checked."},
+            },
+        },
         "Error": {
             "type": "object",
             "required": ["error"],
@@ -157,6 +175,7 @@ def _build_paths() -> Json:
     run = {"$ref": "#/components/schemas/Run"}
     summary = {"$ref": "#/components/schemas/Summary"}
     history = {"$ref": "#/components/schemas/History"}
+    stored = {"$ref": "#/components/schemas/StoredFile"}
     return {
         "/api/runs": {
             "get": {
@@ -217,6 +236,21 @@ def _build_paths() -> Json:
                 "parameters": [_build_query("now", {"type": "boolean", "description": _NOW})],
             },
         },
+        "/api/files/{digest}": {
+            "parameters": [_DIGEST],
+            "get": _call("Say how much of a file of a run is here.", {"200": _json(stored)}),
+            "put": {
+                **_call("Upload a piece of a file.", {"200": _json(stored)}, 408, 409, 413, 422, 507),
+                "parameters": [
+                    _build_query("size", {**_BYTES, "description": "Of the whole file."}, is_required=True),
+                    _build_query("offset", {**_BYTES, "description": "Of the piece."}, is_required=True),
+                ],
+                "requestBody": {
+                    "required": True,
+                    "content": {"application/octet-stream": {"schema": TEXT}},
+                },
+            },
+        },
         "/api/outbox": {
             "get": _call("Say what waits for Loki.", {"200": _json({"$ref": "#/components/schemas/Outbox"})})
         },
@@ -240,8 +274,9 @@ def _call(summary: str, answers: Json, *errors: int) -> Json:
     }
 
 
-def _build_query(name: str, schema: Json) -> Json:
-    return {"name": name, "in": "query", "schema": schema}
+def _build_query(name: str, schema: Json, *, is_required: bool = False) -> Json:
+    required = {"required": True} if is_required else {}
+    return {"name": name, "in": "query", **required, "schema": schema}
 
 
 def _probe(summary: str, answers: Json) -> Json:

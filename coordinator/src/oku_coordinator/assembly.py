@@ -9,6 +9,8 @@ from oku_coordinator.broker.sender import Broker
 from oku_coordinator.clock.clock_address import find_clock_address
 from oku_coordinator.clock.clock_service import ClockService
 from oku_coordinator.clock.clock_store import ClockStore
+from oku_coordinator.files.file_store import FileStore
+from oku_coordinator.files.files_address import find_files_address
 from oku_coordinator.inbound import Inbound, Rejections
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.dispatcher import Dispatcher
@@ -27,6 +29,7 @@ from oku_coordinator.main_loop import LoopSignals, MainLoop
 from oku_coordinator.rounds import Rounds
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.runs.end_watch import EndWatch
+from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import Retention
@@ -44,6 +47,7 @@ from oku_coordinator.telemetry.ticker import Ticker
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.celery_app import App, build_app
+from oku_core.messaging.ticket import build_ticket
 from oku_core.messaging.transport import find_connection_errors
 from oku_core.process.clock import SteadyClock
 from oku_core.process.listener import open_datagram_socket
@@ -51,6 +55,7 @@ from oku_core.process.supervision import Supervisor
 
 if TYPE_CHECKING:
     from oku_coordinator.kube.facade import KubeFacade
+    from oku_core.messaging.order import FilesAddress
 
 _LONGEST_CONNECT_S = 30
 LOCK_WAIT_S = 10.0
@@ -83,6 +88,7 @@ class Assembly:
         self.metrics = Metrics()
         self.rejections = Rejections(self.metrics)
         self._app = build_app(settings.broker_url, settings.message_key, self.rejections.note)
+        self.signer = self._app.signer
         passing = (OSError, sqlite3.OperationalError, *find_connection_errors(self._app))
         self.supervisor = build_supervisor(is_fatal, passing, self.signals.rest)
         self.lock = lock_ledger(
@@ -102,6 +108,8 @@ class Assembly:
         self.pace = Pace()
         self.shares = Shares()
         self.broker = build_broker(self._app, self.is_ready)
+        self.file_store = FileStore(settings.files_path, settings.file_limits)
+        self.files_address: FilesAddress | None = None
         self._build_servers(settings)
         self._build_runs(settings)
         self._build_rounds(settings)
@@ -146,6 +154,15 @@ class Assembly:
         )
         self.clock_store.address = address
 
+    def announce_files(self, settings: CoordinatorSettings, files_socket: socket.socket) -> None:
+        """Tell workers where they fetch the files of runs."""
+        self.files_address = find_files_address(
+            files_socket.getsockname()[:2],
+            socket.gethostname(),
+            settings.files_host or settings.clock_host,
+            settings.files_address_port,
+        )
+
     async def settle_clock(self) -> None:
         """Find the clock that a schedule counts by."""
         await self.clock_store.settle(self._listen)
@@ -174,6 +191,7 @@ class Assembly:
 
     def _build_runs(self, settings: CoordinatorSettings) -> None:
         target_watch = TargetWatch(self.ledger, self.signals.wake)
+        keeper = FileKeeper(self.ledger, self.file_store)
         self.readiness = Readiness(
             self.ledger,
             self.roster,
@@ -183,6 +201,7 @@ class Assembly:
             find_troubles=self._find_troubles,
             find_outages=target_watch.find_notices,
             files=settings.files,
+            check_files=keeper.check,
             most_queued=settings.most_queued,
             expected_workers=settings.expected_workers,
         )
@@ -194,7 +213,9 @@ class Assembly:
             self.readiness,
             self.clock.now,
         )
-        self.retention = Retention(self.ledger, settings.reports_path, settings.retention, self.clock.now)
+        self.retention = Retention(
+            self.ledger, settings.reports_path, settings.retention, self.clock.now, keeper
+        )
         self.recorder = HistoryRecorder(self.ledger, publishes=settings.loki is not None)
         self.coverage = CoverageRecorder(self.ledger, self.clock.now)
         self.ticker = Ticker(
@@ -210,7 +231,9 @@ class Assembly:
     def _build_rounds(self, settings: CoordinatorSettings) -> None:
         queue_watch = QueueWatch(self.ledger, self.readiness, settings.start_within_s, self.clock.now)
         breaker = CircuitBreaker(self.ledger, self.roster, self.readiness.expects_workers, self.clock.now)
-        delivery = Delivery(self.broker, self.roster, self.ledger.schedules, settings.server_urls)
+        delivery = Delivery(
+            self.broker, self.roster, self.ledger.schedules, settings.server_urls, self._build_ticket
+        )
         expiry = ExpiryRule(self.roster)
         reaper = Reaper(
             ledger=self.ledger,
@@ -236,7 +259,9 @@ class Assembly:
             queue_watch=queue_watch,
             skew_watch=SkewWatch(self.ledger, self.roster),
             end_watch=EndWatch(self.ledger, self.runs),
-            interval_announcer=IntervalAnnouncer(self.broker, self.clock_store.describe),
+            interval_announcer=IntervalAnnouncer(
+                self.broker, self.clock_store.describe, lambda: self.files_address
+            ),
             publisher=self.publisher,
             wake=self.signals.wake,
         )
@@ -262,6 +287,9 @@ class Assembly:
         return Dispatcher(
             ledger=self.ledger, delivery=delivery, ranges=ranges, waves=waves, begin=queue_watch.begin
         )
+
+    def _build_ticket(self, digest: str) -> str:
+        return build_ticket(self.signer, digest, self.clock.now())
 
     def _find_troubles(self) -> Iterator[str]:
         if self.publisher is not None and self.publisher.trouble:

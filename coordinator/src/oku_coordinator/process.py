@@ -12,6 +12,8 @@ import socket
 import sys
 from collections.abc import Callable
 
+from oku_coordinator.api.file_downloads import DOWNLOAD_LIMITS, build_download_api
+from oku_coordinator.api.file_uploads import build_upload_routes
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.api.server import ApiServer
 from oku_coordinator.assembly import Assembly
@@ -76,14 +78,28 @@ class Coordinator:
             parts.publisher.start(parts.supervisor)
             parts.coverage.start(parts.supervisor)
         parts.retention.start(parts.supervisor)
+        await self._open_files()
         await self._open_api()
         if parts.clock_service is not None:
             parts.clock_service.start()
+
+    async def _open_files(self) -> None:
+        """Let workers fetch the files of runs, before one gets a lease that needs them."""
+        parts, settings = self._parts, self._settings
+        if settings.files_listen_fd is not None:
+            [listening] = adopt_sockets([settings.files_listen_fd])
+        else:
+            [listening] = open_sockets(settings.host, settings.files_port, 1, flag="--files-port")
+        parts.announce_files(settings, listening)
+        downloads = build_download_api(parts.file_store, parts.signer, parts.clock.now)
+        self._file_server = ApiServer(downloads, DOWNLOAD_LIMITS)
+        await self._file_server.start(listening)
 
     async def _open_api(self) -> None:
         parts, settings = self._parts, self._settings
         scaling = parts.kube.describe if parts.kube is not None else lambda: None
         api = build_api(parts.runs, parts.metrics, settings.token, parts.is_ready, parts.publisher, scaling)
+        api.add_routes(build_upload_routes(parts.file_store))
         self._api_server = ApiServer(api)
         [listening] = self._open_sockets()
         parts.open_clock(settings, listening)
@@ -104,6 +120,7 @@ class Coordinator:
         if parts.clock_service is not None:
             parts.clock_service.end()
         await self._api_server.stop()
+        await self._file_server.stop()
         await parts.inbound.wait()
         await asyncio.to_thread(parts.broker.end, _LAST_ANSWERS_S)
         if parts.server_watch is not None:

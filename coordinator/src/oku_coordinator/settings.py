@@ -27,6 +27,23 @@ class RetentionRule:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FileLimits:
+    """How much of the disk the files of runs may take.
+
+    Args:
+        most_file_bytes: one of them.
+        most_bytes: all of them.
+        most_per_run: how many a run may use.
+        unused_s: how long one stays that was uploaded and is used by no run, or that nothing more comes of.
+    """
+
+    most_file_bytes: int = 4_000_000_000
+    most_bytes: int = 20_000_000_000
+    most_per_run: int = 100
+    unused_s: float = 86_400.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class KubeSettings:
     """What a coordinator in a Kubernetes cluster may scale.
 
@@ -78,6 +95,12 @@ class CoordinatorSettings:
         kube: what it may scale; None outside a cluster.
         retention: how long runs that are over are kept.
         files: says which files specs may name.
+        files_port: port at which workers fetch the files of runs, on the same address as the API; 0 takes a
+            free one.
+        files_listen_fd: number of an inherited socket that listens already, instead of that port.
+        files_host: what workers call this machine to fetch them; found out unless given.
+        files_address_port: the port that they use; that of `files_port` unless given.
+        file_limits: how much of the disk these files may take.
         ready_file: file to write the API's `host:port` into once it listens.
     """
 
@@ -101,6 +124,11 @@ class CoordinatorSettings:
     kube: KubeSettings | None = None
     retention: RetentionRule = RetentionRule()
     files: SpecFiles = NOWHERE
+    files_port: int = 0
+    files_listen_fd: int | None = None
+    files_host: str | None = None
+    files_address_port: int | None = None
+    file_limits: FileLimits = FileLimits()
     ready_file: Path | None = None
 
     @property
@@ -112,6 +140,11 @@ class CoordinatorSettings:
     def clock_path(self) -> Path:
         """The file in which a coordinator leaves its clock for the next one."""
         return self.data_dir / "clock.json"
+
+    @property
+    def files_path(self) -> Path:
+        """The folder of the files of runs."""
+        return self.data_dir / "files"
 
     @property
     def ledger_path(self) -> Path:

@@ -7,7 +7,7 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from oku_coordinator.broker.sender import Broker
 from oku_core.messaging.celery_app import build_app
 from oku_core.messaging.lease import Lease, LeaseBatch
-from oku_core.messaging.order import ClockNotice, Control
+from oku_core.messaging.order import ClockNotice, Control, FilesAddress
 
 
 class BrokerTwin(Broker):
@@ -47,8 +47,13 @@ class BrokerTwin(Broker):
         self.stop_times.append(at)
 
     def send_intervals(
-        self, heartbeat_s: float, checkpoint_s: float, clock: ClockNotice | None = None
+        self,
+        heartbeat_s: float,
+        checkpoint_s: float,
+        clock: ClockNotice | None = None,
+        files: FilesAddress | None = None,
     ) -> None:
-        """Take intervals, and the clock."""
+        """Take intervals, the clock, and where files are."""
+        self.files_address = files
         self.intervals_s.append((heartbeat_s, checkpoint_s))
         self.clocks.append(clock)

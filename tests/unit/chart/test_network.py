@@ -48,6 +48,7 @@ def test_only_the_flows_that_oku_has_are_let_through() -> None:
         ("workers", "valkey", 6379),
         ("workers", "servers", 8080),
         ("workers", "coordinator", 8700),
+        ("workers", "coordinator", 8701),
         ("grafana", "loki", 3100),
         ("test", "coordinator", 8700),
     }
@@ -62,7 +63,19 @@ def test_workers_reach_the_clock_and_not_the_api() -> None:
         for each in policy["spec"]["ingress"]
         if workers.items() <= each["from"][0]["podSelector"]["matchLabels"].items()
     ]
-    assert rule["ports"] == [{"port": 8700, "protocol": "UDP"}]
+    assert rule["ports"] == [{"port": 8700, "protocol": "UDP"}, {"port": 8701, "protocol": "TCP"}]
+
+
+def test_only_workers_reach_the_port_of_files() -> None:
+    """Neither who may call the API, nor anybody else who is named."""
+    peer = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    policy = find(render({"networkPolicy": {"apiClients": [peer]}}), "NetworkPolicy", "oku-coordinator")
+    rules = [rule for rule in policy["spec"]["ingress"] if {"port": 8701, "protocol": "TCP"} in rule["ports"]]
+    assert [
+        peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
+        for rule in rules
+        for peer in rule["from"]
+    ] == ["workers"]
 
 
 def test_what_leaves_the_release_is_named_by_port() -> None:

@@ -8,6 +8,7 @@ from docs.tools.field_schemas import FIELD_SCHEMAS
 from docs.tools.openapi import build_openapi
 from jsonschema import Draft202012Validator
 
+from oku_coordinator.api.file_uploads import build_upload_routes
 from oku_coordinator.api.routes import build_api
 from oku_core.spec.fields import FIELD_BY_KEY
 
@@ -23,6 +24,7 @@ EXAMPLES = [
 def test_the_document_has_every_call_of_the_api_and_no_other() -> None:
     """The published API is the served one."""
     api = build_api(None, None, "token", lambda: True)  # type: ignore[arg-type]
+    api.add_routes(build_upload_routes(None))  # type: ignore[arg-type]
     served = {
         (route.method.lower(), route.resource.canonical)
         for route in api.router.routes()

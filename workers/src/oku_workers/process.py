@@ -32,6 +32,9 @@ from oku_workers.broker.checkpoint_sender import CheckpointSender
 from oku_workers.broker.consumer import TASKS, SteadyConsumer, is_worth_a_line
 from oku_workers.broker.lease_task import LeaseTask
 from oku_workers.broker.orders import Orders, listen_to_orders
+from oku_workers.files.file_cache import FileCache
+from oku_workers.files.file_fetcher import FileFetcher
+from oku_workers.files.run_files import RunFiles
 from oku_workers.health import EXIT_STUCK
 from oku_workers.health.heartbeat import LONGEST_PAUSE_S, Heartbeat
 from oku_workers.health.idle_watchdog import IdleWatchdog
@@ -78,6 +81,8 @@ class Worker:
         supervisor = build_supervisor(passing=(OSError, *find_connection_errors(self._app)))
         timing = Timing(coordinator_clock=CoordinatorClock(settings.kernel))
         engines = EngineSwitch(supervisor, settings.local_address, settings.sources, timing=timing)
+        cache = FileCache(settings.files_cache, settings.most_cache_bytes)
+        engines.files = RunFiles(FileFetcher(cache, supervisor), cache)
         self._sender = CheckpointSender(self._app)
         self._runner = LeaseRunner(worker, supervisor, engines, self._sender.send, WorkerMeter(clock))
         self._clock_client = ClockClient(

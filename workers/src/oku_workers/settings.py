@@ -1,9 +1,16 @@
 """The settings of a worker process."""
 
+import os
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from oku_core.spec.secrets import NO_SOURCES, SpecSources
+
+
+def find_files_cache() -> Path:
+    """The folder that all workers of one user of a machine share."""
+    return Path(tempfile.gettempdir()) / f"oku-files-{os.geteuid()}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -19,6 +26,8 @@ class WorkerSettings:
         ready_file: a file that exists while the worker can take leases.
         alive_file: a file that is touched as long as the event loop answers, for a liveness probe.
         sources: has the files and secrets that specs name.
+        files_cache: the folder of the files of runs; several workers of one machine may share it.
+        most_cache_bytes: how large these may be together.
         kernel: whose monotonic clock this process reads; the system says so unless given.
         idle_limit_s: a worker that no message has reached for so long, although some wait, ends itself.
         loop_limit_s: a worker whose event loop has not answered for so long ends itself, too. No
@@ -33,6 +42,8 @@ class WorkerSettings:
     ready_file: Path | None = None
     alive_file: Path | None = None
     sources: SpecSources = NO_SOURCES
+    files_cache: Path = field(default_factory=find_files_cache)
+    most_cache_bytes: int = 20_000_000_000
     kernel: str | None = None
     idle_limit_s: float = 30.0
     loop_limit_s: float = 30.0

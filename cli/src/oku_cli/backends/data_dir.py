@@ -54,6 +54,16 @@ class DataDir:
         return self._absolute / "broker"
 
     @property
+    def files(self) -> Path:
+        """The files of runs, as the coordinator keeps them."""
+        return self._absolute / "files"
+
+    @property
+    def files_cache(self) -> Path:
+        """The same, as the workers have them."""
+        return self._absolute / "cache"
+
+    @property
     def counts(self) -> Path:
         """What the delay servers count."""
         return self._absolute / "servers"

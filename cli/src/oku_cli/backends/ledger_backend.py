@@ -8,9 +8,11 @@ from typing import Any, Self
 
 from oku_cli.backends.data_dir import DataDir
 from oku_coordinator.api.run_json import build_row_object
+from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
+from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting.run_state import RunState, TransitionError
@@ -91,9 +93,12 @@ class LedgerBackend:
             with self._folder.held(), self._change() as ledger:
                 ledger.deletions.begin(run)
                 self._folder.find_report(run).unlink(missing_ok=True)
+                keeper = FileKeeper(ledger, FileStore(self._folder.files))
                 while (left := ledger.deletions.find()) is not None:
+                    digests = ledger.files.fetch(left)
                     while ledger.deletions.delete_some(left):
                         pass
+                    keeper.release(digests)
                 ledger.deletions.rebuild()
                 while ledger.deletions.give_back():
                     pass

@@ -10,6 +10,11 @@ import click
 
 from oku_cli.options.daemon.allow_options import files_dir_option
 from oku_cli.options.daemon.clock_option import clock_option
+from oku_cli.options.daemon.file_options import (
+    file_store_options,
+    pick_file_limits,
+    pick_files_address,
+)
 from oku_cli.options.daemon.kube_options import kube_options, pick_kube_settings
 from oku_cli.options.daemon.log_options import log_options
 from oku_cli.options.daemon.message_key import message_key_option, read_message_key
@@ -82,6 +87,7 @@ _log = logging.getLogger(__name__)
     help="Inherited socket that already listens, instead of --host and --port.",
 )
 @clock_option
+@file_store_options
 @option(
     OptionGroup.WORKERS,
     "--server-url",
@@ -153,7 +159,8 @@ def command(token: str | None, message_key_file: Path | None, **settings: Any) -
     )
 
     settings["clock_host"], settings["clock_port"] = settings.pop("clock_address") or (None, None)
-    retention = pick_retention(settings)
+    settings |= pick_files_address(settings)
+    retention, file_limits = pick_retention(settings), pick_file_limits(settings)
     loki = pick_loki_options(settings)
     kube = pick_kube_settings(settings)
     if settings["start_within_s"] is None:
@@ -163,6 +170,7 @@ def command(token: str | None, message_key_file: Path | None, **settings: Any) -
             message_key=read_message_key(message_key_file),
             token=_choose_token(token),
             retention=retention,
+            file_limits=file_limits,
             loki=loki.build_target(),
             most_outbox_bytes=loki.loki_outbox,
             kube=kube,

@@ -1,6 +1,7 @@
 """`oku run`: makes a spec from a file and flags, and runs it here or at a remote coordinator."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any
@@ -16,18 +17,20 @@ from oku_cli.options.daemon.retention_options import read_retention_variables
 from oku_cli.options.grafana_option import drop_grafana_without_loki
 from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
-from oku_cli.options.spec.body_file import read_body
 from oku_cli.options.spec.input_file import STANDARD_INPUT, expand_home
+from oku_cli.options.spec.run_files import build_finder, read_files
 from oku_cli.options.spec.spec_options import pick_spec_values, spec_options
 from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
+from oku_cli.remote.local_file import LocalFile
 from oku_cli.remote.remote_run import RunStart, run_remotely
 from oku_core.errors import UserError, format_value
 from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.file_reference import find_file_reference
 from oku_workers.engines.tls import build_tls
 
 _SUFFIXES = {".yaml", ".yml", ".json"}
@@ -65,7 +68,8 @@ def command(
     input), from flags, or both; flags override the file.
 
     --body @FILE sends the content of a file, line breaks included, --body @- standard input; {i} is the
-    index there, too. @@ begins a body with @.
+    index there, too. --cacert, --cert and --key @FILE send a file of this machine to the workers. @@
+    begins a body, or a path, with @.
 
     Ctrl-C pauses the run and prints how to resume it. A second Ctrl-C stops at once, or leaves a remote
     run to its coordinator.
@@ -78,19 +82,20 @@ def command(
     options["url"] = (*options["url"], *filter(_is_url, targets))
     loki = pick_loki_options(options)
     given = Source(None, pick_spec_values(options))
-    spec = parse_spec(*read_body([*map(_read_file, files), given]))
+    read = read_files([*map(_read_file, files), given])
+    spec = parse_spec(*read.sources)
     watch = pick_watch(options)
     if coordinator is not None:
         refuse_loki(loki)
         refuse_secrets(secrets)
-        return run_async(run_remotely(coordinator, RunStart.submit(spec), watch))
-    spec = find_files(spec)
+        return run_async(run_remotely(coordinator, RunStart.submit(spec, read.files), watch))
+    spec = find_files(spec, read.files)
     if not loki.loki:
         watch = replace(watch, grafana=drop_grafana_without_loki(watch.grafana))
     plan = build_plan(
         spec, secrets, loki.build_environment() | read_retention_variables(), has_loki=bool(loki.loki)
     )
-    return run_async(run_locally(DataDir(data_dir), plan, RunStart.submit(spec), watch))
+    return run_async(run_locally(DataDir(data_dir), plan, RunStart.submit(spec, read.files), watch))
 
 
 def _read_file(name: str) -> Source:
@@ -111,9 +116,19 @@ def _check_name(file: str) -> None:
     raise UserError(f"{format_value(file)}: there is no such spec file; to test a URL, write {url}")
 
 
-def find_files(spec: Spec) -> Spec:
-    """Make the file names of a spec absolute, so that it holds in any folder; `UserError` if unusable."""
-    paths = {key: Path(expand_home(path)) for key in _FILES if (path := getattr(spec, key)) is not None}
-    spec = msgspec.structs.replace(spec, **{key: str(path.absolute()) for key, path in paths.items()})
-    build_tls(spec, EVERYWHERE)
+def find_files(spec: Spec, files: Sequence[LocalFile] = ()) -> Spec:
+    """Make the file names of a spec absolute, so that it holds in any folder; `UserError` if unusable.
+
+    Args:
+        spec: the spec.
+        files: those that become files of the run.
+    """
+    named = {key: path for key in _FILES if (path := getattr(spec, key)) is not None}
+    paths = {
+        key: str(Path(expand_home(path)).absolute())
+        for key, path in named.items()
+        if find_file_reference(path) is None
+    }
+    spec = msgspec.structs.replace(spec, **paths)
+    build_tls(spec, replace(EVERYWHERE, find=build_finder(files)))
     return spec

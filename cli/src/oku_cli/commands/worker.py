@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from oku_cli.options.daemon.allow_options import files_dir_option, secret_options
+from oku_cli.options.daemon.file_options import files_cache_options
 from oku_cli.options.daemon.log_options import log_options
 from oku_cli.options.daemon.message_key import message_key_option, read_message_key
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
@@ -74,6 +75,7 @@ def _parse_address(text: str) -> str:
     type=click.Path(path_type=Path, dir_okay=False),
     help="File that is touched every second while the worker is not stuck.",
 )
+@files_cache_options
 @files_dir_option
 @secret_options(has_variables=True)
 @message_key_option
@@ -83,6 +85,7 @@ def command(
     files: SpecFiles,
     secrets: SecretSource,
     message_key_file: Path | None,
+    files_cache: Path | None,
     **settings: Any,
 ) -> None:
     """Run a worker, which takes leases and sends their requests.
@@ -97,6 +100,8 @@ def command(
     for folder in files.folders:
         if not folder.is_dir():
             raise UserError(f"--files-dir: {folder} is not a folder here")
+    if files_cache is not None:
+        settings["files_cache"] = files_cache.absolute()
     sources = SpecSources(files, secrets)
     key = read_message_key(message_key_file)
     own = WorkerSettings(message_key=key, name=name, sources=sources, **settings)

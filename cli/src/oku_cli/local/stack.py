@@ -92,6 +92,7 @@ class LocalStack:
         # only chosen, and would be sent the token. They stay open here, so that a restarted child gets the
         # same ones, and whoever connects meanwhile waits for it.
         self._api_sockets = open_sockets(_HOST, 0, 1)
+        self._files_sockets = open_sockets(_HOST, 0, 1)
         self._server_sockets = open_sockets(_HOST, 0, plan.servers) if plan.servers else []
         self.endpoint = Endpoint(_build_url(self._api_sockets), secrets.token_urlsafe(24))
         self._server_url = _build_url(self._server_sockets) if plan.servers else None
@@ -159,7 +160,7 @@ class LocalStack:
             for child in group:
                 child.wait(_END_TIMEOUT_S)
         valkey.remove_socket(self._socket, self.data_dir.broker)
-        for listening in (*self._api_sockets, *self._server_sockets):
+        for listening in (*self._api_sockets, *self._files_sockets, *self._server_sockets):
             listening.close()
 
     async def _watch(self, health: Health) -> None:
@@ -204,12 +205,19 @@ class LocalStack:
         environment["OKU_LOG_FORMAT"] = "text"  # people read these files, and see the last line of one
         oku = [*PYTHON, "-m", "oku_cli"]
 
-        def build(name: str, *command: str, listening: Sequence[socket.socket] = (), **extra: str) -> Child:
-            numbers = [each.fileno() for each in listening]
-            flags = [word for number in numbers for word in ("--listen-fd", str(number))]
+        def build(
+            name: str,
+            *command: str,
+            listening: Sequence[socket.socket] = (),
+            files: Sequence[socket.socket] = (),
+            **extra: str,
+        ) -> Child:
+            flags = [word for each in listening for word in ("--listen-fd", str(each.fileno()))]
+            flags += [word for each in files for word in ("--files-listen-fd", str(each.fileno()))]
+            inherited = [each.fileno() for each in (*listening, *files)]
             log = data_dir.logs / f"{name}.log"
             return Child(
-                name, [*command, *flags], log, environment | extra, data_dir.absolute, inherited=numbers
+                name, [*command, *flags], log, environment | extra, data_dir.absolute, inherited=inherited
             )
 
         yield build("broker", *valkey.build_command(valkey.find_server(), data_dir.broker, self._socket))
@@ -224,7 +232,8 @@ class LocalStack:
         yield build(
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
             "--data-dir", str(data_dir.absolute), *files, *server_flags, *expected,
-            listening=self._api_sockets, OKU_TOKEN=self.endpoint.token, OKU_MESSAGE_KEY_FILE=key,
+            listening=self._api_sockets, files=self._files_sockets,
+            OKU_TOKEN=self.endpoint.token, OKU_MESSAGE_KEY_FILE=key,
             **plan.coordinator_environment,
         )  # fmt: skip
         if self._server_url:
@@ -235,7 +244,8 @@ class LocalStack:
             )  # fmt: skip
         for number, name in enumerate(names, start=1):
             address = ["--local-address", f"127.0.0.{1 + number % 254}"] if plan.spreads_addresses else []
-            flags = ["--broker-url", broker_url, "--name", name, *files, *plan.build_secret_flags(), *address]
+            flags = ["--broker-url", broker_url, "--name", name, *files, *plan.build_secret_flags()]
+            flags += ["--files-cache", str(data_dir.files_cache), *address]
             yield build(name, *oku, "worker", *flags, OKU_MESSAGE_KEY_FILE=key)
 
 

@@ -12,6 +12,7 @@ from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
 from oku_cli.remote.client import Client
 from oku_cli.remote.follow import Follower, Watch
 from oku_cli.remote.remote_run import RunStart
+from oku_cli.remote.upload import upload_files
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.palette import CAUTION
 from oku_cli.terminal.printable import write_error
@@ -34,6 +35,8 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
     try:
         await interrupts.cut(stack.start(), describe_unbegun(start.resumed))
         async with Client(stack.endpoint) as client:
+            uploading = upload_files(client, start.files, quiet=watch.quiet)
+            await interrupts.cut(stack.guard(uploading), describe_unbegun(start.resumed))
             run = await interrupts.let_end(start.begin(client), hints.describe_unanswered(start.resumed))
             follower = Follower(client, watch, hints, interrupts)
             stack.log = follower.log

@@ -1,6 +1,7 @@
 """Calls the coordinator's HTTP API, in the same way for a local stack, a server and a cluster."""
 
 import asyncio
+import io
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
@@ -14,6 +15,7 @@ from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
+from oku_core.spec.values.file_reference import FileRef
 
 if TYPE_CHECKING:
     import aiohttp
@@ -22,6 +24,31 @@ _CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 10, 30
 _STREAM_LIMIT = 1 << 22
 _MOST_LISTED = 1000
 """Runs of one answer; a coordinator gives no more."""
+
+
+_CHECK_TIMEOUT_S = 600
+
+
+class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
+    """What a coordinator has of a file.
+
+    Attributes:
+        digest: the SHA-256 of the file.
+        received: how many bytes of it are there.
+        is_complete: whether that is all of it, and checked.
+    """
+
+    digest: str
+    received: int
+    is_complete: bool
+
+
+class WrongDigestError(UserError):
+    """What was uploaded is not what its digest says."""
+
+
+class _ConflictError(UserError):
+    """The state of what a call is about does not permit it."""
 
 
 class Client:
@@ -66,6 +93,31 @@ class Client:
         """Submit a spec and return the id of its run."""
         document = await self._call("POST", "/api/runs", json=values)
         return str(document["run"])
+
+    async def fetch_file(self, digest: str) -> StoredFile:
+        """Fetch what the coordinator has of a file."""
+        return msgspec.convert(await self._call("GET", f"/api/files/{digest}"), StoredFile)
+
+    async def send_piece(self, file: FileRef, offset: int, piece: bytes) -> StoredFile:
+        """Send a piece of a file, and return what the coordinator has of it then.
+
+        Raises:
+            WrongDigestError: it has all of the file now, and it is not what its digest says.
+        """
+        import aiohttp  # noqa: PLC0415
+
+        query = urlencode({"size": file.size, "offset": offset})
+        # With the last piece, the coordinator reads all of the file.
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=_CONNECT_TIMEOUT_S, sock_read=_CHECK_TIMEOUT_S
+        )
+        try:
+            document = await self._call(
+                "PUT", f"/api/files/{file.digest}?{query}", data=io.BytesIO(piece), timeout=timeout
+            )
+        except _ConflictError:
+            return await self.fetch_file(file.digest)  # another command has sent a piece meanwhile
+        return msgspec.convert(document, StoredFile)
 
     async def fetch_outbox(self) -> dict[str, Any]:
         """Fetch the state of the outbox of a coordinator that has a Loki."""
@@ -168,7 +220,11 @@ class Client:
         if response.status < 400:
             return
         message = await _read_error(response)
-        if response.status >= 500:
+        if response.status == HTTPStatus.CONFLICT:
+            raise _ConflictError(message)
+        if response.status == HTTPStatus.UNPROCESSABLE_ENTITY:
+            raise WrongDigestError(message)
+        if response.status >= 500 and response.status != HTTPStatus.INSUFFICIENT_STORAGE:
             raise UnreachableError(message)
         note = self._address.token_note if response.status == HTTPStatus.UNAUTHORIZED else ""
         raise UserError(f"{message}: {note}" if note else message)

@@ -1,7 +1,7 @@
 """Begins a run, locally or remotely, and follows a remote one until it rests."""
 
 import json
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Self
@@ -13,6 +13,8 @@ from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import Follower, Watch
+from oku_cli.remote.local_file import LocalFile
+from oku_cli.remote.upload import upload_files
 from oku_core.errors import UserError
 from oku_core.spec.load_description import describe_load
 from oku_core.spec.parser import build_mapping
@@ -31,6 +33,7 @@ class RunStart:
         load: the load in words; empty if it is not known.
         resumed: the run that is resumed; None for a new one.
         servers: the number of delay server processes that were asked for; None for any number.
+        files: what is uploaded first.
     """
 
     begin: Callable[[Client], Coroutine[Any, Any, str]]
@@ -38,9 +41,10 @@ class RunStart:
     load: str = ""
     resumed: str | None = None
     servers: int | None = None
+    files: Sequence[LocalFile] = ()
 
     @classmethod
-    def submit(cls, spec: Spec) -> Self:
+    def submit(cls, spec: Spec, files: Sequence[LocalFile] = ()) -> Self:
         """Submit a new run; `UserError` if its spec is too large for a coordinator."""
         mapping = build_mapping(spec)
         if len(json.dumps(mapping)) > _LARGEST_SPEC_BYTES:
@@ -53,6 +57,7 @@ class RunStart:
             name=spec.name,
             load=describe_load(spec),
             servers=spec.servers,
+            files=files,
         )
 
     @classmethod
@@ -78,6 +83,7 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
         client = await interrupts.cut(open_client.enter_async_context(Client(coordinator)), unbegun)
         if start.servers is not None and await interrupts.cut(client.fetch_scaling(), unbegun) is None:
             refuse_shape(servers=start.servers)
+        await interrupts.cut(upload_files(client, start.files, quiet=watch.quiet), unbegun)
         begun = start.begin(client)
         run = await interrupts.let_end(begun, hints.describe_unanswered(start.resumed))
         follower = Follower(client, watch, hints, interrupts)

@@ -10,6 +10,7 @@
 | `GET /api/runs/{run}/history` | the same with all that is kept of it: a `RunHistory` |
 | `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say; `cancel?now=true` drops requests |
 | `GET /api/runs/{run}/ticks` | server-sent events: `tick` each second, `end` with the summary at rest |
+| `GET /api/files/{digest}`, `PUT …` | what is here of a file of a run, and one more piece of it |
 | `GET /api/outbox` | what waits for Loki, `Publisher.describe`; null without Loki |
 | `GET /api/scaling` | how many pods a run may have, `KubeFacade.describe`; null outside a cluster |
 | `GET /healthz`, `/readyz`, `/metrics` | for the kubelet and for Prometheus |
@@ -29,6 +30,8 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from oku_coordinator.api.run_json import build_row_object, build_run_object
 from oku_coordinator.api.streams import Handler, TooManyFollowersError, build_follower, stream_pieces
+from oku_coordinator.files.file_store import DigestError, FileTooLargeError, NoRoomError
+from oku_coordinator.files.uploads import OffsetError
 from oku_coordinator.ledger import UnknownRunError
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.runs.readiness import QueueFullError
@@ -44,7 +47,11 @@ from oku_core.spec.strict_json import decode_json
 _log = logging.getLogger(__name__)
 
 _STATUS_BY_ERROR: Mapping[type[Exception], int] = {
+    FileTooLargeError: 413,
+    NoRoomError: 507,
+    DigestError: 422,
     UserError: 400,
+    OffsetError: 409,
     UnknownRunError: 404,
     TransitionError: 409,
     RunInUseError: 409,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_core.messaging.celery_app import App
 from oku_core.messaging.lease import LeaseBatch
-from oku_core.messaging.order import ClockNotice, Control, Intervals, Stop
+from oku_core.messaging.order import ClockNotice, Control, FilesAddress, Intervals, Stop
 from oku_core.messaging.sending import Outbound, send_to_workers
 from oku_core.messaging.transport import find_connection_errors, is_amqp
 
@@ -76,9 +76,13 @@ class Broker:
         self._put([Stop(run=run, up_to=up_to, grace_s=grace_s, at=at)])
 
     def send_intervals(
-        self, heartbeat_s: float, checkpoint_s: float, clock: ClockNotice | None = None
+        self,
+        heartbeat_s: float,
+        checkpoint_s: float,
+        clock: ClockNotice | None = None,
+        files: FilesAddress | None = None,
     ) -> None:
-        """Tell all workers how often to send progress and checkpoints, and by which clock to count."""
+        """Tell all workers how often to speak, by which clock to count, and where files of runs are."""
         # Above those of a coordinator that was here before, unless the clock was put back.
         self._interval_number = max(self._interval_number + 1, time.time_ns())
         self._put(
@@ -88,6 +92,7 @@ class Broker:
                     heartbeat_s=heartbeat_s,
                     checkpoint_s=checkpoint_s,
                     clock=clock,
+                    files=files,
                 )
             ]
         )

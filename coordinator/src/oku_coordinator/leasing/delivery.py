@@ -3,7 +3,7 @@
 Nothing here waits for the broker, and every message may be lost: what a worker does not name is sent again.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -20,6 +20,7 @@ from oku_core.messaging.order import Control
 from oku_core.messaging.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
 from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.wave import Wave
+from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER
@@ -34,15 +35,22 @@ class Delivery:
         roster: knows each worker's clock, and which specs it has.
         schedules: have the periods and the waves that leases lie in.
         server_urls: of Oku's own delay servers.
+        build_ticket: makes what a worker fetches a file of its run with, by the file's digest.
     """
 
     def __init__(
-        self, broker: Broker, roster: Roster, schedules: LedgerSchedules, server_urls: Sequence[str]
+        self,
+        broker: Broker,
+        roster: Roster,
+        schedules: LedgerSchedules,
+        server_urls: Sequence[str],
+        build_ticket: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._broker = broker
         self._roster = roster
         self._schedules = schedules
         self._server_urls = tuple(server_urls)
+        self._build_ticket = build_ticket
 
     @property
     def is_away(self) -> bool:
@@ -101,6 +109,7 @@ class Delivery:
             waves={wave.begin: wave for wave in self._schedules.fetch_waves(run.run)}
             if run.spec.is_open
             else {},
+            tickets={file.digest: self._build_ticket(file.digest) for file in list_files(run.spec)},
         )
 
 
@@ -112,6 +121,7 @@ class _Message:
     spec: Spec
     period: ActivePeriod | None
     waves: Mapping[int, Wave]
+    tickets: dict[str, str]
 
     def can_carry(self, lease: LeaseRecord) -> bool:
         """Whether the wave of a lease is there: it goes when another thread has closed all of its leases."""
@@ -136,6 +146,7 @@ class _Message:
             start_by=leases[0].cut_at + START_WITHIN_S + worker.clock_ahead_s,
             period=self.period,
             spec=None if self.run in worker.specs else self.spec,
+            tickets=self.tickets,
         )
 
 

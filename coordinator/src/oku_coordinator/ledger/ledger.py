@@ -9,6 +9,7 @@ from pathlib import Path
 
 from oku_coordinator.ledger.ledger_deletions import LedgerDeletions
 from oku_coordinator.ledger.ledger_failures import LedgerFailures
+from oku_coordinator.ledger.ledger_files import LedgerFiles
 from oku_coordinator.ledger.ledger_history import LedgerHistory
 from oku_coordinator.ledger.ledger_leases import LedgerLeases
 from oku_coordinator.ledger.ledger_outbox import LedgerOutbox
@@ -40,6 +41,7 @@ class Ledger:
         failures: which requests are not ok.
         outbox: lines that wait for Loki.
         deletions: runs that are being removed.
+        files: which run uses which file.
         file: the transactions behind the rooms, for what no room offers.
     """
 
@@ -53,6 +55,7 @@ class Ledger:
         self.failures = LedgerFailures(self.file)
         self.outbox = LedgerOutbox(self.file)
         self.deletions = LedgerDeletions(self.file)
+        self.files = LedgerFiles(self.file)
 
     def close(self) -> None:
         """Close the file."""

@@ -20,6 +20,7 @@ from oku_coordinator.ledger.storage.schedule_records import Course
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 from oku_coordinator.ledger.tables import (
     account_table,
+    file_table,
     history_table,
     lease_table,
     period_table,
@@ -33,6 +34,7 @@ from oku_coordinator.ledger.tables import (
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event, EventType
 from oku_core.results.summary import ProcessSummary
+from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec
 
 _T = TypeVar("_T")
@@ -56,6 +58,7 @@ class LedgerRuns:
 
         def create(transaction: Transaction) -> RunRecord:
             run_table.insert_run(transaction, run, spec, now, is_published=self._publishes)
+            file_table.insert_files(transaction, run, (file.digest for file in list_files(spec)))
             lifecycle.note_submission(transaction, run, now)
             return run_table.fetch_run(transaction, run)
 

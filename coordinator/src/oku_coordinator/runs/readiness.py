@@ -78,6 +78,7 @@ class Readiness:
         find_troubles: what else is wrong, a line each.
         find_outages: what there is to say of the target of a run, a line each.
         files: the files that specs may name.
+        check_files: refuses a spec whose files of the run are not here.
         most_queued: how many runs may be pending or active.
         expected_workers: the names of the workers that a run waits for that does not say how many.
     """
@@ -90,12 +91,14 @@ class Readiness:
     find_troubles: Callable[[], Iterable[str]] = field(default=tuple, kw_only=True)
     find_outages: Callable[[str], Iterable[str]] = field(default=lambda _: (), kw_only=True)
     files: SpecFiles = field(default=NOWHERE, kw_only=True)
+    check_files: Callable[[Spec], None] = field(default=lambda _: None, kw_only=True)
     most_queued: int = field(default=MOST_QUEUED, kw_only=True)
     expected_workers: Sequence[str] = field(default=(), kw_only=True)
 
     def check(self, spec: Spec) -> None:
         """Refuse a spec that cannot be carried out here, with a `UserError`."""
         self.files.check(spec)
+        self.check_files(spec)
         if self.kube is not None:
             self.kube.check(spec)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.settings import RetentionRule
 from oku_core.process.supervision import Health, Supervisor
 
@@ -30,15 +31,22 @@ class Retention:
         reports: the folder in which pages of runs may have been left.
         rule: how long runs are kept.
         clock: Unix time.
+        files: keeps the files of the runs.
     """
 
     def __init__(
-        self, ledger: Ledger, reports: Path, rule: RetentionRule, clock: Callable[[], float] = time.time
+        self,
+        ledger: Ledger,
+        reports: Path,
+        rule: RetentionRule,
+        clock: Callable[[], float] = time.time,
+        files: FileKeeper | None = None,
     ) -> None:
         self._ledger = ledger
         self._reports = reports
         self._rule = rule
         self._clock = clock
+        self._files = files
 
     def start(self, supervisor: Supervisor) -> None:
         """Begin to work in the background."""
@@ -65,8 +73,11 @@ class Retention:
             return
         while run is not None:
             (self._reports / f"{run}.html").unlink(missing_ok=True)
+            digests = self._ledger.files.fetch(run)
             while self._ledger.deletions.delete_some(run):  # noqa: ASYNC110  # this is work, not waiting
                 await asyncio.sleep(_REST_S)
+            if self._files is not None:
+                self._files.release(digests)
             run = self._ledger.deletions.find()
         while self._ledger.deletions.give_back():  # noqa: ASYNC110  # this is work, not waiting
             await asyncio.sleep(_REST_S)
@@ -76,6 +87,8 @@ class Retention:
         while True:
             if time.monotonic() >= delete_at:
                 self.delete_surplus()
+                if self._files is not None:
+                    self._files.sweep()
                 delete_at = time.monotonic() + _SURPLUS_EVERY_S
             await self.clear()
             health.note_well()

@@ -1,4 +1,4 @@
-"""Tells the workers what time it is, and how often to speak: less often where there are many of them.
+"""Tells the workers what time it is, where files are, and how often to speak: less often if there are many.
 
 One order tells all of them. It may be lost, so it is repeated. A worker that has heard none sends progress
 each second, and answers the first that it hears at once.
@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 
 from oku_coordinator.broker.sender import Broker
-from oku_core.messaging.order import ClockNotice
+from oku_core.messaging.order import ClockNotice, FilesAddress
 
 _REPEAT_S = 5.0
 _HURRIED_S = 1.0
@@ -20,12 +20,19 @@ class IntervalAnnouncer:
     Args:
         broker: the way to the workers.
         describe_clock: gives what workers are told of the coordinator's clock.
+        find_files: gives where they fetch the files of runs, once that is known.
     """
 
-    def __init__(self, broker: Broker, describe_clock: Callable[[], ClockNotice]) -> None:
+    def __init__(
+        self,
+        broker: Broker,
+        describe_clock: Callable[[], ClockNotice],
+        find_files: Callable[[], FilesAddress | None] = lambda: None,
+    ) -> None:
         self._broker = broker
         self._describe_clock = describe_clock
-        self._announced: tuple[float, float, ClockNotice] | None = None
+        self._find_files = find_files
+        self._announced: tuple[float, float, ClockNotice, FilesAddress | None] | None = None
         self._due_at = -math.inf
         self._is_hurried = False
 
@@ -43,10 +50,10 @@ class IntervalAnnouncer:
 
     def step(self, heartbeat_s: float, checkpoint_s: float, now: float) -> None:
         """Announce the intervals and the clock if that is due, at `now` in monotonic seconds."""
-        clock = self._describe_clock()
-        intervals = (heartbeat_s, checkpoint_s, clock)
+        clock, files = self._describe_clock(), self._find_files()
+        intervals = (heartbeat_s, checkpoint_s, clock, files)
         if self._broker.is_away or (intervals == self._announced and now < self._due_at):
             return
         pause_s = _HURRIED_S if self._is_hurried else _REPEAT_S
         self._announced, self._due_at, self._is_hurried = intervals, now + pause_s, False
-        self._broker.send_intervals(heartbeat_s, checkpoint_s, clock=clock)
+        self._broker.send_intervals(heartbeat_s, checkpoint_s, clock=clock, files=files)

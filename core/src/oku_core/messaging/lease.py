@@ -57,6 +57,7 @@ class LeaseBatch(msgspec.Struct, frozen=True, kw_only=True):
             of time.
         spec: the spec of the requests, including the URLs to send them to; None for a run whose spec the
             worker has said that it knows (`Progress.specs`).
+        tickets: for each file that the run uses, by its digest, what the worker fetches it with.
     """
 
     run: str
@@ -65,6 +66,7 @@ class LeaseBatch(msgspec.Struct, frozen=True, kw_only=True):
     start_by: float
     period: ActivePeriod | None = None
     spec: Spec | None = None
+    tickets: dict[str, str] = {}
 
 
 def build_lease_id(run: str, number: int) -> str:

@@ -42,20 +42,40 @@ class ClockNotice(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 0
 
 
+class FilesAddress(msgspec.Struct, frozen=True, kw_only=True):
+    """Where workers fetch the files of runs, by HTTP.
+
+    Attributes:
+        host: a name or an address.
+        port: its TCP port.
+    """
+
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """What stands before the path of a file."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}"
+
+
 class Intervals(msgspec.Struct, frozen=True, kw_only=True, tag="intervals"):
-    """Send heartbeats and checkpoints at these intervals; for all workers.
+    """Send heartbeats and checkpoints at these intervals, and where the coordinator is; for all workers.
 
     Attributes:
         number: rises with each of these orders; an order whose number does not rise is outdated.
         heartbeat_s: the time from one heartbeat to the next.
         checkpoint_s: the time from one checkpoint of a lease to the next.
         clock: the coordinator's clock; None as long as it looks for the one of the coordinator before it.
+        files: where files of runs are fetched.
     """
 
     number: int
     heartbeat_s: float
     checkpoint_s: float
     clock: ClockNotice | None = None
+    files: FilesAddress | None = None
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):

@@ -20,7 +20,10 @@ SHORTEST_KEY = 16
 
 
 class MessageKind(StrEnum):
-    """What a message is for; each kind has its own queue or exchange, but those about the clock go by UDP."""
+    """What a message is for.
+
+    Each kind has its own queue or exchange, but those about the clock go by UDP, and tickets by HTTP.
+    """
 
     LEASE = "lease"
     CHECKPOINT = "checkpoint"
@@ -28,6 +31,7 @@ class MessageKind(StrEnum):
     ORDER = "order"
     CLOCK_QUESTION = "clock_question"
     CLOCK_ANSWER = "clock_answer"
+    FILE_TICKET = "file_ticket"
 
 
 class SealedMessage(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,8 +18,8 @@ BACKLOG = 4096
 """Connections per process that may wait to be accepted; the system may allow fewer (net.core.somaxconn)."""
 
 
-def open_sockets(host: str, port: int, count: int) -> list[socket.socket]:
-    """Open `count` listening sockets on the same port.
+def open_sockets(host: str, port: int, count: int, flag: str = "--port") -> list[socket.socket]:
+    """Open `count` listening sockets on the same port, which is the value of a flag.
 
     Raises:
         UserError: the port is in use or not permitted, or the host is not an address of this machine.
@@ -48,7 +48,7 @@ def open_sockets(host: str, port: int, count: int) -> list[socket.socket]:
     except OSError as error:
         for listening in sockets:
             listening.close()
-        raise UserError(explain_failure(error, host, port)) from error
+        raise UserError(explain_failure(error, host, port, flag)) from error
     return sockets
 
 
@@ -113,12 +113,12 @@ def _resolve(host: str, port: int) -> tuple[socket.AddressFamily, Any]:
     return family, address
 
 
-def explain_failure(error: OSError, host: str, port: int) -> str:
+def explain_failure(error: OSError, host: str, port: int, flag: str = "--port") -> str:
     """Say in one line why a server cannot listen, with the flag that is to blame and its value."""
     if error.errno == errno.EADDRINUSE:
-        return f"--port: {port} is in use on {host}"
+        return f"{flag}: {port} is in use on {host}"
     if error.errno == errno.EACCES:
-        return f"--port: {port} needs privileges that you do not have"
+        return f"{flag}: {port} needs privileges that you do not have"
     if error.errno == errno.EADDRNOTAVAIL:
         return f"--host: {host} is not an address of this machine"
     return f"--host: {host}:{port} cannot be listened on: {error.strerror}"

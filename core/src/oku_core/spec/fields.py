@@ -24,6 +24,7 @@ from oku_core.spec.values.check import (
 )
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.expected_status import parse_expect_status
+from oku_core.spec.values.file_reference import find_file_reference
 from oku_core.spec.values.header import parse_headers
 from oku_core.spec.values.late import parse_late
 from oku_core.spec.values.method import parse_method
@@ -132,6 +133,7 @@ def _path(value: object) -> str:
     path = parse_text(value)
     if not path or not path.isprintable():
         raise ValueError(f"{format_value(path)} is not the path of a file")
+    find_file_reference(path)  # refuses what is none
     return path
 
 
@@ -318,17 +320,19 @@ FIELDS: tuple[Field, ...] = (
         flag="no-keepalive", is_switch=True,
     ),
     Field(
-        "cacert", "cacert", FieldGroup.CONNECTION, _path, "FILE",
-        "PEM file of the certificates to trust instead of the system's; a path on the workers' machine.",
+        "cacert", "cacert", FieldGroup.CONNECTION, _path, "FILE|@FILE",
+        "PEM file of the certificates to trust instead of the system's: a path on the workers' machine, or a "
+        "file of this one that workers get.",
     ),
     Field(
-        "cert", "cert", FieldGroup.CONNECTION, _path, "FILE",
+        "cert", "cert", FieldGroup.CONNECTION, _path, "FILE|@FILE",
         "PEM file of the client certificate, with its key in the same file or in --key; "
-        "a path on the workers' machine.",
+        "a path on the workers' machine, or a file of this one that workers get.",
     ),
     Field(
-        "key", "key", FieldGroup.CONNECTION, _path, "FILE",
-        "PEM file of the private key of --cert; a path on the workers' machine.",
+        "key", "key", FieldGroup.CONNECTION, _path, "FILE|@FILE",
+        "PEM file of the private key of --cert; a path on the workers' machine, or a file of this one that "
+        "workers get.",
     ),
     Field(
         "servers", "servers", FieldGroup.DELAY_SERVERS, _count(1, 1_000), "N",

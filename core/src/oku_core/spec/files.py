@@ -2,16 +2,24 @@
 
 Anyone who may submit a run chooses these paths, so a file is read only if it is in a folder that the operator
 allows, and is a regular file of bounded size. Nothing outside these folders is touched, and the error is
-always the same, so that it does not reveal what exists there.
+always the same, so that it does not reveal what exists there. Files of the run are another matter: whoever
+submitted it has sent them along.
 """
 
 import os
 import stat
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from oku_core.errors import UserError, format_value
+from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.body import MOST_BODY_BYTES
+from oku_core.spec.values.file_reference import FileRef, describe_file, find_file_reference
+from oku_core.spec.values.header import Header, find_framing_fault
 
 MOST_BYTES = 1 << 20
 """The largest file that is read, in bytes: four times the bundle of all public certificate authorities."""
@@ -25,15 +33,29 @@ class SpecFileError(UserError):
     """A file cannot be read or is not allowed; the message gives the reason without naming the file."""
 
 
+def list_files(spec: Spec) -> Iterator[FileRef]:
+    """Yield the files of the run that a spec names, one that several keys name several times."""
+    bodies = (spec.body, *(target.body for target in spec.targets))
+    for text in (*(getattr(spec, key) for key in _KEYS), *bodies):
+        if reference := find_file_reference(text):
+            yield reference
+
+
+def _find_none(_: FileRef) -> Path:
+    raise SpecFileError("files of runs are not here")
+
+
 @dataclass(frozen=True)
 class SpecFiles:
-    """Reads files from the folders that the operator allows.
+    """Reads files from the folders that the operator allows, and files of runs.
 
     Attributes:
         folders: the allowed folders; everything below them is allowed, too.
+        find: gives the path of a file of a run, or raises `SpecFileError`.
     """
 
     folders: tuple[Path, ...] = ()
+    find: Callable[[FileRef], Path] = field(default=_find_none, compare=False)
 
     def check(self, spec: Spec) -> None:
         """Check that a spec names files only in allowed folders; this looks at paths, never at the disk.
@@ -43,7 +65,9 @@ class SpecFiles:
         """
         for key in _KEYS:
             path = getattr(spec, key)
-            if path is not None and not self._is_named_below(path):
+            if path is None or find_file_reference(path):
+                continue
+            if not self._is_named_below(path):
                 raise UserError(f"{key}: {format_value(path)} cannot be used: {_refuse()}")
 
     def read(self, path: str) -> bytes:
@@ -53,6 +77,8 @@ class SpecFiles:
             SpecFileError: the file is not in an allowed folder, does not exist, is not a regular file, or is
                 too large.
         """
+        if reference := find_file_reference(path):
+            return self._read_file_of_run(reference, MOST_BYTES)
         if not self._is_named_below(path):
             raise _refuse()
         try:
@@ -64,6 +90,44 @@ class SpecFiles:
         except OSError as error:
             raise SpecFileError(error.strerror or str(error)) from error
         raise _refuse()
+
+    def fill_in_bodies(self, spec: Spec) -> Spec:
+        """Replace each body that is a file of the run with its text; this may block.
+
+        Raises:
+            SpecFileError: it cannot be read, or is not what a body may be; the message names the file.
+        """
+        targets = tuple(
+            msgspec.structs.replace(target, body=self._fill_in(target.body, list_headers(spec, target)))
+            for target in spec.targets
+        )
+        return msgspec.structs.replace(spec, body=self._fill_in(spec.body, spec.headers), targets=targets)
+
+    def _fill_in(self, written: str | None, headers: Sequence[Header]) -> str | None:
+        reference = find_file_reference(written)
+        if reference is None:
+            return written
+        place = f"body {describe_file(reference)} cannot be used"
+        try:
+            body = self._read_file_of_run(reference, MOST_BODY_BYTES).decode()
+        except UnicodeDecodeError as error:
+            raise SpecFileError(f"{place}: byte {error.start} is not UTF-8") from error
+        except SpecFileError as error:
+            raise SpecFileError(f"{place}: {error}") from error
+        if fault := find_framing_fault(headers, body):
+            raise SpecFileError(f"{place}: {fault}")
+        return body
+
+    def _read_file_of_run(self, reference: FileRef, most: int) -> bytes:
+        path = self.find(reference)
+        try:
+            with path.open("rb") as file:
+                content = file.read(most + 1)
+        except OSError as error:
+            raise SpecFileError(error.strerror or str(error)) from error
+        if len(content) > most:
+            raise _refuse_size(most)
+        return content
 
     def _is_named_below(self, path: str) -> bool:
         if not Path(path).is_absolute() or not path.isprintable():
@@ -102,7 +166,7 @@ def _read_below(root: Path, name: Path) -> bytes:
         _require_readable(os.fstat(file))
         content = opened.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:  # it has grown, or its file system does not report sizes
-        raise _refuse_size()
+        raise _refuse_size(MOST_BYTES)
     return content
 
 
@@ -110,8 +174,8 @@ def _require_readable(found: os.stat_result) -> None:
     if not stat.S_ISREG(found.st_mode):
         raise SpecFileError("it is not a regular file")
     if found.st_size > MOST_BYTES:
-        raise _refuse_size()
+        raise _refuse_size(MOST_BYTES)
 
 
-def _refuse_size() -> SpecFileError:
-    return SpecFileError(f"it is larger than {MOST_BYTES >> 20} MiB")
+def _refuse_size(most: int) -> SpecFileError:
+    return SpecFileError(f"it is larger than {most >> 20} MiB")

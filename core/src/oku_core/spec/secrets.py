@@ -16,7 +16,7 @@ import msgspec
 
 from oku_core.errors import UserError
 from oku_core.process.redaction import hide
-from oku_core.spec.files import NOWHERE, SpecFileError, SpecFiles
+from oku_core.spec.files import NOWHERE, SpecFileError, SpecFiles, list_files
 from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
@@ -119,7 +119,7 @@ NO_SOURCES = SpecSources()
 
 def reads_sources(spec: Spec) -> bool:
     """Whether a spec names files or secrets, which the worker reads anew for each run."""
-    return any((spec.cacert, spec.cert, spec.key, *list_secrets(spec)))
+    return any((spec.cacert, spec.cert, spec.key, *list_files(spec), *list_secrets(spec)))
 
 
 def list_secrets(spec: Spec) -> Iterator[str]:

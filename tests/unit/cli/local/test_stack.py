@@ -120,7 +120,7 @@ async def test_a_port_is_listened_on_before_any_child_is_started(build: Build) -
         with pytest.raises(OSError, match="in use"):
             socket.create_server(address)
     names = ("broker", "coordinator", "server", "worker-1")
-    assert [len(children[name].inherited) for name in names] == [0, 1, 2, 0]
+    assert [len(children[name].inherited) for name in names] == [0, 2, 2, 0]
     assert not any("--port" in children[name].command for name in names[1:])
 
 

@@ -73,6 +73,8 @@ class Orders:
             return
         if (clock := order.clock) is not None:
             self._loop_thread.post(lambda: self._runner.coordinator_clock.note(clock))
+        if (files := order.files) is not None:
+            self._loop_thread.post(lambda: self._runner.note_files_address(files))
         if self._interval_number == 0:
             # The coordinator may have begun to listen after this worker had said that it is here.
             self._heartbeat.hurry()

@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 
 from oku_core.spec.files import SpecFileError, SpecFiles
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.file_reference import describe_file
 from oku_workers.engines.engine_error import EngineError
 
 _PEM = b"-----BEGIN "
@@ -41,7 +42,7 @@ def build_tls(spec: Spec, files: SpecFiles) -> ssl.SSLContext | None:
 def _build_context(spec: Spec, files: SpecFiles) -> ssl.SSLContext:
     if spec.cacert is None:
         return ssl.create_default_context()
-    place = f"cacert {spec.cacert}"
+    place = f"cacert {describe_file(spec.cacert)}"
     content = _read(place, spec.cacert, files)
     try:
         if _PEM not in content:
@@ -53,7 +54,9 @@ def _build_context(spec: Spec, files: SpecFiles) -> ssl.SSLContext:
 
 
 def _load_certificate(context: ssl.SSLContext, cert: str, key: str | None, files: SpecFiles) -> None:
-    place = f"cert {cert}" if key is None else f"cert {cert} with the key {key}"
+    place = f"cert {describe_file(cert)}"
+    if key is not None:
+        place += f" with the key {describe_file(key)}"
     contents = [_read(place, path, files) for path in (cert, key) if path is not None]
     try:
         # OpenSSL reads files only. It gets copies: what is at a path may have changed since it was checked.

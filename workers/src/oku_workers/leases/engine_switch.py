@@ -9,11 +9,15 @@ import logging
 import math
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from oku_core.process.supervision import Supervisor
+from oku_core.process.supervision import Supervisor, cancel
+from oku_core.spec.files import SpecFileError, list_files
 from oku_core.spec.secrets import NO_SOURCES, SecretError, SpecSources, reads_sources
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.file_reference import FileRef
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.engine_registry import EngineProtocol, build_engine
 from oku_workers.engines.tls import build_tls, may_speak_tls
@@ -23,7 +27,11 @@ from oku_workers.executions.feed import Feed, ignore
 from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.paced_feed import PacedFeed
 from oku_workers.executions.scheduled_feed import ScheduledFeed
+from oku_workers.files.file_cache import FileError
 from oku_workers.timing.timing import Timing
+
+if TYPE_CHECKING:
+    from oku_workers.files.run_files import RunFiles
 
 _log = logging.getLogger(__name__)
 
@@ -67,6 +75,7 @@ class EngineSwitch:
     Attributes:
         feed: gives the engine at work its requests.
         timing: as given.
+        files: has the files of runs; None if there is nobody to fetch them.
         on_low: called when little is left of what may be taken, and limits hold more back.
         find_enough: gives the number of requests that is not little.
     """
@@ -88,6 +97,7 @@ class EngineSwitch:
         self._run_blocking = run_blocking
         self.timing = timing or Timing()
         self.feed: FeedProtocol = Feed()
+        self.files: RunFiles | None = None
         self.on_low: Callable[[], None] = ignore
         self.find_enough: Callable[[], float] = lambda: math.inf
         self._paces: dict[Spec, Pace] = {}
@@ -127,6 +137,7 @@ class EngineSwitch:
             EngineError: its spec cannot be carried out here.
         """
         try:
+            await self._fetch_files(execution)
             await self._prepare(execution)
             if not execution.finished.done():
                 self.feed.add(execution)
@@ -136,6 +147,8 @@ class EngineSwitch:
             raise
         finally:
             self._served.discard(execution)
+            if self.files is not None:
+                self.files.release(execution)
 
     def withdraw(self, execution: Execution) -> None:
         """Take no further index of an execution; what is in flight may end."""
@@ -156,6 +169,23 @@ class EngineSwitch:
         """Close the engine with every connection."""
         async with self._changing:
             await self._close_engine()
+
+    async def _fetch_files(self, execution: Execution) -> None:
+        """Have the files of its run; an execution that is stopped meanwhile needs none."""
+        named = list(list_files(execution.spec))
+        if not named:
+            return
+        if self.files is None:
+            raise EngineError("this worker cannot fetch the files of the run")
+        providing = asyncio.ensure_future(self.files.provide(named, execution))
+        try:
+            await asyncio.wait({providing, execution.finished}, return_when=asyncio.FIRST_COMPLETED)
+            if providing.done():
+                await providing
+        except FileError as error:
+            raise EngineError(str(error)) from error
+        finally:
+            await cancel([providing])
 
     async def _prepare(self, execution: Execution) -> None:
         """Have an engine for the spec of an execution; one for another spec first finishes what it serves."""
@@ -213,18 +243,25 @@ class EngineSwitch:
         if not (may_speak_tls(spec) or reads_sources(spec)):
             return spec, None
 
+        files = replace(self._sources.files, find=self._find_file)
+
         def read() -> tuple[Spec, ssl.SSLContext | None]:
-            return self._sources.secrets.fill_in(spec), build_tls(spec, self._sources.files)
+            return self._sources.secrets.fill_in(files.fill_in_bodies(spec)), build_tls(spec, files)
 
         try:
             async with asyncio.timeout(_FILES_TIMEOUT_S):
                 return await self._run_blocking(read)
-        except SecretError as error:
+        except (SecretError, SpecFileError) as error:
             raise EngineError(str(error)) from error
         except TimeoutError:
             raise EngineError(
                 f"the files that the spec names could not be read within {_FILES_TIMEOUT_S:.0f} s"
             ) from None
+
+    def _find_file(self, file: FileRef) -> Path:
+        if self.files is None:
+            raise SpecFileError("this worker cannot fetch it")
+        return self.files.path_of(file.digest)
 
     async def _close_engine(self) -> None:
         engine, self._engine, self._key = self._engine, None, None

@@ -14,7 +14,7 @@ from functools import lru_cache
 from oku_core.accounting.histogram import coarsen
 from oku_core.messaging.codec import LeaseBatchHead
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number, read_lease_run
-from oku_core.messaging.order import Control, Stop
+from oku_core.messaging.order import Control, FilesAddress, Stop
 from oku_core.messaging.progress import MOST_TROUBLES, Progress
 from oku_core.process.supervision import Supervisor, cancel
 from oku_core.schedule.active_period import ActivePeriod
@@ -111,6 +111,8 @@ class LeaseRunner:
         """Begin with leases; those that were here before are passed over."""
         self._checkpointer.note_heard()
         arrivals = self._intake.accept(batch)
+        if arrivals and self._engines.files is not None:
+            self._engines.files.note_tickets(batch.tickets)
         if arrivals:
             waves = [lease.wave for lease, _, _ in arrivals]
             self._pacer.begin(batch.run, arrivals[0].spec, batch.period, waves)
@@ -179,6 +181,11 @@ class LeaseRunner:
         self._checkpointer.note_heard(begins_anew=True)
         self._stop_leases(self._leases.values(), grace_s)
 
+    def note_files_address(self, address: FilesAddress) -> None:
+        """The coordinator says where it gives the files of runs."""
+        if self._engines.files is not None:
+            self._engines.files.note_address(address)
+
     def set_checkpoint_interval(self, interval_s: float) -> None:
         """Send checkpoints so often from now on."""
         self._checkpointer.note_heard()
@@ -226,6 +233,8 @@ class LeaseRunner:
             self._sending.cancel()
         await self._engines.close()
         await cancel(self._serving)
+        if self._engines.files is not None:
+            await self._engines.files.close()
 
     def _look(self, now: float, leases: dict[Execution, OpenLease]) -> None:
         self._engines.feed.look()

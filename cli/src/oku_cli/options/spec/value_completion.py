@@ -38,6 +38,15 @@ def _complete_body(_: click.Context, __: click.Parameter, incomplete: str) -> li
     return [CompletionItem(f"{_MARK}{folder}{slash}{path}") for path in paths[:_MOST_FILES]]
 
 
+def _complete_file(
+    context: click.Context, parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem[str]]:
+    """Complete `@FILE`, or leave a path to the shell."""
+    if incomplete.startswith(_MARK):
+        return _complete_body(context, parameter, incomplete)
+    return [CompletionItem(incomplete, type="file")]
+
+
 def _list_paths(folder: Path, begun: str) -> list[str]:
     try:
         found = [f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir()]
@@ -50,7 +59,10 @@ def _list_paths(folder: Path, begun: str) -> list[str]:
 VALUE_COMPLETIONS: Mapping[str, _Complete] = {
     "arrivals": _offer(*Arrivals),
     "body": _complete_body,
+    "cacert": _complete_file,
+    "cert": _complete_file,
     "engine": _offer(*Engine),
+    "key": _complete_file,
     "method": _offer(*_METHODS),
 }
 """By the key of a spec."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from oku_coordinator.ledger.storage.account_schema import ACCOUNT_TABLES
 from oku_coordinator.ledger.storage.failure_schema import FAILURE_TABLES
+from oku_coordinator.ledger.storage.file_schema import FILE_TABLES
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
 from oku_coordinator.ledger.storage.threshold_schema import THRESHOLD_TABLES
@@ -71,6 +72,7 @@ CREATE INDEX pending_slices ON slices (run, start) WHERE state = 'pending';
     + SCHEDULE_TABLES
     + FAILURE_TABLES
     + THRESHOLD_TABLES
+    + FILE_TABLES
     + """
 CREATE TABLE workers (
     run TEXT NOT NULL,

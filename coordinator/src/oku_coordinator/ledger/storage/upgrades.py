@@ -8,6 +8,7 @@ import msgspec
 
 from oku_coordinator.ledger.storage.account_schema import ACCOUNT_TABLES
 from oku_coordinator.ledger.storage.failure_schema import FAILURE_TABLES
+from oku_coordinator.ledger.storage.file_schema import FILE_TABLES
 from oku_coordinator.ledger.storage.lease_rows import decode_counts, encode_counts
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.records import UNREADABLE
@@ -143,7 +144,7 @@ UPGRADES = {
     8: _FROM_VERSION_8,
     9: f"{_EXPIRE_ALL}{LEASE_TABLES}{_SERIES_OF_VERSION_10}{_MOVE_LEASES}",
     10: f"{_PUT_ASIDE}{LEASE_TABLES}{ACCOUNT_TABLES}{SCHEDULE_TABLES}{_ADD_OUTCOMES}",
-    11: f"{_ADD_FAILED_CHECK}{FAILURE_TABLES}{_ADD_REASONS}{THRESHOLD_TABLES}",
+    11: f"{_ADD_FAILED_CHECK}{FAILURE_TABLES}{_ADD_REASONS}{THRESHOLD_TABLES}{FILE_TABLES}",
 }
 """What leads from each version to the next; ledgers from before the first of them are not read."""
 _OUTCOMES_BEFORE = (6, 8)

@@ -28,6 +28,7 @@ _ROWS = {
     "failed": ("id", "run = ?1"),
     "thresholds": ("number", "run = ?1"),
     "streams": ("kind", "run = ?1"),
+    "run_files": ("digest", "run = ?1"),
 }
 """For each table, the key of its rows and the condition that selects those of a run."""
 _STATEMENTS = [

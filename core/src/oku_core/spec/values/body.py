@@ -4,9 +4,12 @@ import re
 
 import msgspec
 
+from oku_core.spec.values.file_reference import find_file_reference
 from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, SECRET_PLACEHOLDER, check_secrets
 from oku_core.spec.values.scalar import parse_text
 
+MOST_BODY_BYTES = 64 << 20
+"""The largest body; a worker has it in memory, and again for each request in flight with a placeholder."""
 _FORM_NAME, _FORM_VALUE = r"[\w.~%+*\[\]-]+", r"[\w.~%+*\[\]@:/,-]*"
 _FORM = re.compile(f"{_FORM_NAME}={_FORM_VALUE}(?:&{_FORM_NAME}={_FORM_VALUE})*", re.ASCII)
 """The characters of an encoded form, and those that people leave as they are in one."""
@@ -14,14 +17,23 @@ JSON_TYPE = "application/json"
 
 
 def parse_body(value: object) -> str:
-    """Parse a body: any text, with or without placeholders."""
+    """Parse a body: any text, with or without placeholders, or the file of the run that has it."""
     body = parse_text(value)
+    if reference := find_file_reference(body):
+        if reference.size > MOST_BODY_BYTES:
+            raise ValueError(f"{reference.name} is larger than {MOST_BODY_BYTES >> 20} MiB")
+        return body
     check_secrets(body)
     return body
 
 
 def find_body_type(body: str) -> str | None:
-    """The `Content-Type` of a JSON object or array, or a form, once placeholders are replaced, or None."""
+    """The `Content-Type` of a JSON object or array, or a form, once placeholders are replaced, or None.
+
+    Of a file, whose content is not here, the name tells it.
+    """
+    if reference := find_file_reference(body):
+        return JSON_TYPE if reference.name.endswith(".json") else None
     text = SECRET_PLACEHOLDER.sub("0", body.replace(INDEX_PLACEHOLDER, "0"))
     if _is_json(text):
         return JSON_TYPE

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from oku_cli.options.spec.body_file import read_body
-from oku_cli.options.spec.input_file import LARGEST_BYTES
+from oku_cli.options.spec.run_files import read_files
 from oku_core.errors import UserError
 from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.values.body import MOST_BODY_BYTES
 
 
 def read(*bodies: object, label: str = "spec.yaml") -> str | None:
     """The body of a spec: the last of these is a flag, those before it stand in a file."""
     *files, flag = bodies
     sources = [*(Source(label, {"body": body}) for body in files), Source(None, {"body": flag})]
-    return parse_spec(*read_body(sources)).body
+    return parse_spec(*read_files(sources).sources).body
 
 
 def read_fault(*bodies: object, label: str = "spec.yaml") -> str:
@@ -64,7 +64,7 @@ def test_a_dash_is_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_body_may_begin_with_the_sign(written: str, body: str) -> None:
     """It is written twice, as a flag and in a file."""
     assert read(written) == body
-    assert parse_spec(*read_body([Source("spec.yaml", {"body": written})])).body == body
+    assert parse_spec(*read_files([Source("spec.yaml", {"body": written})]).sources).body == body
 
 
 @pytest.mark.parametrize("body", [None, 5, ["@body"]])
@@ -77,7 +77,7 @@ def test_a_spec_file_names_no_file(folder: Path) -> None:
     """It may be somebody else's, and would send any file of the user's to any target."""
     (folder / "secret").write_text("x")
     with pytest.raises(UserError) as caught:
-        read_body([Source("spec.yaml", {"body": "@secret"}), Source(None, {})])
+        read_files([Source("spec.yaml", {"body": "@secret"}), Source(None, {})])
     assert str(caught.value) == (
         "spec.yaml: body: @secret names a file, which only the command line may: --body @secret; "
         "a body that begins with @ is written @@secret"
@@ -98,7 +98,8 @@ def test_standard_input_is_read_once() -> None:
 
 def test_a_file_that_cannot_be_a_body_is_refused_in_one_line(folder: Path) -> None:
     """The line names the flag, the file and what is wrong with it."""
-    (folder / "large").write_bytes(b"x" * (LARGEST_BYTES + 1))
+    with (folder / "large").open("wb") as large:
+        large.truncate(MOST_BODY_BYTES + 1)
     (folder / "image.png").write_bytes(b"ab\xff")
     (folder / "folder").mkdir()
     os.mkfifo(folder / "pipe")
@@ -108,7 +109,7 @@ def test_a_file_that_cannot_be_a_body_is_refused_in_one_line(folder: Path) -> No
     assert read_fault("@") == "--body: @: No such file or directory"
     assert read_fault("@folder") == "--body: @folder: Is a directory"
     assert read_fault("@pipe") == "--body: @pipe: is neither a regular file nor - for standard input"
-    assert read_fault("@large") == "--body: @large: is larger than 1 MiB"
+    assert read_fault("@large") == "--body: @large: is larger than 64 MiB"
     assert read_fault("@image.png") == "--body: @image.png: byte 2 is not UTF-8"
 
 
@@ -116,4 +117,4 @@ def test_a_file_that_is_not_a_mapping_is_left_to_the_parser() -> None:
     """It says what is wrong."""
     values: Any = ["body"]
     source = Source("spec.yaml", values)
-    assert read_body([source]) == [source]
+    assert read_files([source]).sources == [source]

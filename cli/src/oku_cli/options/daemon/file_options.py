@@ -1,0 +1,92 @@
+"""The options about files of runs: where workers fetch them, how much room they may take, where they go."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from oku_cli.options.daemon.clock_option import parse_host_port
+from oku_cli.options.option_group import OptionGroup, option
+from oku_cli.options.option_parser import Parsed
+from oku_core.spec.values.quantity import parse_size
+
+if TYPE_CHECKING:
+    from oku_coordinator.settings import FileLimits
+
+_Command = Callable[..., Any]
+_SIZE = Parsed("size", parse_size)
+_HIGHEST_PORT = 65535
+
+
+def file_store_options(command: _Command) -> _Command:
+    """Those of a coordinator."""
+    options = (
+        option(
+            OptionGroup.LISTENING, "--files-port", metavar="N", envvar="OKU_FILES_PORT",
+            type=click.IntRange(0, _HIGHEST_PORT),
+            help="Port at which workers fetch the files of runs; default: the one after --port.",
+        ),
+        option(
+            OptionGroup.LISTENING, "--files-listen-fd", metavar="N", type=click.IntRange(min=0),
+            help="Inherited socket that already listens, instead of --files-port.",
+        ),
+        option(
+            OptionGroup.LISTENING, "--files-address", metavar="HOST[:PORT]", envvar="OKU_FILES_ADDRESS",
+            type=Parsed("address", parse_host_port),
+            help="Where workers on other machines fetch them; default: --host, or the host name, and "
+            "--files-port.",
+        ),
+        option(
+            OptionGroup.LEDGER, "--max-file-bytes", metavar="SIZE", envvar="OKU_MAX_FILE_BYTES",
+            type=_SIZE, default="4GB", show_default=True, help="Limit for a file of a run.",
+        ),
+        option(
+            OptionGroup.LEDGER, "--max-files-bytes", metavar="SIZE", envvar="OKU_MAX_FILES_BYTES",
+            type=_SIZE, default="20GB", show_default=True, help="Limit for the files of all runs together.",
+        ),
+        option(
+            OptionGroup.LEDGER, "--max-run-files", metavar="N", envvar="OKU_MAX_RUN_FILES",
+            type=click.IntRange(min=0), default=100, show_default=True, help="Limit for the files of a run.",
+        ),
+    )  # fmt: skip
+    for add in reversed(options):
+        command = add(command)
+    return command
+
+
+def pick_file_limits(options: dict[str, Any]) -> "FileLimits":
+    """Take the limits out of the options of a command."""
+    from oku_coordinator.settings import FileLimits  # noqa: PLC0415  # loads the ledger
+
+    return FileLimits(
+        most_file_bytes=options.pop("max_file_bytes"),
+        most_bytes=options.pop("max_files_bytes"),
+        most_per_run=options.pop("max_run_files"),
+    )
+
+
+def pick_files_address(options: dict[str, Any]) -> dict[str, Any]:
+    """Take where workers fetch files out of the options of a command, as settings of a coordinator."""
+    host, address_port = options.pop("files_address") or (None, None)
+    port = options.pop("files_port")
+    if port is None:
+        following = options["port"] + 1
+        port = following if 1 < following <= _HIGHEST_PORT and options["listen_fd"] is None else 0
+    return {"files_port": port, "files_host": host, "files_address_port": address_port}
+
+
+def files_cache_options(command: _Command) -> _Command:
+    """Those of a worker."""
+    folder = option(
+        OptionGroup.LIFE, "--files-cache", metavar="FOLDER", envvar="OKU_FILES_CACHE",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Folder for the files of runs, which workers of one machine may share; default: one in the "
+        "folder of temporary files.",
+    )  # fmt: skip
+    most = option(
+        OptionGroup.LIFE, "--max-cache-bytes", "most_cache_bytes", metavar="SIZE",
+        envvar="OKU_MAX_CACHE_BYTES", type=_SIZE, default="20GB", show_default=True,
+        help="Limit for the files in it.",
+    )  # fmt: skip
+    return folder(most(command))

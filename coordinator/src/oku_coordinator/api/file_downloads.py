@@ -1,0 +1,69 @@
+"""The port at which workers fetch the files of runs: `GET /files/DIGEST`, with a ticket for that file.
+
+The token of the API is worth nothing here, and a ticket nothing there.
+"""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+
+from aiohttp import web
+from aiohttp.abc import AbstractStreamWriter
+
+from oku_coordinator.api.connection_table import ConnectionLimits
+from oku_coordinator.files.file_store import FileStore, UnknownFileError
+from oku_core.messaging.signing import Signer
+from oku_core.messaging.ticket import TICKET_SCHEME, is_valid_ticket
+from oku_core.spec.values.file_reference import is_digest
+
+DOWNLOAD_LIMITS = ConnectionLimits(most=256, most_per_address=64)
+"""More workers than that try again later."""
+_MOST_TRANSFERS = 64
+"""At a time; each worker gets its file sooner if not all get theirs at once."""
+
+
+class _Transfer(web.FileResponse):
+    """A file, or the range of it that is asked for; the system copies it, not this process.
+
+    Args:
+        path: where it is.
+        transfers: how many more there may be.
+    """
+
+    def __init__(self, path: Path, transfers: asyncio.Semaphore) -> None:
+        super().__init__(path, headers={"Content-Type": "application/octet-stream"})
+        self._transfers = transfers
+
+    async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
+        """Send all of it."""
+        async with self._transfers:
+            return await super().prepare(request)
+
+
+def build_download_api(store: FileStore, signer: Signer, clock: Callable[[], float]) -> web.Application:
+    """The application.
+
+    Args:
+        store: has the files.
+        signer: has signed the tickets.
+        clock: Unix time, by which they expire.
+    """
+    transfers = asyncio.Semaphore(_MOST_TRANSFERS)
+
+    async def fetch(request: web.Request) -> web.StreamResponse:
+        digest = request.match_info["digest"]
+        scheme, _, ticket = request.headers.get("Authorization", "").partition(" ")
+        is_allowed = scheme == TICKET_SCHEME and is_digest(digest)
+        if not is_allowed or not is_valid_ticket(signer, digest, ticket, clock()):
+            return web.Response(status=403, text="the ticket is missing, wrong or expired\n")
+        try:
+            path = store.find(digest)
+        except UnknownFileError as error:
+            return web.Response(status=404, text=f"{error}\n")
+        if transfers.locked():
+            return web.Response(status=503, text="others fetch files, try again\n")
+        return _Transfer(path, transfers)
+
+    api = web.Application()
+    api.add_routes([web.get("/files/{digest}", fetch, allow_head=False)])
+    return api

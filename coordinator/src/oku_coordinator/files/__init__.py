@@ -1,0 +1,1 @@
+"""The files of runs: kept beside the ledger, and given to workers."""

@@ -1,0 +1,47 @@
+"""Keeps each file for as long as a run uses it: no run begins without its files, none outlives its runs."""
+
+from collections.abc import Iterable
+
+from oku_coordinator.files.file_store import FileStore, FileTooLargeError, UnknownFileError
+from oku_coordinator.ledger import Ledger
+from oku_core.spec.files import list_files
+from oku_core.spec.spec import Spec
+
+
+class FileKeeper:
+    """The files of the runs of a ledger.
+
+    Args:
+        ledger: says which run uses which file.
+        store: has them.
+    """
+
+    def __init__(self, ledger: Ledger, store: FileStore) -> None:
+        self._ledger = ledger
+        self._store = store
+
+    def check(self, spec: Spec) -> None:
+        """Refuse a spec whose files are not here, or that has too many, with a `UserError`."""
+        files = {file.digest: file for file in list_files(spec)}
+        most = self._store.limits.most_per_run
+        if len(files) > most:
+            raise FileTooLargeError(
+                f"the run uses {len(files)} files, and at most {most} are allowed"
+                " (--max-run-files of the coordinator)"
+            )
+        for digest, file in files.items():
+            size = self._store.hand_over(digest)
+            if size is None:
+                raise UnknownFileError(f"{file.name}: was not uploaded to this coordinator")
+            if size != file.size:
+                raise UnknownFileError(f"{file.name}: has {size} bytes here, and {file.size} in the spec")
+
+    def release(self, digests: Iterable[str]) -> None:
+        """Delete those of the files of a run that was deleted that no other run uses."""
+        for digest in digests:
+            if not self._ledger.files.is_used(digest):
+                self._store.delete(digest)
+
+    def sweep(self) -> None:
+        """Delete what was uploaded a while ago and is used by no run."""
+        self._store.sweep(self._ledger.files.fetch_used())

@@ -1,0 +1,279 @@
+"""Files of runs with real processes: uploaded, fetched by workers with tickets, and gone with their runs."""
+
+import hashlib
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.kit.brokers.broker import run_broker
+from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.coordinators.coordinator import TOKEN, CoordinatorApi, run_coordinator
+from tests.kit.runs.local_run import OKU, run_oku, wait_until
+from tests.kit.servers.delay_server import DelayServer, Start
+from tests.kit.workers.worker_process import run_worker
+
+from oku_core.messaging.signing import Signer
+from oku_core.messaging.ticket import TICKET_S, TICKET_SCHEME, build_ticket
+from oku_core.spec.values.file_reference import FileRef
+
+LARGE_MB = 300
+MOST_GROWTH_MB = 100
+"""How much more memory a process may take at its peak than without such a file."""
+_UPLOAD = """
+import asyncio, sys
+from oku_cli.remote.client import Client
+from oku_cli.remote.endpoint import Endpoint
+from oku_cli.remote.local_file import read_local_file
+from oku_cli.remote.upload import upload_files
+from oku_core.process.memory import measure_peak_rss_mb
+
+async def upload(url, token, path):
+    async with Client(Endpoint(url, token)) as client:
+        before = measure_peak_rss_mb()
+        file = read_local_file(path, path)
+        await upload_files(client, [file])
+        print(file.reference)
+        print(measure_peak_rss_mb() - before)
+
+asyncio.run(upload(*sys.argv[1:]))
+"""
+
+
+class World:
+    """A broker, a coordinator that gives files at a port of its own, and a target."""
+
+    def __init__(self, folder: Path, stack: ExitStack, target: DelayServer) -> None:
+        self.folder = folder
+        self.target = target
+        self.data = folder / "data"
+        self.broker_url = stack.enter_context(run_broker(folder))
+        self._stack = stack
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.files_port = int(free.getsockname()[1])
+
+    def start_coordinator(self, *flags: str) -> CoordinatorApi:
+        """Start the coordinator."""
+        where = ("--files-port", str(self.files_port))
+        return self._stack.enter_context(run_coordinator(self.broker_url, self.data, *where, *flags))
+
+    def start_worker(self, name: str = "w", cache: str = "cache") -> "subprocess.Popen[bytes]":
+        """Start a worker, with a cache of this name."""
+        flags = ("--files-cache", str(self.folder / cache))
+        log = self.folder / f"{name}.log"
+        return self._stack.enter_context(run_worker(self.broker_url, *flags, name=name, log=log))
+
+    def run(self, api: CoordinatorApi, *flags: str) -> "subprocess.CompletedProcess[str]":
+        """Run `oku run` at the coordinator."""
+        where = ("--coordinator", api.url, "--token", TOKEN, "--json", "--quiet")
+        return run_oku("run", f"{self.target.url}/{{i}}", *flags, *where, cwd=self.folder)
+
+    def fetch(self, digest: str, ticket: str | None, scheme: str = TICKET_SCHEME) -> int:
+        """The status of a call at the port of files."""
+        headers = {} if ticket is None else {"Authorization": f"{scheme} {ticket}"}
+        url = f"http://127.0.0.1:{self.files_port}/files/{digest}"
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=5) as response:
+                return int(response.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    def list_files(self) -> list[str]:
+        """What the coordinator keeps."""
+        return sorted(path.name for path in (self.data / "files").glob("*"))
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """Processes that end with the test."""
+    servers = Start(tmp_path)
+    with ExitStack() as stack:
+        stack.callback(servers.end)
+        yield World(tmp_path, stack, servers())
+
+
+def write_body(folder: Path, name: str = "body.txt") -> tuple[Path, str]:
+    """A body that is too large for a spec; where it is, and its digest."""
+    path = folder / name
+    path.write_bytes(b"0123456789abcdef" * 200_000 + name.encode())
+    return path, hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def upload(api: CoordinatorApi, content: bytes, size: int | None = None) -> tuple[int, FileRef]:
+    """Send a piece that begins a file; the status of the call."""
+    digest = hashlib.sha256(content).hexdigest()
+    length = len(content) if size is None else size
+    status, _ = api.call("PUT", f"/api/files/{digest}?size={length}&offset=0", content)
+    return status, FileRef.build(digest, length, "some.bin")
+
+
+def read_peak_mb(pid: int) -> float:
+    """The peak memory of a process."""
+    peak = re.search(r"VmHWM:\s*(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    assert peak is not None
+    return int(peak[1]) * 1024 / 1e6
+
+
+def test_a_run_takes_its_file_along(world: World) -> None:
+    """Two workers fetch it once each; it goes with the run, at the coordinator and at the workers."""
+    path, digest = write_body(world.folder)
+    api = world.start_coordinator()
+    workers = [world.start_worker("w1", "cache1"), world.start_worker("w2", "cache2")]
+    ended = world.run(api, "-n", "40", "-c", "2", "-w", "2", "-X", "POST", "--body", f"@{path}")
+    assert ended.returncode == 0, ended.stderr
+    summary = msgspec.json.decode(ended.stdout)
+    assert summary["outcomes"]["ok"] == 40
+    assert world.list_files() == [digest]
+    held = [Path(world.folder, cache, digest) for cache in ("cache1", "cache2")]
+    assert all(file.stat().st_size == path.stat().st_size for file in held)
+    assert all(file.stat().st_mode & 0o777 == 0o600 for file in held)
+    where = ("--coordinator", api.url, "--token", TOKEN)
+    assert run_oku("rm", summary["run"], *where, cwd=world.folder).returncode == 0
+    wait_until(lambda: not world.list_files(), 10, "the file is gone with its run")
+    for worker in workers:
+        worker.terminate()
+        worker.wait(20)
+    assert not any(file.exists() for file in held)
+
+
+def test_what_is_there_of_a_file_is_not_sent_again(world: World) -> None:
+    """An upload that was cut off goes on where it ended, also after the coordinator was restarted."""
+    path, digest = write_body(world.folder)
+    half = path.read_bytes()[:1_000_000]
+    with run_coordinator(world.broker_url, world.data) as api:
+        size = path.stat().st_size
+        status, stored = api.call("PUT", f"/api/files/{digest}?size={size}&offset=0", half)
+        assert (status, stored["received"], stored["is_complete"]) == (200, 1_000_000, False)
+    api = world.start_coordinator()
+    assert api.call("GET", f"/api/files/{digest}")[1]["received"] == 1_000_000
+    assert api.call("PUT", f"/api/files/{digest}?size={size}&offset=7", half)[0] == 409
+    world.start_worker()
+    ended = world.run(api, "-n", "4", "-X", "POST", "--body", f"@{path}")
+    assert ended.returncode == 0, ended.stderr
+    assert world.list_files() == [digest]
+
+
+def test_a_file_that_is_not_what_its_digest_says_is_refused(world: World) -> None:
+    """Nothing is left of it, and no run begins without its file."""
+    api = world.start_coordinator()
+    wrong = "0" * 64
+    status, document = api.call("PUT", f"/api/files/{wrong}?size=3&offset=0", b"abc")
+    assert status == 422
+    assert wrong in document["error"]
+    assert world.list_files() == []
+    spec = {"url": "http://127.0.0.1:1/", "cacert": str(FileRef.build(wrong, 3, "ca.pem"))}
+    status, document = api.call("POST", "/api/runs", spec)
+    assert (status, document["error"]) == (400, "ca.pem: was not uploaded to this coordinator")
+
+
+def test_what_the_operator_does_not_allow_is_one_line(world: World) -> None:
+    """A file, and all files together, have a largest size; so has the number of files of a run."""
+    limits = ("--max-file-bytes", "4MB", "--max-files-bytes", "5MB", "--max-run-files", "0")
+    api = world.start_coordinator(*limits)
+    path, _ = write_body(world.folder)
+    ended = world.run(api, "--body", f"@{path}")
+    assert ended.returncode == 2
+    assert "the run uses 1 files, and at most 0 are allowed (--max-run-files" in ended.stderr
+    other, _ = write_body(world.folder, "other.txt")
+    ended = world.run(api, "--body", f"@{other}")
+    assert ended.returncode == 2
+    assert "those of all runs would have 6,400,017 bytes, and at most 5,000,000 are allowed" in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    status, _ = upload(api, b"x", size=4_000_001)
+    assert status == 413
+    assert api.list_runs() == []
+
+
+def test_only_a_ticket_opens_a_file(world: World) -> None:
+    """That of another file, an expired one, one of another key, none, and the token of the API do not."""
+    api = world.start_coordinator()
+    _, file = upload(api, b"content")
+    _, other = upload(api, b"another")
+    signer, now = Signer(MESSAGE_KEY), time.time()
+    assert world.fetch(file.digest, build_ticket(signer, file.digest, now)) == 200
+    assert world.fetch(file.digest, build_ticket(signer, other.digest, now)) == 403
+    assert world.fetch(file.digest, build_ticket(signer, file.digest, now - TICKET_S - 2)) == 403
+    assert world.fetch(file.digest, build_ticket(Signer(b"another key of it"), file.digest, now)) == 403
+    assert world.fetch(file.digest, None) == 403
+    assert world.fetch(file.digest, TOKEN, "Bearer") == 403
+    assert world.fetch("0" * 64, build_ticket(signer, "0" * 64, now)) == 404
+    ticket = build_ticket(signer, file.digest, now)
+    assert api.call("GET", "/api/runs", token=ticket)[0] == 401
+    assert api.call("GET", f"/files/{file.digest}")[0] == 404
+
+
+def test_a_worker_fetches_from_a_coordinator_that_was_restarted(world: World) -> None:
+    """It asks until somebody answers, has the lease all the while, and goes on with what it had."""
+    path, digest = write_body(world.folder)
+    cache = world.folder / "cache"
+    cache.mkdir(mode=0o700)
+    (cache / f"{digest}.part").write_bytes(path.read_bytes()[:1_000_000])
+    nowhere = ("--files-address", "127.0.0.1:1")
+    where = ("--files-port", str(world.files_port))
+    with run_coordinator(world.broker_url, world.data, *where, *nowhere) as api:
+        world.start_worker()
+        wait_until(lambda: api.read_metric("oku_workers") == 1, 30, "the worker is there")
+        _, file = upload(api, path.read_bytes())
+        run = api.submit(url=f"{world.target.url}/{{i}}", requests=20, method="POST", body=str(file))
+        wait_until(lambda: any("some.bin" in each for each in api.summary(run)["notices"]), 20, "it asks")
+    api = world.start_coordinator()
+    summary = api.wait_for_state(run, "completed")
+    assert summary["outcomes"]["ok"] == 20
+    assert summary["resent_at_most"] == 0
+
+
+def test_a_file_that_cannot_be_had_fails_the_run_with_the_reason(world: World) -> None:
+    """Here somebody has removed it from the folder of the coordinator."""
+    api = world.start_coordinator()
+    _, file = upload(api, b"content")
+    (world.data / "files" / file.digest).unlink()
+    world.start_worker()
+    run = api.submit(url=f"{world.target.url}/", requests=20, body=str(file))
+    summary = api.wait_for_state(run, "failed")
+    assert "file some.bin cannot be had: the coordinator does not have it any more" in summary["reason"]
+
+
+def test_a_large_file_takes_little_memory(world: World) -> None:
+    """Neither of the command that uploads it, nor of the coordinator, nor of the worker."""
+    path = world.folder / "large.bin"
+    with path.open("wb") as large:
+        for _ in range(LARGE_MB):
+            large.write(os.urandom(1_000_000))
+    api = world.start_coordinator()
+    worker = world.start_worker()
+    wait_until(lambda: api.read_metric("oku_workers") == 1, 30, "the worker is there")
+    worker_before = read_peak_mb(worker.pid)
+    command = [sys.executable, "-c", _UPLOAD, api.url, TOKEN, str(path)]
+    uploaded = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert uploaded.returncode == 0, uploaded.stderr
+    reference, growth_mb = uploaded.stdout.split()
+    assert float(growth_mb) < MOST_GROWTH_MB
+    # No certificate is as large; the worker finds that out when it has all of it.
+    run = api.submit(url=f"{world.target.url}/", requests=1, cacert=reference)
+    summary = api.wait_for_state(run, "failed")
+    assert "cacert @large.bin cannot be used: it is larger than 1 MiB" in summary["reason"]
+    assert read_peak_mb(worker.pid) - worker_before < MOST_GROWTH_MB
+    [coordinator] = [each for each in _list_processes("coordinator") if str(world.data) in each[1]]
+    assert read_peak_mb(coordinator[0]) < 2 * MOST_GROWTH_MB
+
+
+def _list_processes(command: str) -> list[tuple[int, str]]:
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().decode().split("\0")
+        except OSError:
+            continue
+        if OKU[0] in words and command in words:
+            found.append((int(folder.name), " ".join(words)))
+    return found

@@ -1,0 +1,125 @@
+import asyncio
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from oku_cli.remote import upload
+from oku_cli.remote.client import StoredFile, WrongDigestError
+from oku_cli.remote.endpoint import UnreachableError
+from oku_cli.remote.local_file import LocalFile, read_local_file
+from oku_cli.remote.upload import upload_files
+from oku_core.errors import UserError
+from oku_core.spec.values.file_reference import FileRef
+
+CONTENT = bytes(range(256)) * 100
+
+
+class FakeClient:
+    """A coordinator in memory.
+
+    Args:
+        outages: how many calls fail before one is answered, again and again.
+    """
+
+    def __init__(self, outages: int = 0) -> None:
+        self.content = b""
+        self.offsets: list[int] = []
+        self._outages = self._left = outages
+
+    async def fetch_file(self, digest: str) -> StoredFile:
+        """What is here."""
+        self._fail()
+        return self._describe(digest)
+
+    def _describe(self, digest: str) -> StoredFile:
+        is_complete = hashlib.sha256(self.content).hexdigest() == digest
+        return StoredFile(digest=digest, received=len(self.content), is_complete=is_complete)
+
+    async def send_piece(self, file: FileRef, offset: int, piece: bytes) -> StoredFile:
+        """Take a piece."""
+        self._fail()
+        self.offsets.append(offset)
+        if offset == len(self.content):
+            self.content += piece
+        stored = self._describe(file.digest)
+        if len(self.content) == file.size and not stored.is_complete:
+            self.content = b""
+            raise WrongDigestError("what was uploaded does not have the digest")
+        return stored
+
+    def _fail(self) -> None:
+        if self._left:
+            self._left -= 1
+            raise UnreachableError("the coordinator does not answer")
+        self._left = self._outages
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalFile:
+    """A file of several pieces, and no pauses."""
+    monkeypatch.setattr(upload, "_PIECE_BYTES", 10_000)
+    monkeypatch.setattr(upload, "_FIRST_PAUSE_S", 0.0)
+    path = tmp_path / "body.bin"
+    path.write_bytes(CONTENT)
+    return read_local_file(str(path), "--body: @body.bin")
+
+
+def send(client: FakeClient, *files: LocalFile) -> None:
+    """Upload files."""
+    asyncio.run(upload_files(client, files, quiet=True))  # type: ignore[arg-type]
+
+
+def test_a_file_goes_piece_by_piece(file: LocalFile) -> None:
+    """One that is named twice goes once, and one that is there is not sent."""
+    client = FakeClient()
+    send(client, file, file)
+    assert client.content == CONTENT
+    assert client.offsets == [0, 10_000, 20_000]
+    send(client, file)
+    assert client.offsets == [0, 10_000, 20_000]
+
+
+def test_what_is_there_is_not_sent_again(file: LocalFile) -> None:
+    """An upload goes on where another one ended."""
+    client = FakeClient()
+    client.content = CONTENT[:12_345]
+    send(client, file)
+    assert client.offsets == [12_345, 22_345]
+
+
+def test_an_upload_outlives_outages(file: LocalFile) -> None:
+    """It asks anew what is there, and goes on."""
+    client = FakeClient(outages=1)
+    send(client, file)
+    assert client.content == CONTENT
+
+
+def test_a_coordinator_that_stays_away_ends_it(file: LocalFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a while, with the reason."""
+    monkeypatch.setattr(upload, "_PATIENCE_S", -1.0)
+    with pytest.raises(UnreachableError, match="does not answer"):
+        send(FakeClient(outages=1000), file)
+
+
+def test_a_wrong_part_is_sent_anew_once(file: LocalFile) -> None:
+    """A disk may have lost it; the coordinator drops what has another digest."""
+    client = FakeClient()
+    client.content = b"x" * 10_000
+    send(client, file)
+    assert client.content == CONTENT
+    assert client.offsets == [10_000, 20_000, 0, 10_000, 20_000]
+
+
+def test_a_file_that_changes_meanwhile_ends_it(file: LocalFile) -> None:
+    """In one line, before a run is submitted."""
+
+    class Changing(FakeClient):
+        async def send_piece(self, sent: FileRef, offset: int, piece: bytes) -> StoredFile:
+            file.path.write_bytes(b"y" * len(CONTENT))
+            return await super().send_piece(sent, offset, piece)
+
+    with pytest.raises(
+        UserError, match=r"^--body: @body.bin: was changed while it was uploaded; nothing was"
+    ):
+        send(Changing(), file)

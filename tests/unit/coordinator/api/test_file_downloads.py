@@ -1,0 +1,58 @@
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from oku_coordinator.api.file_downloads import build_download_api
+from oku_coordinator.files.file_store import FileStore
+from oku_core.messaging.signing import Signer
+from oku_core.messaging.ticket import TICKET_SCHEME, build_ticket
+
+CONTENT = b"what is in a file"
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+SIGNER = Signer(b"a key for tests")
+Client = TestClient[Any, Any]
+
+
+@pytest.fixture
+async def client(tmp_path: Path) -> AsyncIterator[Client]:
+    """A client of a port with one file."""
+    store = FileStore(tmp_path / "files")
+    store.admit(DIGEST, len(CONTENT))
+    store.append(DIGEST, CONTENT)
+    store.complete(DIGEST)
+    async with TestClient(TestServer(build_download_api(store, SIGNER, lambda: 1000.0))) as client:
+        yield client
+
+
+def bear(digest: str = DIGEST, now: float = 1000.0) -> dict[str, str]:
+    """The header with a ticket."""
+    return {"Authorization": f"{TICKET_SCHEME} {build_ticket(SIGNER, digest, now)}"}
+
+
+async def test_a_ticket_gets_its_file(client: Client) -> None:
+    """All of it, or what is missing of it."""
+    response = await client.get(f"/files/{DIGEST}", headers=bear())
+    assert (response.status, await response.read()) == (200, CONTENT)
+    response = await client.get(f"/files/{DIGEST}", headers=bear() | {"Range": "bytes=5-"})
+    assert (response.status, await response.read()) == (206, CONTENT[5:])
+
+
+@pytest.mark.parametrize(
+    "headers", [{}, bear("0" * 64), bear(now=-5000.0), {"Authorization": "Bearer token"}]
+)
+async def test_without_it_there_is_none(client: Client, headers: dict[str, str]) -> None:
+    """No ticket, that of another file, an expired one, something else."""
+    assert (await client.get(f"/files/{DIGEST}", headers=headers)).status == 403
+
+
+async def test_a_file_that_is_not_there_is_said_to_be_missing(client: Client) -> None:
+    """To whoever has a ticket for it, and to nobody else; and no path leads anywhere."""
+    other = "0" * 64
+    assert (await client.get(f"/files/{other}", headers=bear(other))).status == 404
+    assert (await client.get("/files/..%2Fledger.sqlite3", headers=bear())).status == 403
+    assert (await client.get("/", headers=bear())).status == 404
+    assert (await client.post(f"/files/{DIGEST}", headers=bear())).status == 405

@@ -1,0 +1,140 @@
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from oku_coordinator.files.file_store import (
+    DigestError,
+    FileStore,
+    FileTooLargeError,
+    NoRoomError,
+    UnknownFileError,
+)
+from oku_coordinator.settings import FileLimits
+
+CONTENT = b"what is in a file"
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+OTHER = "0" * 64
+
+
+def put(store: FileStore, content: bytes = CONTENT) -> str:
+    """Bring a file in; gives its digest."""
+    digest = hashlib.sha256(content).hexdigest()
+    store.admit(digest, len(content))
+    store.append(digest, content)
+    store.complete(digest)
+    return digest
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStore:
+    """An empty store."""
+    return FileStore(tmp_path / "files")
+
+
+def test_a_file_gets_its_name_when_it_is_whole(store: FileStore, tmp_path: Path) -> None:
+    """Until then it cannot be found; from then on nobody but its owner can read it."""
+    store.admit(DIGEST, len(CONTENT))
+    store.append(DIGEST, CONTENT[:5])
+    assert store.describe(DIGEST).received == 5
+    with pytest.raises(UnknownFileError):
+        store.find(DIGEST)
+    store.append(DIGEST, CONTENT[5:])
+    store.complete(DIGEST)
+    path = store.find(DIGEST)
+    assert path == tmp_path / "files" / DIGEST
+    assert path.read_bytes() == CONTENT
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "files").stat().st_mode & 0o777 == 0o700
+    assert store.describe(DIGEST).is_complete
+
+
+def test_what_has_another_digest_is_not_kept(store: FileStore, tmp_path: Path) -> None:
+    """Not even as a part that could be gone on with."""
+    store.admit(OTHER, len(CONTENT))
+    store.append(OTHER, CONTENT)
+    with pytest.raises(DigestError, match="does not have the digest 000"):
+        store.complete(OTHER)
+    assert store.describe(OTHER).received == 0
+    assert list((tmp_path / "files").iterdir()) == []
+
+
+def test_another_process_finds_what_is_there(store: FileStore, tmp_path: Path) -> None:
+    """Whole files, and parts of others; what else lies there is left alone."""
+    put(store)
+    store.admit(OTHER, 10)
+    store.append(OTHER, b"abc")
+    (tmp_path / "files" / "notes.txt").write_text("mine")
+    after = FileStore(tmp_path / "files")
+    assert after.describe(DIGEST).is_complete
+    assert after.describe(OTHER).received == 3
+    after.sweep(frozenset())
+    assert (tmp_path / "files" / "notes.txt").exists()
+
+
+def test_the_operator_bounds_a_file_and_all_of_them(tmp_path: Path) -> None:
+    """Those that are still coming in count with the size that they will have."""
+    store = FileStore(tmp_path / "files", FileLimits(most_file_bytes=20, most_bytes=50))
+    with pytest.raises(FileTooLargeError, match="has 21 bytes, and at most 20 are allowed"):
+        store.admit(OTHER, 21)
+    put(store)
+    store.admit(OTHER, 20)
+    with pytest.raises(FileTooLargeError, match="would have 53 bytes, and at most 50 are allowed"):
+        store.admit("1" * 64, 16)
+    store.abandon(OTHER)
+    store.admit("1" * 64, 16)
+
+
+def test_room_is_left_for_the_ledger(tmp_path: Path) -> None:
+    """A disk that a file would fill takes none of it."""
+    store = FileStore(tmp_path / "files", measure_free=lambda _: 300 << 20)
+    store.admit(OTHER, 10 << 20)
+    with pytest.raises(NoRoomError, match="256 MiB are kept free for the ledger"):
+        store.admit(OTHER, 50 << 20)
+
+
+def test_a_disk_that_is_full_after_all_is_said(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was there before stays."""
+    store.admit(DIGEST, len(CONTENT))
+    store.append(DIGEST, CONTENT[:5])
+
+    def fail(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", fail)
+        with pytest.raises(NoRoomError, match="No space left on device"):
+            store.append(DIGEST, CONTENT[5:])
+    assert store.describe(DIGEST).received == 5
+    store.append(DIGEST, CONTENT[5:])
+    store.complete(DIGEST)
+
+
+def test_a_file_goes_when_nobody_uses_it(store: FileStore) -> None:
+    """Unless somebody has just asked for it, who is about to."""
+    put(store)
+    store.delete(DIGEST)
+    assert store.describe(DIGEST).is_complete
+    assert store.hand_over(DIGEST) == len(CONTENT)
+    store.delete(DIGEST)
+    assert store.hand_over(DIGEST) is None
+
+
+def test_what_no_run_uses_goes_after_a_while(tmp_path: Path) -> None:
+    """Whole files and parts alike; what a run uses, or is coming in, stays."""
+    now = [0.0]
+    store = FileStore(tmp_path / "files", FileLimits(unused_s=60.0), clock=lambda: now[0])
+    used, unused = put(store, b"used"), put(store, b"unused")
+    store.admit(OTHER, 10)
+    store.append(OTHER, b"abc")
+    store.abandon(OTHER)
+    now[0] = max(path.stat().st_mtime for path in (tmp_path / "files").iterdir()) + 30
+    store.sweep({used})
+    assert store.describe(unused).is_complete
+    now[0] += 60
+    store.sweep({used})
+    assert store.describe(used).is_complete
+    assert not store.describe(unused).is_complete
+    assert store.describe(OTHER).received == 0
+    assert [path.name for path in (tmp_path / "files").iterdir()] == [used]

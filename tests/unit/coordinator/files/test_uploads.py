@@ -1,0 +1,63 @@
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from oku_coordinator.files.file_store import FileStore
+from oku_coordinator.files.uploads import OffsetError, Uploads
+
+CONTENT = b"0123456789"
+DIGEST = hashlib.sha256(CONTENT).hexdigest()
+
+
+async def split(content: bytes) -> AsyncIterator[bytes]:
+    """A piece as it comes: in parts."""
+    for begin in range(0, len(content), 3):
+        await asyncio.sleep(0)
+        yield content[begin : begin + 3]
+
+
+@pytest.fixture
+def uploads(tmp_path: Path) -> Uploads:
+    """Uploads into an empty store."""
+    return Uploads(FileStore(tmp_path))
+
+
+async def test_pieces_make_a_file(uploads: Uploads) -> None:
+    """The last one completes it; another that comes later changes nothing."""
+    stored = await uploads.receive(DIGEST, 10, 0, split(CONTENT[:6]))
+    assert (stored.received, stored.is_complete) == (6, False)
+    stored = await uploads.receive(DIGEST, 10, 6, split(CONTENT[6:]))
+    assert (stored.received, stored.is_complete) == (10, True)
+    assert (await uploads.receive(DIGEST, 10, 0, split(CONTENT))).is_complete
+
+
+async def test_an_empty_file_is_one(uploads: Uploads) -> None:
+    """It is whole with its first piece, in which nothing is."""
+    empty = hashlib.sha256(b"").hexdigest()
+    assert (await uploads.receive(empty, 0, 0, split(b""))).is_complete
+
+
+async def test_a_piece_begins_where_the_file_ends(uploads: Uploads) -> None:
+    """Whoever is told otherwise hears where that is."""
+    await uploads.receive(DIGEST, 10, 0, split(CONTENT[:6]))
+    for offset in (0, 5, 7):
+        with pytest.raises(OffsetError) as caught:
+            await uploads.receive(DIGEST, 10, offset, split(b"x"))
+        assert caught.value.stored.received == 6
+    with pytest.raises(OffsetError):
+        await uploads.receive(DIGEST, 10, 6, split(b"too much"))
+
+
+async def test_two_who_send_the_same_file_do_not_mix_it_up(uploads: Uploads) -> None:
+    """The second one is told what is there when the first one is done."""
+    first, second = await asyncio.gather(
+        uploads.receive(DIGEST, 10, 0, split(CONTENT[:6])),
+        uploads.receive(DIGEST, 10, 0, split(CONTENT[:4])),
+        return_exceptions=True,
+    )
+    assert not isinstance(first, BaseException)
+    assert isinstance(second, OffsetError)
+    assert (await uploads.receive(DIGEST, 10, 6, split(CONTENT[6:]))).is_complete

@@ -1,0 +1,131 @@
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from oku_core.spec.values.file_reference import FileRef
+from oku_workers.files.file_cache import FileCache, FileError, HeldFile, PartialFile, WrongContentError
+
+CONTENT = b"what is in a file"
+
+
+def refer(content: bytes = CONTENT) -> FileRef:
+    """The reference of a file with this content."""
+    return FileRef.build(hashlib.sha256(content).hexdigest(), len(content), "ca.pem")
+
+
+def fetch(cache: FileCache, content: bytes = CONTENT) -> HeldFile:
+    """Have a file as if it had been fetched."""
+    partial = cache.begin(refer(content))
+    assert partial is not None
+    partial.append(content)
+    return partial.finish()
+
+
+def append_all(partial: PartialFile, content: bytes) -> None:
+    """Bring a file in, in small parts."""
+    for begin in range(0, len(content), 4):
+        partial.append(content[begin : begin + 4])
+    partial.finish()
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> FileCache:
+    """An empty cache."""
+    return FileCache(tmp_path / "cache", 1000)
+
+
+def test_a_file_is_there_once_it_is_whole(cache: FileCache, tmp_path: Path) -> None:
+    """Until then nobody can hold it; from then on only its owner can read it."""
+    assert cache.hold(refer()) is None
+    held = fetch(cache)
+    assert held.path.read_bytes() == CONTENT
+    assert held.path.stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "cache").stat().st_mode & 0o777 == 0o700
+    other = cache.hold(refer())
+    assert other is not None
+    held.release()
+    assert other.path.exists()
+    other.release()
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_one_worker_at_a_time_fetches_a_file(cache: FileCache, tmp_path: Path) -> None:
+    """Others that share the folder wait; what one has left, the next one goes on with."""
+    partial = cache.begin(refer())
+    assert partial is not None
+    partial.append(CONTENT[:5])
+    other = FileCache(tmp_path / "cache", 1000)
+    assert other.begin(refer()) is None
+    partial.close()
+    following = other.begin(refer())
+    assert following is not None
+    assert following.received == 5
+    following.append(CONTENT[5:])
+    following.finish().release()
+
+
+@pytest.mark.parametrize("content", [b"what is in a fil3", b"what is in a file and more"])
+def test_what_is_not_the_file_is_not_taken_for_it(cache: FileCache, content: bytes) -> None:
+    """Neither with another digest nor with more bytes; one begins anew then."""
+    partial = cache.begin(refer())
+    assert partial is not None
+    with pytest.raises(WrongContentError):
+        append_all(partial, content)
+    assert partial.received == 0
+    partial.append(CONTENT)
+    partial.finish().release()
+
+
+def test_what_nobody_uses_makes_room(cache: FileCache) -> None:
+    """What is used does not, and then there is none."""
+    used = fetch(cache, b"u" * 400)
+    left = used.path.with_name(refer(b"n" * 400).digest)  # as by a process that was killed
+    left.write_bytes(b"n" * 400)
+    left.chmod(0o600)
+    partial = cache.begin(refer(b"x" * 500))
+    assert partial is not None
+    partial.close()
+    assert not left.exists()
+    assert used.path.exists()
+    with pytest.raises(FileError, match="there is no room: 700 more bytes are needed, 400 are in use"):
+        cache.begin(refer(b"y" * 700))
+    used.release()
+
+
+def test_a_folder_of_somebody_else_is_not_used(cache: FileCache, tmp_path: Path) -> None:
+    """Nor one that others may write."""
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache").chmod(0o777)
+    with pytest.raises(FileError, match="others may write this folder"):
+        cache.begin(refer())
+
+
+def test_a_full_disk_is_said(cache: FileCache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was there before stays."""
+    partial = cache.begin(refer())
+    assert partial is not None
+    partial.append(CONTENT[:5])
+
+    def fail(*_: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as full:
+        full.setattr(os, "pwrite", fail)
+        with pytest.raises(FileError, match="it cannot be written here: No space left on device"):
+            partial.append(CONTENT[5:])
+    partial.append(CONTENT[5:])
+    partial.finish().release()
+
+
+def test_what_is_left_can_be_cleared(cache: FileCache, tmp_path: Path) -> None:
+    """But for what is used, and for what is no file of a run."""
+    held = fetch(cache)
+    partial = cache.begin(refer(b"part"))
+    assert partial is not None
+    partial.close()
+    (tmp_path / "cache" / "notes").write_text("mine")
+    cache.clear()
+    assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == sorted([refer().digest, "notes"])
+    held.release()

@@ -1,0 +1,224 @@
+"""The folder in which a worker has the files of its runs; several workers of one machine may share it.
+
+A file grows under a temporary name and gets its own, its SHA-256, once it is whole. Locks between processes
+say who writes it (exclusive) and who uses it (shared), and end with their process: so only one fetches a
+file, nobody removes one that another uses, and what a killed worker left is found by the next one.
+"""
+
+import fcntl
+import hashlib
+import os
+import threading
+from pathlib import Path
+
+from oku_core.process.private_files import make_private_folder, open_private
+from oku_core.spec.values.file_reference import FileRef, is_digest
+
+_PART = ".part"
+_READ_BYTES = 1 << 20
+
+
+class FileError(Exception):
+    """A worker cannot have a file; the message gives the reason."""
+
+
+class WrongContentError(FileError):
+    """What was fetched is not what was asked for."""
+
+
+class HeldFile:
+    """A file that is whole, and stays as long as it is held.
+
+    Args:
+        path: where it is.
+        opened: its file descriptor, which has the shared lock.
+    """
+
+    def __init__(self, path: Path, opened: int) -> None:
+        self.path = path
+        self._opened = opened
+
+    def release(self) -> None:
+        """Let go of it; whoever does so last removes it."""
+        try:
+            if _lock(self._opened, fcntl.LOCK_EX):
+                self.path.unlink(missing_ok=True)
+        finally:
+            os.close(self._opened)
+
+
+class PartialFile:
+    """A file that is being fetched by this process alone.
+
+    Args:
+        file: what it will be.
+        path: where it will be.
+        opened: the file descriptor of what there is of it, which has the exclusive lock.
+
+    Attributes:
+        received: how many bytes of it are there.
+    """
+
+    def __init__(self, file: FileRef, path: Path, opened: int) -> None:
+        self._file = file
+        self._path = path
+        self._opened = opened
+        self._hash = hashlib.sha256()
+        self._mutex = threading.Lock()
+        """Whoever waits for a thread that writes may be cancelled, and close the file meanwhile."""
+        self.received = 0
+        while piece := os.pread(opened, _READ_BYTES, self.received):
+            self._hash.update(piece)
+            self.received += len(piece)
+
+    def append(self, content: bytes) -> None:
+        """Add to it; this blocks. `FileError` if it cannot be written, or grows too large."""
+        if self.received + len(content) > self._file.size:
+            self.restart()
+            raise WrongContentError(f"more than {self._file.size:,} bytes came")
+        with self._mutex:
+            try:
+                rest = memoryview(content)
+                while rest:
+                    rest = rest[os.pwrite(self._opened, rest, self.received + len(content) - len(rest)) :]
+            except OSError as error:
+                raise FileError(f"it cannot be written here: {error.strerror}") from error
+            self._hash.update(content)
+            self.received += len(content)
+
+    def restart(self) -> None:
+        """Begin again with nothing."""
+        with self._mutex:
+            os.ftruncate(self._opened, 0)
+            self._hash, self.received = hashlib.sha256(), 0
+
+    def finish(self) -> HeldFile:
+        """Give it its name, and hold it; this blocks. `WrongContentError` if it is not what was asked for."""
+        if self._hash.hexdigest() != self._file.digest:
+            self.restart()
+            raise WrongContentError("what came does not have its digest")
+        with self._mutex:
+            try:
+                os.fsync(self._opened)
+                _part_of(self._path).rename(self._path)
+            except OSError as error:
+                raise FileError(f"it cannot be written here: {error.strerror}") from error
+            fcntl.flock(self._opened, fcntl.LOCK_SH)
+            held, self._opened = HeldFile(self._path, self._opened), -1
+        return held
+
+    def close(self) -> None:
+        """Leave it as it is, for whoever goes on with it."""
+        with self._mutex:
+            if self._opened >= 0:
+                os.close(self._opened)
+                self._opened = -1
+
+
+class FileCache:
+    """A folder of files; what is not used is removed when others need its room.
+
+    Args:
+        folder: where they are; it is made when the first one comes.
+        most_bytes: how large all of them may be together.
+    """
+
+    def __init__(self, folder: Path, most_bytes: int) -> None:
+        self._folder = folder
+        self._most_bytes = most_bytes
+
+    def hold(self, file: FileRef) -> HeldFile | None:
+        """Hold a file that is whole; None if there is none. This may block for a moment."""
+        path = self._folder / file.digest
+        while True:
+            try:
+                opened = open_private(path, os.O_RDONLY)
+            except FileNotFoundError:
+                return None
+            except OSError as error:
+                raise FileError(f"{path} cannot be used: {error.strerror}") from error
+            fcntl.flock(opened, fcntl.LOCK_SH)  # only for a moment has anybody another lock
+            if os.fstat(opened).st_nlink:
+                return HeldFile(path, opened)
+            os.close(opened)  # it was removed meanwhile
+
+    def begin(self, file: FileRef) -> PartialFile | None:
+        """Begin to fetch a file, or go on with it; None while another process does. This blocks.
+
+        Raises:
+            FileError: there is no room for it, or the folder cannot be used.
+        """
+        path = self._folder / file.digest
+        try:
+            make_private_folder(self._folder)
+            opened = open_private(_part_of(path), os.O_RDWR | os.O_CREAT)
+        except OSError as error:
+            raise FileError(f"{error.filename or self._folder}: {error.strerror}") from error
+        try:
+            if not _lock(opened, fcntl.LOCK_EX) or not _is_still(_part_of(path), opened):
+                os.close(opened)
+                return None
+            partial = PartialFile(file, path, opened)
+            self._make_room(file.size - partial.received)
+        except BaseException:
+            os.close(opened)
+            raise
+        return partial
+
+    def clear(self) -> None:
+        """Remove what no process uses."""
+        self._remove_unused(needed=None)
+
+    def _make_room(self, needed: int) -> None:
+        if self._measure() + needed > self._most_bytes:
+            self._remove_unused(needed)
+        if self._measure() + needed > self._most_bytes:
+            raise FileError(
+                f"there is no room: {needed:,} more bytes are needed, {self._measure():,} are in use, and at"
+                f" most {self._most_bytes:,} are allowed here (--max-cache-bytes of the worker)"
+            )
+
+    def _remove_unused(self, needed: int | None) -> None:
+        for path in self._list():
+            if needed is not None and self._measure() + needed <= self._most_bytes:
+                return
+            try:
+                opened = open_private(path, os.O_RDONLY)
+            except OSError:
+                continue  # gone, or not ours
+            try:
+                if _lock(opened, fcntl.LOCK_EX):
+                    path.unlink(missing_ok=True)
+            finally:
+                os.close(opened)
+
+    def _measure(self) -> int:
+        return sum(path.stat().st_size for path in self._list() if path.exists())
+
+    def _list(self) -> list[Path]:
+        try:
+            return [path for path in self._folder.iterdir() if is_digest(path.name.removesuffix(_PART))]
+        except OSError:
+            return []
+
+
+def _part_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}{_PART}")
+
+
+def _lock(opened: int, operation: int) -> bool:
+    """Lock a file, unless that had to wait for another process."""
+    try:
+        fcntl.flock(opened, operation | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _is_still(path: Path, opened: int) -> bool:
+    """Whether a path still leads to an open file: another process may have finished or removed it."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(found, os.fstat(opened))

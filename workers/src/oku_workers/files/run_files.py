@@ -1,0 +1,97 @@
+"""The files of the runs whose leases a worker has: each is fetched once, and kept as long as it is used.
+
+Between two leases of a run nobody uses its files for a moment, so they stay for a while longer.
+"""
+
+import asyncio
+from collections.abc import Hashable, Iterable, Mapping
+from pathlib import Path
+
+from oku_core.messaging.order import FilesAddress
+from oku_core.spec.files import SpecFileError
+from oku_core.spec.values.file_reference import FileRef
+from oku_workers.files.file_cache import FileCache, FileError, HeldFile
+from oku_workers.files.file_fetcher import FileFetcher
+
+LINGER_S = 60.0
+"""How long a file stays that no lease uses."""
+
+
+class RunFiles:
+    """Has files for those who use them; belongs to the thread of the event loop.
+
+    Args:
+        fetcher: gets them.
+        cache: where they are.
+        linger_s: how long one stays that nobody uses.
+    """
+
+    def __init__(self, fetcher: FileFetcher, cache: FileCache, linger_s: float = LINGER_S) -> None:
+        self._fetcher = fetcher
+        self._cache = cache
+        self._linger_s = linger_s
+        self._users: dict[str, set[Hashable]] = {}
+        self._fetching: dict[str, asyncio.Task[HeldFile]] = {}
+
+    def note_address(self, address: FilesAddress) -> None:
+        """The coordinator says where it gives files."""
+        self._fetcher.address = address
+
+    def note_tickets(self, tickets: Mapping[str, str]) -> None:
+        """The coordinator allows these files, by their digests; newer tickets replace older ones."""
+        self._fetcher.tickets |= tickets
+
+    async def provide(self, files: Iterable[FileRef], user: Hashable) -> None:
+        """Fetch what is not here of some files, and keep all of them until `release` is called for this user.
+
+        Raises:
+            FileError: one of them cannot be had; the message names it.
+        """
+        for file in files:
+            self._users.setdefault(file.digest, set()).add(user)
+            fetching = self._fetching.get(file.digest)
+            if fetching is None or (fetching.done() and fetching.exception() is not None):
+                fetching = asyncio.get_running_loop().create_task(self._fetcher.fetch(file))
+                self._fetching[file.digest] = fetching
+            try:
+                # Others wait for the same file.
+                await asyncio.shield(fetching)
+            except FileError as error:
+                raise FileError(f"file {file.name} cannot be had: {error}") from error
+
+    def release(self, user: Hashable) -> None:
+        """Somebody uses no file any more; those that nobody uses are removed after a while."""
+        loop = asyncio.get_running_loop()
+        for digest, users in self._users.items():
+            if user in users:
+                users.discard(user)
+                if not users:
+                    loop.call_later(self._linger_s, self._drop_unused, digest)
+
+    def path_of(self, digest: str) -> Path:
+        """Where a file is that was provided; `SpecFileError` if it was not."""
+        fetching = self._fetching.get(digest)
+        if fetching is None or not fetching.done() or fetching.exception() is not None:
+            raise SpecFileError("it was not fetched")
+        return fetching.result().path
+
+    async def close(self) -> None:
+        """Remove all of them."""
+        fetching, self._fetching = list(self._fetching.values()), {}
+        for task in fetching:
+            task.cancel()
+        for ended in await asyncio.gather(*fetching, return_exceptions=True):
+            if isinstance(ended, HeldFile):
+                await asyncio.to_thread(ended.release)
+        await asyncio.to_thread(self._cache.clear)
+
+    def _drop_unused(self, digest: str) -> None:
+        if self._users.get(digest):
+            return
+        self._users.pop(digest, None)
+        fetching = self._fetching.pop(digest, None)
+        if fetching is not None and not fetching.done():
+            fetching.cancel()
+        elif fetching is not None and fetching.exception() is None:
+            # To remove a large file may take a while.
+            asyncio.get_running_loop().run_in_executor(None, fetching.result().release)
