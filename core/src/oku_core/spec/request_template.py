@@ -19,8 +19,8 @@ from oku_core.uniform import draw_bits
 
 _DRAWN = 16_384
 """The order repeats after at least so many indices, which a worker draws in some milliseconds."""
-_MOST_TURNS = 131_072
-"""So many turns are kept in memory at most, or those of one block if it is larger."""
+_MOST_TURNS = 1 << 20
+"""So many turns are kept in memory at most, which are 8 MB."""
 
 
 class RequestTemplate(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +77,7 @@ class RequestMix:
         )
         turns = find_target_turns(spec)
         # As many as both the targets and the base URLs need to begin again together, if that is not too many.
-        rounds = min(lcm(len(turns), len(bases)), max(_MOST_TURNS, len(turns))) // len(turns)
+        rounds = min(lcm(len(turns), len(bases)), _MOST_TURNS) // len(turns)
         self.turns = [
             turns[turn % len(turns)] * len(bases) + turn % len(bases) for turn in range(rounds * len(turns))
         ]

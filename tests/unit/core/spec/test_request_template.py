@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oku_core.spec.parser import Source, parse_spec
-from oku_core.spec.request_template import RequestMix
+from oku_core.spec.request_template import RequestMix, find_target_turns, list_target_names
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
 from oku_core.spec.target import Target
 from oku_core.spec.values.url import Url
@@ -56,16 +56,31 @@ def test_what_an_index_asks_depends_on_the_spec_alone(
 
 
 @settings(max_examples=20)
-@given(WEIGHTS, SEEDS, st.integers(1, 9))
-def test_every_target_is_asked_at_every_base_url(weights: list[int], seed: int | None, bases: int) -> None:
-    """Base URLs are used in turn, index by index, as those of a spec without targets are."""
+@given(WEIGHTS, SEEDS, st.integers(1, 9), INDICES)
+def test_every_target_is_asked_at_every_base_url(
+    weights: list[int], seed: int | None, bases: int, index: int
+) -> None:
+    """Base URLs are used in turn, index by index, as the URLs of a spec without targets are."""
     spec = build(weights, seed, bases)
     mix = RequestMix(spec)
 
     assert len(mix.turns) % bases == 0
-    for index in range(len(mix.turns)):
-        assert mix.find(index).url.startswith(spec.urls[index % bases].rstrip("/"))
+    for number in range(index, index + 20):
+        assert mix.find(number).url.startswith(spec.urls[number % bases])
     assert {mix.templates[turn].name for turn in mix.turns} == {target.name for target in spec.targets}
+
+
+@settings(max_examples=20)
+@given(WEIGHTS, SEEDS, st.integers(1, 9), INDICES)
+def test_the_coordinator_finds_the_target_of_an_index_without_any_url(
+    weights: list[int], seed: int | None, bases: int, index: int
+) -> None:
+    """Which target it is does not depend on the base URLs; a spec without targets has one without a name."""
+    spec = build(weights, seed, bases)
+    turns = find_target_turns(spec)
+
+    assert list_target_names(spec)[turns[index % len(turns)]] == RequestMix(spec).find(index).name
+    assert (list_target_names(Spec()), list(find_target_turns(Spec()))) == (("",), [0])
 
 
 def test_the_seed_changes_the_order() -> None:
@@ -75,10 +90,11 @@ def test_the_seed_changes_the_order() -> None:
     assert orders[0] != orders[2]
 
 
-def test_no_mix_takes_more_than_a_megabyte_or_so() -> None:
+def test_no_mix_takes_more_than_some_megabytes() -> None:
     """The heaviest weights and the most base URLs do not make an order of millions."""
-    assert len(RequestMix(build([1000] * 99 + [999], 1, 7)).turns) < 200_000
-    assert len(RequestMix(build([1, 96], 1, 1000)).turns) < 200_000
+    heaviest = RequestMix(build([1000] * 99 + [999], 1, 1000))
+    assert len(heaviest.turns) <= 1 << 20
+    assert len(heaviest.turns) % 99_999 == 0
     assert len(RequestMix(build([3], 1, 1000)).turns) == 1000
 
 

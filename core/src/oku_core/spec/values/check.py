@@ -18,6 +18,8 @@ _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     "=": operator.eq, "": operator.eq,
 }  # fmt: skip
 _SIZE = re.compile(r"(<=|>=|<|>|=|)\s*(.+)")
+_LONGEST_PLACE = 100
+"""The longest JSON pointer and name of a header, in characters; the reason of a failed check has it in it."""
 # RFC 6901, section 3: ~ stands only before 0 and 1.
 _POINTER = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
@@ -66,6 +68,10 @@ class JsonValue(str):
         pointer, equals, written = text.partition("=")
         if not equals or not _POINTER.fullmatch(pointer):
             raise ValueError(f"{format_value(text)} is not a JSON pointer and its value, such as /user/id=17")
+        if len(pointer) > _LONGEST_PLACE or not pointer.isprintable():
+            raise ValueError(
+                f"{format_value(pointer)} is not a pointer of up to {_LONGEST_PLACE} printable characters"
+            )
         json_value = super().__new__(cls, text)
         json_value.pointer = pointer
         json_value._keys = tuple(key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:])
@@ -156,6 +162,9 @@ def parse_expected_headers(value: object) -> tuple[Header, ...]:
     headers = parse_headers(value)
     if not headers:
         raise ValueError("no header is given")
+    for name in (header.name for header in headers):
+        if len(name) > _LONGEST_PLACE:
+            raise ValueError(f"{format_value(name)} is longer than {_LONGEST_PLACE} characters")
     return headers
 
 

@@ -53,7 +53,7 @@ def test_a_scalar_without_quotes_is_a_number_if_json_would_write_it_so(text: str
 
 def test_json_may_be_of_any_shape() -> None:
     """Mappings, lists, and the constants of JSON stay what they are."""
-    value = {"a": [None, True, 1, 1.0, "x", {}], "b": {"": []}}
+    value: object = {"a": [None, True, 1, 1.0, "x", {}], "b": {"": []}}
     assert read_json_value(value) == value
     assert read_json_value((1, 2)) == [1, 2]
 
