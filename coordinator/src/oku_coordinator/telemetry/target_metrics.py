@@ -16,6 +16,7 @@ from prometheus_client.utils import floatToGoString
 from oku_coordinator.ledger.storage.run_account import Account, RunAccount, sum_counts
 from oku_core.accounting.histogram import Histogram, bucket_index
 from oku_core.accounting.outcome import build_outcome_counts
+from oku_core.spec.request_template import list_target_names
 from oku_core.spec.spec import Spec
 
 BOUNDS_S = (
@@ -94,10 +95,9 @@ class TargetCollector(Collector):
 
 def build_figures(run: str, spec: Spec, accounts: RunAccount) -> list[TargetFigures]:
     """The figures of each target of a run, in the order of its spec; a single one may have no name."""
-    names = [target.name for target in spec.targets] or [""]
     return [
         _build_figures(run, name, [part for key, part in accounts.parts.items() if key[1] == name])
-        for name in names
+        for name in list_target_names(spec)
     ]
 
 
