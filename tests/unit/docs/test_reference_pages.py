@@ -8,6 +8,8 @@ from docs.tools.command_reference import build_commands, build_variables, load_c
 from docs.tools.spec_reference import build_fields
 
 from oku_cli.exit_code import ExitCode
+from oku_coordinator.telemetry.metrics import Metrics
+from oku_core.results.lines import LineKind
 from oku_core.results.summary import Flag, Summary
 from oku_core.spec.fields import FIELDS
 
@@ -61,6 +63,17 @@ def test_the_page_on_figures_has_every_field_and_flag_of_a_summary() -> None:
     fields, _, flags = rest.partition("\n## Flags of validity\n")
     assert list_terms(fields) == set(Summary.__struct_fields__)
     assert list_terms(flags.partition("\n## ")[0]) == set(Flag)
+
+
+def test_the_page_on_figures_has_every_metric_and_every_kind_of_line() -> None:
+    """A metric stands in a row of the table, a kind of line at the beginning of a paragraph."""
+    page = (ROOT / "docs" / "metrics.md").read_text()
+    metrics = Metrics()
+    metrics.show_targets(list)
+    exposed = set(re.findall(r"^# HELP (\S+)", metrics.expose().decode(), re.MULTILINE))
+    section = page.partition("\n## Prometheus\n")[2].partition("\n## ")[0]
+    assert list_terms(section) == {name for name in exposed if not name.endswith("_created")}
+    assert set(re.findall(r"^\*\*`(\w+)`\*\*: ", page, re.MULTILINE)) == set(LineKind)
 
 
 def list_terms(section: str) -> set[str]:
