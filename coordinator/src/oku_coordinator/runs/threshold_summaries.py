@@ -1,7 +1,7 @@
 """Judges the thresholds of a run by what the ledger keeps of it."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdBasis, ThresholdRecord
@@ -9,7 +9,7 @@ from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.summary import Flag
 from oku_core.schedule.schedule import Schedule
 from oku_core.spec.load import WARM_UP, PhaseTime, list_phase_times
-from oku_core.spec.spec import OPEN_END
+from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.threshold import Threshold
 from oku_core.thresholds.judging import judge
 from oku_core.thresholds.measurement import Measurement
@@ -69,33 +69,61 @@ def _judge_stretches(threshold: Threshold, record: RunRecord, kept: ThresholdRec
 def _measure(
     threshold: Threshold, basis: ThresholdBasis, clock_s: float, *, is_balanced: bool
 ) -> Measurement:
-    record, times = basis.record, list_phase_times(basis.record.spec)
-    phases = [time for time in times if _is_meant(threshold, time)]
-    names = {time.name for time in phases}
-    parts = {name: part for name, part in basis.accounts.parts.items() if name[0] in names}
-
-    schedule = build_phase_plan(record.spec).schedule
-    if schedule is not None:
-        due = sum(phase.stop - phase.first for phase in schedule.phases if phase.name in names)
-        rest = due - sum(part.accounted for part in parts.values())
-    elif record.spec.is_timed and record.state == RunState.CANCELLED:
-        rest = OPEN_END  # of such a run only what was made is left
-    else:
-        rest = record.requests - basis.accounts.accounted
-    seconds = _list_seconds(phases, clock_s)
-    passed_s = sum(end_s - begin_s for begin_s, end_s in seconds)
+    record = basis.record
+    phases = [time for time in list_phase_times(record.spec) if _is_meant(threshold, time)]
+    names, schedule = {time.name for time in phases}, build_phase_plan(record.spec).schedule
+    rest = _find_rest(basis, names)
+    is_exact = schedule is not None or _ends_by_count(record.spec)
+    if threshold.target is not None:
+        rest, is_exact = min(rest, _bound_target(basis, threshold.target)), False
+    seconds = list(_iter_seconds(phases, clock_s))
     return Measurement(
-        parts=[part for name, part in parts.items() if threshold.target in (None, name[1])],
+        parts=[
+            part
+            for (phase, name), part in basis.accounts.parts.items()
+            if phase in names and threshold.target in (None, name)
+        ],
         rest=max(0, rest),
-        is_rest_exact=threshold.target is None
-        and (schedule is not None or (len(times) == 1 and not record.spec.is_timed)),
+        is_rest_exact=is_exact,
         is_over=record.state == RunState.COMPLETED,
         is_cut_short=record.state in FINAL_STATES - {RunState.COMPLETED},
         is_balanced=is_balanced,
         strained=sum(requests for flag, requests, _ in basis.flags if flag in _STRAINS),
-        seconds=passed_s,
+        seconds=sum(end_s - begin_s for begin_s, end_s in seconds),
         planned_rps=None if schedule is None else _average(schedule, seconds),
     )
+
+
+def _find_rest(basis: ThresholdBasis, phases: Collection[str]) -> int:
+    """How many requests of some phases may still come, at most."""
+    record, parts = basis.record, basis.accounts.parts
+    schedule = build_phase_plan(record.spec).schedule
+    if schedule is None:
+        return _find_requests(record) - basis.accounts.accounted
+    due = sum(phase.stop - phase.first for phase in schedule.phases if phase.name in phases)
+    return due - sum(part.accounted for (phase, _), part in parts.items() if phase in phases)
+
+
+def _find_requests(record: RunRecord) -> int:
+    """How many requests a run has, at most; what a cancelled one was to have by its time is unknown."""
+    is_cut = record.spec.is_timed and record.state == RunState.CANCELLED
+    return OPEN_END if is_cut else record.requests
+
+
+def _bound_target(basis: ThresholdBasis, target: str) -> int:
+    """How many requests of a target may still come, at most: each block has as many as its weight says."""
+    targets = basis.record.spec.targets
+    divisor = math.gcd(*(each.weight for each in targets))
+    block = sum(each.weight for each in targets) // divisor
+    weight = next(each.weight for each in targets if each.name == target) // divisor
+    parts = basis.accounts.parts.items()
+    so_far = sum(part.accounted for (_, name), part in parts if name == target)
+    return weight * -(-_find_requests(basis.record) // block) - so_far
+
+
+def _ends_by_count(spec: Spec) -> bool:
+    """Whether a closed run has one phase, which its last request ends."""
+    return len(list_phase_times(spec)) == 1 and not spec.is_timed
 
 
 def _is_meant(threshold: Threshold, time: PhaseTime) -> bool:
@@ -103,12 +131,8 @@ def _is_meant(threshold: Threshold, time: PhaseTime) -> bool:
     return time.name == threshold.phase if threshold.phase is not None else time.name != WARM_UP
 
 
-def _list_seconds(phases: Sequence[PhaseTime], clock_s: float) -> list[tuple[float, float]]:
-    """From when to when each phase has lasted so far, in seconds of the run's activity."""
-    return list(_iter_seconds(phases, clock_s))
-
-
 def _iter_seconds(phases: Iterable[PhaseTime], clock_s: float) -> Iterator[tuple[float, float]]:
+    """From when to when each phase has lasted so far, in seconds of the run's activity."""
     for phase in phases:
         end_s = clock_s if phase.end_s is None else min(clock_s, float(phase.end_s))
         if end_s > phase.begin_s:

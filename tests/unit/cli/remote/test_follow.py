@@ -13,7 +13,7 @@ from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef, Endpoint, UnreachableError
-from oku_cli.remote.follow import Follower, Watch, classify, run_async, write_summary
+from oku_cli.remote.follow import Follower, Watch, classify, run_async
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.summary import Flag, LatencySummary, OutcomeCounts, Summary, Validity
@@ -53,7 +53,7 @@ def test_an_account_that_does_not_balance_has_a_code_of_its_own() -> None:
 
 def test_the_summary_goes_to_the_file(tmp_path: Path) -> None:
     """It is written as it came from the coordinator."""
-    write_summary(str(tmp_path / "s.json"), SUMMARY)
+    Watch(summary_file=str(tmp_path / "s.json")).write_files(SUMMARY)
 
     assert json.loads((tmp_path / "s.json").read_text()) == msgspec.to_builtins(SUMMARY)
 

@@ -3,9 +3,9 @@
 THRESHOLD_TABLES = """
 CREATE TABLE thresholds (
     run TEXT NOT NULL,
-    number INTEGER NOT NULL,                -- its place among those of the spec, from 0
+    ordinal INTEGER NOT NULL,               -- its place among those of the spec, from 0
     lost_at REAL,                           -- when it was seen to be lost for certain
     worst REAL,                             -- of one over some seconds in a row: the worst of these
-    PRIMARY KEY (run, number)
+    PRIMARY KEY (run, ordinal)
 ) WITHOUT ROWID;
 """

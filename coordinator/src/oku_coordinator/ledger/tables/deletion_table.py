@@ -26,7 +26,7 @@ _ROWS = {
     "processes": ("process", "run = ?1"),
     "flags": ("flag", "run = ?1"),
     "failed": ("id", "run = ?1"),
-    "thresholds": ("number", "run = ?1"),
+    "thresholds": ("ordinal", "run = ?1"),
     "streams": ("kind", "run = ?1"),
     "run_files": ("digest", "run = ?1"),
 }

@@ -7,13 +7,13 @@ from oku_coordinator.ledger.storage.transaction import Transaction
 def fetch_thresholds(transaction: Transaction, run: str) -> dict[int, ThresholdRecord]:
     """What is kept of the thresholds of a run, by their places in its spec; nothing of most."""
     rows = transaction.select("SELECT * FROM thresholds WHERE run = ?", run)
-    return {row["number"]: ThresholdRecord(row["lost_at"], row["worst"]) for row in rows}
+    return {row["ordinal"]: ThresholdRecord(row["lost_at"], row["worst"]) for row in rows}
 
 
 def note_lost(transaction: Transaction, run: str, number: int, now: float) -> bool:
     """Note that a threshold is lost; gives whether that was not known."""
     changed = transaction.execute(
-        "INSERT INTO thresholds (run, number, lost_at) VALUES (?, ?, ?)"
+        "INSERT INTO thresholds (run, ordinal, lost_at) VALUES (?, ?, ?)"
         " ON CONFLICT DO UPDATE SET lost_at = excluded.lost_at WHERE lost_at IS NULL",
         run, number, now,
     )  # fmt: skip
@@ -23,7 +23,7 @@ def note_lost(transaction: Transaction, run: str, number: int, now: float) -> bo
 def note_worst(transaction: Transaction, run: str, number: int, worst: float) -> None:
     """Keep the worst stretch of a threshold."""
     transaction.execute(
-        "INSERT INTO thresholds (run, number, worst) VALUES (?, ?, ?)"
+        "INSERT INTO thresholds (run, ordinal, worst) VALUES (?, ?, ?)"
         " ON CONFLICT DO UPDATE SET worst = excluded.worst",
         run, number, worst,
     )  # fmt: skip

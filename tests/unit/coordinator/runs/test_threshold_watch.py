@@ -1,0 +1,187 @@
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.kit.coordinators.leases import build_part
+from tests.kit.outcomes import make_counts
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import LeaseRecord, ThresholdRecord
+from oku_coordinator.runs.summaries import build_summary
+from oku_coordinator.runs.threshold_watch import ThresholdWatch
+from oku_core.accounting.failure_reason import ReasonCount
+from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.checkpoint import CheckpointBatch, Part
+from oku_core.results.event import EventType
+from oku_core.results.sample import build_sample
+from oku_core.results.tick import Tick
+from oku_core.spec.values.threshold import Threshold
+from oku_core.thresholds.threshold_summary import ThresholdVerdict
+
+_PASSED, _FAILED, _UNDECIDED = ThresholdVerdict
+
+
+class World:
+    """A watch of the runs of a ledger, which has one run of 100 requests."""
+
+    def __init__(self, ledger: Ledger, begin: Callable[..., Any], *thresholds: str) -> None:
+        self.ledger, self.woken = ledger, 0
+        begin(thresholds=tuple(map(Threshold, thresholds)))
+        self.watch = self.build_watch()
+
+    def build_watch(self) -> ThresholdWatch:
+        """The watch of a coordinator that has just started."""
+        return ThresholdWatch(self.ledger, self._wake, lambda: 5.0)
+
+    def look(self, at: float = 4.0, **second: Any) -> list[ThresholdVerdict]:
+        """What became of the thresholds in a second."""
+        figures: dict[str, Any] = {"outcomes": make_counts(), "requests_sent": 0, "in_flight": 0, "done": 0}
+        sample = build_sample(
+            at=at, seconds=1.0, requests_total=100, accounted=0, leased=0, pending=0, resent_at_most=0,
+            workers=1, lag_s=0.0, latency=HistogramSnapshot(), **(figures | second),
+        )  # fmt: skip
+        record = self.ledger.runs.fetch("r1")
+        tick = self.watch.look(record, Tick(run="r1", state=record.state, sample=sample))
+        return [threshold.verdict for threshold in tick.thresholds]
+
+    def summarize(self) -> list[ThresholdVerdict]:
+        """What the summary says of the thresholds."""
+        summary = build_summary(self.ledger.runs.fetch_snapshot("r1"), 9.0)
+        return [threshold.verdict for threshold in summary.thresholds]
+
+    @property
+    def lost(self) -> list[str]:
+        """The events of thresholds that were lost."""
+        events = self.ledger.history.fetch("r1").events
+        return [event.text for event in events if event.type is EventType.THRESHOLD_LOST]
+
+    def _wake(self) -> None:
+        self.woken += 1
+
+
+@pytest.fixture
+def build_world(ledger: Ledger, begin_run: Callable[..., Any]) -> Callable[..., World]:
+    """Builds a world with a run that has these thresholds."""
+    return lambda *thresholds: World(ledger, begin_run, *thresholds)
+
+
+@pytest.fixture
+def answer(
+    deal: Callable[..., LeaseRecord], make_batch: Callable[..., CheckpointBatch], apply: Callable[..., Any]
+) -> Callable[..., None]:
+    """So many requests are ok within a millisecond, and so many take too long."""
+
+    def answer(ok: int = 0, timeouts: int = 0) -> None:
+        part = build_part(ok) if ok else Part(outcomes=make_counts())
+        counts = make_counts(ok, timeout=timeouts)
+        gained = Part(
+            outcomes=counts,
+            statuses=part.statuses,
+            bytes_received=part.bytes_received,
+            latency=part.latency,
+            per_second={3: counts},
+            reasons=[ReasonCount(OUTCOMES.index(Outcome.TIMEOUT), "no answer", timeouts, 0, timeouts)] if timeouts else [],
+        )
+        apply([make_batch(deal(ok + timeouts), parts=[gained])], 4.0)
+
+    return answer
+
+
+def test_a_run_without_thresholds_is_left_alone(build_world: Callable[..., World]) -> None:
+    """Its ticks say nothing of any."""
+    world = build_world()
+    assert (world.look(), world.lost, world.summarize()) == ([], [], [])
+
+
+def test_a_threshold_is_lost_as_soon_as_too_many_requests_count_against_it(
+    build_world: Callable[..., World], answer: Callable[..., None]
+) -> None:
+    """It is kept, with one event, and the run goes on unless it says `abort`."""
+    world = build_world("ok >= 90%", "p50 < 5ms")
+    answer(timeouts=10)
+    assert world.look() == [_UNDECIDED, _UNDECIDED]
+    answer(timeouts=1)
+    assert world.look() == [_FAILED, _UNDECIDED]
+    assert world.look() == [_FAILED, _UNDECIDED]
+
+    assert world.lost == ["threshold lost: ok >= 90%"]
+    assert world.ledger.runs.fetch("r1").state is RunState.RUNNING
+    assert world.summarize() == [_FAILED, _UNDECIDED]
+
+
+def test_a_threshold_is_won_as_soon_as_the_rest_cannot_spoil_it(
+    build_world: Callable[..., World], answer: Callable[..., None]
+) -> None:
+    """Half of the requests are enough for a median."""
+    world = build_world("p50 < 5ms", "ok >= 51")
+    answer(ok=50)
+    assert world.look() == [_PASSED, _UNDECIDED]
+    assert world.summarize() == [_PASSED, _UNDECIDED]
+
+
+def test_a_run_that_is_to_abort_ends_as_a_cancelled_one_does(
+    build_world: Callable[..., World], answer: Callable[..., None]
+) -> None:
+    """The reason stays with it when nothing is out any more, and it cannot be resumed."""
+    world = build_world("max < 5ms: abort", "ok >= 1%")
+    answer(ok=20, timeouts=1)
+    assert world.look() == [_FAILED, _PASSED]
+    assert (world.ledger.runs.fetch("r1").state, world.woken) == (RunState.CANCELLING, 1)
+
+    world.ledger.runs.change_state("r1", RunState.CANCELLED, 6.0, world.ledger.runs.fetch("r1").reason)
+    record = world.ledger.runs.fetch("r1")
+    assert (record.state, record.reason) == (RunState.CANCELLED, "threshold lost: max < 5ms: abort")
+    assert world.summarize() == [_FAILED, _PASSED]
+
+
+def test_a_lost_threshold_ends_the_run_also_after_a_crash_of_the_coordinator(
+    build_world: Callable[..., World], answer: Callable[..., None]
+) -> None:
+    """The ledger has the loss before the run is ended."""
+    world = build_world("max < 5ms: abort")
+    answer(timeouts=1)
+    world.ledger.runs.note_lost_threshold("r1", 0, 4.5, "threshold lost: max < 5ms: abort")
+    world.watch = world.build_watch()
+
+    assert world.look() == [_FAILED]
+    assert world.ledger.runs.fetch("r1").state is RunState.CANCELLING
+    assert len(world.lost) == 1
+
+
+def test_some_seconds_in_a_row_lose_a_threshold_and_the_worst_of_them_is_kept(
+    build_world: Callable[..., World], ledger: Ledger
+) -> None:
+    """One that was not lost is won at the end, and one that was never full is undecided."""
+    world = build_world("rate >= 5/s over 2s", "rate >= 3/s over 2s", "rate >= 3/s over 1m")
+    for at, sent in enumerate([0, 0, 9, 9, 5, 4, 9], 4):
+        verdicts = world.look(at, requests_sent=sent)
+
+    assert verdicts == [_FAILED, _UNDECIDED, _UNDECIDED]
+    assert world.lost == ["threshold lost: rate >= 5/s over 2s"]
+    kept = ledger.runs.fetch_threshold_basis("r1").thresholds
+    assert kept == {0: ThresholdRecord(5.0, 4.5), 1: ThresholdRecord(None, 4.5)}
+
+
+def test_the_end_of_a_run_is_no_stretch_that_could_lose(build_world: Callable[..., World]) -> None:
+    """Nothing is left to be sent then."""
+    world = build_world("rate >= 5/s over 1s: abort")
+    for at in range(4, 8):
+        world.look(at, requests_sent=9)
+    assert world.look(8, requests_sent=0, done=95, in_flight=5) == [_UNDECIDED]
+    assert world.look(9, requests_sent=0, done=95, in_flight=4) == [_UNDECIDED]
+    assert world.ledger.runs.fetch("r1").state is RunState.RUNNING
+
+
+def test_a_time_that_is_worse_than_any_can_be_kept(build_world: Callable[..., World]) -> None:
+    """A quantile may lie among requests without an answer; JSON has no number for that."""
+    world = build_world("p50 < 1s over 1s")
+    for at in range(4, 8):
+        world.look(at, outcomes=make_counts(timeout=3))
+    assert world.summarize() == [_FAILED]
+    basis = world.ledger.runs.fetch_threshold_basis("r1")
+    assert basis.thresholds[0].worst == math.inf
+    summary = build_summary(world.ledger.runs.fetch_snapshot("r1"), 9.0)
+    assert summary.thresholds[0].value is None
