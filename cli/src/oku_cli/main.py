@@ -25,6 +25,8 @@ _COMMANDS_BY_HEADING = {
         "cancel",
         "runs",
         "show",
+        "failures",
+        "retry",
         "report",
         "compare",
         "rm",

@@ -13,6 +13,7 @@ from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.runs.file_keeper import FileKeeper
+from oku_coordinator.runs.run_failures import write_failures
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting.run_state import RunState, TransitionError
@@ -69,6 +70,13 @@ class LedgerBackend:
         now = time.time()
         with self._read_run(run) as (ledger, _):
             for piece in write_run_history(ledger, build_summary(ledger.runs.fetch_snapshot(run), now), now):
+                for line in piece.splitlines():
+                    yield line
+
+    async def read_failures(self, run: str) -> AsyncGenerator[bytes]:
+        """The failed requests of a run, line by line and without line ends."""
+        with self._read_run(run) as (ledger, _):
+            for piece in write_failures(ledger, run):
                 for line in piece.splitlines():
                     yield line
 

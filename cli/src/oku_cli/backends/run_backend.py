@@ -42,6 +42,9 @@ class RunBackend(Protocol):
     def read_run_history(self, run: str) -> AsyncGenerator[bytes]:
         """The history of a run, line by line and without line ends; there may be millions."""
 
+    def read_failures(self, run: str) -> AsyncIterator[bytes]:
+        """The failed requests of a run, line by line and without line ends."""
+
     async def pause(self, run: str) -> RunState:
         """Let a run come to rest; return its state now."""
 

@@ -119,6 +119,11 @@ class Client:
             return await self.fetch_file(file.digest)  # another command has sent a piece meanwhile
         return msgspec.convert(document, StoredFile)
 
+    async def retry(self, run: str) -> str:
+        """Submit a run over the failed requests of another one, and return its id."""
+        document = await self._call("POST", f"/api/runs/{run}/retry")
+        return str(document["run"])
+
     async def fetch_outbox(self) -> dict[str, Any]:
         """Fetch the state of the outbox of a coordinator that has a Loki."""
         outbox: dict[str, Any] = await self._call("GET", "/api/outbox")
@@ -148,8 +153,17 @@ class Client:
 
     async def read_run_history(self, run: str) -> AsyncGenerator[bytes]:
         """Yield the history of a run line by line, without line ends; there may be millions of lines."""
+        async for line in self._read_lines(f"/api/runs/{run}/history"):
+            yield line
+
+    async def read_failures(self, run: str) -> AsyncGenerator[bytes]:
+        """Yield the failed requests of a run line by line, without line ends."""
+        async for line in self._read_lines(f"/api/runs/{run}/failures"):
+            yield line
+
+    async def _read_lines(self, path: str) -> AsyncGenerator[bytes]:
         rest = b""
-        async with self._request("GET", f"/api/runs/{run}/history") as response:
+        async with self._request("GET", path) as response:
             async for piece in response.content.iter_any():
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in lines:

@@ -22,6 +22,7 @@ from oku_cli.views.account_view import (
     build_statuses,
 )
 from oku_cli.views.distribution_view import RESPONSE_TIME, list_distributions
+from oku_cli.views.failures_view import build_completes, build_failures
 from oku_cli.views.phases_view import build_phases
 from oku_cli.views.targets_view import build_targets
 from oku_cli.views.validity_view import build_validity
@@ -61,6 +62,10 @@ def _list_account(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
         yield "not sent", causes
     if summary.thresholds:
         yield "thresholds", build_thresholds(summary.thresholds)
+    if summary.failures:
+        yield "failures", build_failures(summary.failures)
+    if summary.completes is not None:
+        yield "completes", build_completes(summary.completes)
     if summary.statuses:
         yield "statuses", build_statuses(summary.statuses)
     yield "resent", f"at most {format_count(summary.resent_at_most)}"

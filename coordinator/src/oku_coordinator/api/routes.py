@@ -8,6 +8,8 @@
 | `GET /api/runs/{run}` | the summary of a run |
 | `DELETE /api/runs/{run}` | deletes a run that is over or paused |
 | `GET /api/runs/{run}/history` | the same with all that is kept of it: a `RunHistory` |
+| `GET /api/runs/{run}/failures` | which requests failed: a `FailuresHead` with a list of `FailedRange` |
+| `POST /api/runs/{run}/retry` | submits a run over these |
 | `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say; `cancel?now=true` drops requests |
 | `GET /api/runs/{run}/ticks` | server-sent events: `tick` each second, `end` with the summary at rest |
 | `GET /api/files/{digest}`, `PUT …` | what is here of a file of a run, and one more piece of it |
@@ -134,6 +136,12 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
     async def show_history(request: web.Request) -> web.StreamResponse:
         return await stream_pieces(request, await runs.read_history(request.match_info["run"]))
 
+    async def show_failures(request: web.Request) -> web.StreamResponse:
+        return await stream_pieces(request, await runs.read_failures(request.match_info["run"]))
+
+    async def retry(request: web.Request) -> web.Response:
+        return _json(build_run_object(runs.retry(request.match_info["run"])), status=201)
+
     async def act(request: web.Request) -> web.Response:
         cancel = partial(runs.cancel, at_once=_read_switch(request.query, "now"))
         actions: Mapping[str, Callable[[str], RunRecord]] = {
@@ -155,6 +163,8 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         web.get("/api/runs/{run}", show),
         web.delete("/api/runs/{run}", delete),
         web.get("/api/runs/{run}/history", show_history),
+        web.get("/api/runs/{run}/failures", show_failures),
+        web.post("/api/runs/{run}/retry", retry),
         web.get("/api/runs/{run}/ticks", build_follower(runs)),
         web.post("/api/runs/{run}/{action:pause|resume|cancel}", act),
     ]

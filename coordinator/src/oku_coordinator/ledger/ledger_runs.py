@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from oku_coordinator.ledger.rules import conservation, lifecycle, reclaim, run_end
+from oku_coordinator.ledger.rules.retry import create_retry
 from oku_coordinator.ledger.storage.records import (
     BreachError,
     RunRecord,
@@ -20,7 +21,6 @@ from oku_coordinator.ledger.storage.schedule_records import Course
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 from oku_coordinator.ledger.tables import (
     account_table,
-    file_table,
     history_table,
     lease_table,
     period_table,
@@ -31,10 +31,11 @@ from oku_coordinator.ledger.tables import (
     threshold_table,
     work_table,
 )
+from oku_coordinator.ledger.tables.retry_table import fetch_retry
+from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event, EventType
 from oku_core.results.summary import ProcessSummary
-from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec
 
 _T = TypeVar("_T")
@@ -58,8 +59,22 @@ class LedgerRuns:
 
         def create(transaction: Transaction) -> RunRecord:
             run_table.insert_run(transaction, run, spec, now, is_published=self._publishes)
-            file_table.insert_files(transaction, run, (file.digest for file in list_files(spec)))
+            slice_table.insert_slices(transaction, run, [Slice(0, spec.requests, SliceState.PENDING)])
             lifecycle.note_submission(transaction, run, now)
+            return run_table.fetch_run(transaction, run)
+
+        return conservation.change(self._file, create, now)
+
+    def create_retry(self, run: str, retried: str, now: float) -> RunRecord:
+        """Enter a new run over the failed requests of a run at rest.
+
+        Raises:
+            UnknownRunError: there is no run with the id `retried`.
+            UserError: it is not at rest, or none of its failed requests is known.
+        """
+
+        def create(transaction: Transaction) -> RunRecord:
+            create_retry(transaction, run, retried, now, is_published=self._publishes)
             return run_table.fetch_run(transaction, run)
 
         return conservation.change(self._file, create, now)
@@ -237,6 +252,7 @@ def _build_snapshot(transaction: Transaction, run: str) -> Snapshot:
         processes=work_table.fetch_processes(transaction, run),
         flags=work_table.fetch_flags(transaction, run),
         breach=breach,
+        retry=fetch_retry(transaction, run),
         course=_fetch_course(transaction, record) if record.spec.is_open and breach is None else None,
         thresholds=threshold_table.fetch_thresholds(transaction, run),
     )

@@ -5,7 +5,7 @@ import logging
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from oku_coordinator.ledger.storage.records import RunRecord, RunRow
 from oku_coordinator.runs.followers import Followers
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import delete_run
+from oku_coordinator.runs.run_failures import write_failures
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
 from oku_coordinator.runs.threshold_watch import ThresholdWatch
@@ -71,6 +72,14 @@ class Runs:
         self._readiness.check(spec)
         self._readiness.check_queue()
         record = self._ledger.runs.create(build_run_id(now), spec, now)
+        self._wake()
+        return record
+
+    def retry(self, run: str) -> RunRecord:
+        """Submit a run over the failed requests of a run at rest."""
+        now = self._clock()
+        self._readiness.check_queue()
+        record = self._ledger.runs.create_retry(build_run_id(now), run, now)
         self._wake()
         return record
 
@@ -153,13 +162,21 @@ class Runs:
         `UnknownRunError` is raised at once, not with the first piece.
         """
         summary = await self.summarize(run)
-        return self._read_beside(summary)
+        return self._read_pieces(lambda reader: write_run_history(reader, summary, self._clock()))
 
-    async def _read_beside(self, summary: Summary) -> AsyncGenerator[bytes]:
+    async def _read_pieces(self, write: Callable[[Ledger], Iterator[bytes]]) -> AsyncGenerator[bytes]:
         with closing(self._ledger.open_reader()) as reader:
-            pieces = write_run_history(reader, summary, self._clock())
+            pieces = write(reader)
             while piece := await asyncio.to_thread(next, pieces, b""):
                 yield piece
+
+    async def read_failures(self, run: str) -> AsyncGenerator[bytes]:
+        """The failed requests of a run in the pieces of `write_failures`, read in a thread.
+
+        `UnknownRunError` is raised at once, not with the first piece.
+        """
+        self._ledger.runs.fetch(run)
+        return self._read_pieces(lambda reader: write_failures(reader, run))
 
     async def end(self, run: str, *, waits: bool = False) -> bool:
         """Keep what the delay servers counted for a run at rest, and how large the processes were.

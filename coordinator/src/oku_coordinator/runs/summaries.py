@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from oku_coordinator.ledger.storage.records import Snapshot, ThresholdBasis
 from oku_coordinator.ledger.storage.run_account import PartName
 from oku_coordinator.runs.account_figures import measure_rate
+from oku_coordinator.runs.failure_summaries import build_failures
 from oku_coordinator.runs.phase_summaries import build_phases, measure_planned_rps
 from oku_coordinator.runs.plan_summaries import build_plan
 from oku_coordinator.runs.target_summaries import build_targets
@@ -15,6 +16,7 @@ from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts
 from oku_core.accounting.run_state import FINAL_STATES
 from oku_core.results.summary import (
+    CompletesSummary,
     NotSentCounts,
     OutcomeCounts,
     ServersSummary,
@@ -92,6 +94,8 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         lateness_histogram=_encode(measured.lateness),
         phases=build_phases(record.spec, snapshot.accounts, clock_s),
         targets=build_targets(record.spec, snapshot.accounts, measured_s),
+        failures=build_failures(record.spec, snapshot.accounts.parts),
+        completes=_build_completes(snapshot),
         plan=plan,
         verdict=sum_up([each.verdict for each in thresholds], is_nothing_ok=is_nothing_ok),
         thresholds=thresholds,
@@ -110,6 +114,20 @@ def _judge_thresholds(snapshot: Snapshot, clock_s: float, *, is_balanced: bool) 
         thresholds=snapshot.thresholds,
     )
     return judge_thresholds(basis, clock_s, is_balanced=is_balanced)
+
+
+def _build_completes(snapshot: Snapshot) -> CompletesSummary | None:
+    retry = snapshot.retry
+    if retry is None:
+        return None
+    return CompletesSummary(
+        run=retry.origin,
+        retried=retry.retried,
+        requests=retry.requests,
+        ok=retry.ok,
+        ok_with_retries=retry.ok + snapshot.account.outcomes[0],
+        unlisted=retry.unlisted,
+    )
 
 
 def _is_measured(name: PartName) -> bool:

@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from oku_core.accounting.histogram import Histogram
-from oku_core.accounting.outcome import count_sent
+from oku_core.accounting.outcome import Outcome, count_sent
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Engine
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
@@ -205,6 +205,39 @@ class ServersSummary(msgspec.Struct, frozen=True, kw_only=True):
     served: int
 
 
+class FailureSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """How many requests of a target failed for one reason.
+
+    `first_index` and `last_index` are the lowest and highest of them, None if they are not known; `sample` is
+    the request of the first one. By target and outcome all `requests` sum to the outcome, as long as there
+    are at most 100 reasons.
+    """
+
+    target: str = ""
+    outcome: Outcome
+    reason: str
+    requests: int
+    first_index: int | None = None
+    last_index: int | None = None
+    sample: str = ""
+
+
+class CompletesSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run completes that sends the failed requests of another one again.
+
+    `run` is the first one of them all, with so many `requests` and so many of them `ok` before this run;
+    `ok_with_retries` is how many are now. `retried` is the run whose failed requests these are, and
+    `unlisted` how many of its requests had failed that are not among them, as the ledger did not list them.
+    """
+
+    run: str
+    retried: str
+    requests: int
+    ok: int
+    ok_with_retries: int
+    unlisted: int = 0
+
+
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """A run as it stands.
 
@@ -215,6 +248,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     a run with a rate, `response_time_ms` is from when a request was due to its end, and `lateness_ms` from
     when it was due to sending. `phases` is empty if the run has only one, without a name; `targets`, in the
     order of the spec, if it names none.
+    `failures` says why requests are not ok, the most frequent reasons first. `completes` is None unless the
+    run sends what failed in another one.
     `plan` says how the arrivals of a run with a rate kept to its schedule, and is None without a rate.
     `watched_s` is how many seconds of all workers were watched for how full their windows were, and
     `underfilled_s` in how many of them less than 97 % of a window was in flight.
@@ -260,6 +295,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     plan: PlanSummary | None = None
     verdict: ThresholdVerdict | None = None
     thresholds: list[ThresholdSummary] = []
+    failures: list[FailureSummary] = []
+    completes: CompletesSummary | None = None
     workers: list[WorkerSummary]
     processes: list[ProcessSummary] = []
     servers: ServersSummary | None

@@ -83,7 +83,9 @@ def answer(
             bytes_received=part.bytes_received,
             latency=part.latency,
             per_second={3: counts},
-            reasons=[ReasonCount(OUTCOMES.index(Outcome.TIMEOUT), "no answer", timeouts, 0, timeouts)] if timeouts else [],
+            reasons=[ReasonCount(OUTCOMES.index(Outcome.TIMEOUT), "no answer", timeouts, 0, timeouts)]
+            if timeouts
+            else [],
         )
         apply([make_batch(deal(ok + timeouts), parts=[gained])], 4.0)
 

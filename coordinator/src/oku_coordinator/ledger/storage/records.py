@@ -243,6 +243,24 @@ class Receipt:
     ends: dict[str, int] = field(default_factory=dict)
 
 
+class RetryRecord(NamedTuple):
+    """What a run completes that sends what failed in another one.
+
+    Attributes:
+        retried: the run whose failed requests it sends.
+        origin: the first run of them all.
+        requests: how many that one has.
+        ok: how many of them were ok before this run.
+        unlisted: how many had failed that are not sent, as they were not listed.
+    """
+
+    retried: str
+    origin: str
+    requests: int
+    ok: int
+    unlisted: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class History:
     """How a run went: samples and events, oldest first."""
@@ -313,6 +331,7 @@ class Snapshot:
         breach: why the run does not balance; None when it does.
         course: how it went by the clock; None without a rate.
         thresholds: what is kept of its thresholds, by their places in the spec.
+        retry: what it sends again; None if it is no retry.
     """
 
     record: RunRecord
@@ -324,6 +343,7 @@ class Snapshot:
     breach: str | None
     course: Course | None = None
     thresholds: Mapping[int, ThresholdRecord] = field(default_factory=dict)
+    retry: RetryRecord | None = None
 
     @cached_property
     def account(self) -> Account:

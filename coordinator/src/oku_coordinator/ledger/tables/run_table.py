@@ -14,12 +14,12 @@ from oku_coordinator.ledger.storage.records import (
     UnknownRunError,
 )
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables.slice_table import insert_slices
-from oku_core.accounting.interval import Slice, SliceState
+from oku_coordinator.ledger.tables.file_table import insert_files
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_reference import LATEST
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError, format_value
+from oku_core.spec.files import list_files
 from oku_core.spec.load_description import describe_load
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
 
@@ -30,7 +30,7 @@ _COLUMNS = ", ".join("rowid AS number" if field.name == "number" else field.name
 
 
 def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is_published: bool) -> None:
-    """Enter a new run; its whole request space is pending."""
+    """Enter a new run; the slices of its request space are to be stored, too."""
     transaction.execute(
         "INSERT INTO runs (run, name, requests, state, queued_at, created_at, outcomes, is_published, engine,"
         " target, load) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -38,7 +38,7 @@ def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is
         spec.engine, _shorten(spec.list_places()), describe_load(spec),
     )  # fmt: skip
     transaction.execute("INSERT INTO specs VALUES (?, ?)", run, encode_spec(spec).decode())
-    insert_slices(transaction, run, [Slice(0, spec.requests, SliceState.PENDING)])
+    insert_files(transaction, run, (file.digest for file in list_files(spec)))
     transaction.touched.add(run)
 
 

@@ -1,0 +1,90 @@
+"""A run over exactly the failed requests of another one: its request space is the same, the rest is unused.
+
+So the request of index i is what it was. A run with a rate, or that ends after a time, is tried again without
+them, with as many in flight as it may have.
+"""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from oku_coordinator.ledger.rules import lifecycle
+from oku_coordinator.ledger.rules.failed_requests import count_failed, read_failed
+from oku_coordinator.ledger.storage.records import RetryRecord
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables import run_table, slice_table
+from oku_coordinator.ledger.tables.retry_table import fetch_retry, insert_retry
+from oku_core.accounting.index_ranges import Range
+from oku_core.accounting.interval import Slice, SliceState, build_partition
+from oku_core.accounting.range_set import merge_ranges
+from oku_core.errors import UserError
+from oku_core.spec.load import build_schedule
+from oku_core.spec.spec import OPEN_END, Spec
+
+
+def create_retry(transaction: Transaction, run: str, retried: str, now: float, *, is_published: bool) -> None:
+    """Enter a new run over the failed requests of a run at rest.
+
+    Args:
+        transaction: to write in.
+        run: the id of the new run.
+        retried: the id of the other one; `UnknownRunError` when there is none.
+        now: Unix time.
+        is_published: whether lines of the new run are kept for Loki.
+
+    Raises:
+        UserError: the other run is not at rest, or none of its failed requests is known.
+    """
+    record = run_table.fetch_run(transaction, retried)
+    if not record.is_at_rest:
+        raise UserError(f"run {retried} is {record.state}; it can be retried once it is paused or over")
+    failed = count_failed(transaction, retried)
+    ranges = list(merge_ranges((span.start, span.stop) for span in read_failed(transaction, retried)))
+    if not ranges:
+        unlisted = f": {failed} have failed, but the ledger does not know which" if failed else ""
+        raise UserError(f"run {retried} has no failed request to retry{unlisted}")
+    listed = sum(stop - start for start, stop in ranges)
+    spec = build_retry_spec(record.spec, ranges[-1][1])
+    run_table.insert_run(transaction, run, spec, now, is_published=is_published)
+    slice_table.insert_slices(transaction, run, build_partition(_list_slices(ranges, spec.requests)))
+    run_table.set_requests(transaction, run, listed)
+    before = fetch_retry(transaction, retried)
+    insert_retry(
+        transaction,
+        run,
+        RetryRecord(
+            retried=retried,
+            origin=before.origin if before else retried,
+            requests=before.requests if before else record.requests,
+            ok=(before.ok if before else 0) + record.outcomes[0],
+            unlisted=failed - listed,
+        ),
+    )
+    lifecycle.note_submission(transaction, run, now)
+
+
+def build_retry_spec(spec: Spec, stop: int) -> Spec:
+    """What a run is that sends requests of another one again, none of them from index `stop` on."""
+    requests = stop if spec.requests == OPEN_END else spec.requests
+    if spec.is_open:
+        requests = build_schedule(spec).requests
+    closed = Spec()
+    return msgspec.structs.replace(
+        spec,
+        requests=requests,
+        rate=None,
+        duration_s=None,
+        stages=(),
+        arrivals=closed.arrivals,
+        late=closed.late,
+        warm_up_s=None,
+    )
+
+
+def _list_slices(ranges: Sequence[Range], requests: int) -> Iterator[Slice]:
+    at = 0
+    for start, stop in ranges:
+        yield Slice(at, start, SliceState.UNUSED)
+        yield Slice(start, stop, SliceState.PENDING)
+        at = stop
+    yield Slice(at, requests, SliceState.UNUSED)

@@ -1,0 +1,35 @@
+"""Which requests of a run failed, as the API tells it: ranges of indices, each with what became of them."""
+
+from typing import Any
+
+import msgspec
+
+from oku_core.accounting.outcome import Outcome
+from oku_core.accounting.run_state import RunState
+
+
+class FailedRange(msgspec.Struct, frozen=True, kw_only=True):
+    """The indices `start <= i < stop`, which all have one outcome and one target."""
+
+    start: int
+    stop: int
+    outcome: Outcome
+    target: str = ""
+
+
+class FailuresHead(msgspec.Struct, frozen=True, kw_only=True):
+    """What is said once of the failed requests of a run.
+
+    Attributes:
+        run: its id.
+        state: its state.
+        requests: how many of its requests are accounted and not ok.
+        unlisted: how many of them are in no range, as there were too many ranges.
+        spec: its spec, under the names of the flags.
+    """
+
+    run: str
+    state: RunState
+    requests: int
+    unlisted: int
+    spec: dict[str, Any]
