@@ -1,0 +1,116 @@
+"""Tables in JSON lines: one object on each line, whose keys are the columns.
+
+A string is its text; of anything else, the JSON that stands in the file is the value: `1.50` stays `1.50`.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import msgspec
+
+from oku_core.data.columns import MOST_COLUMNS, is_column_name
+from oku_core.data.data_error import LineError
+
+_decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_texts = msgspec.json.Decoder(list[str]).decode
+_decode_text = msgspec.json.Decoder(str).decode
+_TEXT = b'"'
+
+
+def find_lines_end(content: bytes) -> int:
+    """The end of the last whole line in `content`; 0 without a whole line."""
+    return content.rfind(b"\n") + 1
+
+
+def read_keys(line: bytes) -> tuple[str, ...]:
+    """The columns of a table, by its first line: the keys that a placeholder can stand for.
+
+    Raises:
+        LineError: it is not an object, or has no such key.
+    """
+    try:
+        keys = [key for key in _decode_object(line) if is_column_name(key)]
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise LineError(0, _describe(error)) from None
+    if not keys:
+        raise LineError(0, "has no key of letters, digits, _, - and . that could name a column")
+    if len(keys) > MOST_COLUMNS:
+        raise LineError(0, f"has {len(keys)} keys, more than {MOST_COLUMNS}")
+    return tuple(keys)
+
+
+def parse_lines(content: bytes, columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """The values of some columns in lines that have been checked for them."""
+    decode = _build_decoder(columns)
+    lines = content.removesuffix(b"\n").split(b"\n")
+    rows = [msgspec.structs.astuple(decode(line)) for line in lines]
+    return (
+        list(zip(*map(_read_values, zip(*rows, strict=True)), strict=True)) if columns else [()] * len(rows)
+    )
+
+
+class JsonRows:
+    """Checks the rows of a table.
+
+    Args:
+        columns: the keys that every object must have.
+    """
+
+    def __init__(self, columns: Collection[str]) -> None:
+        self._columns = tuple(columns)
+        self._decode = _build_decoder(self._columns)
+
+    def find_starts(self, block: bytes) -> list[int]:
+        """Where each of the lines of a block begins, in bytes, and where the last one ends.
+
+        Raises:
+            LineError: a line is not an object, or lacks a key.
+        """
+        lines = block.split(b"\n")
+        lines.pop()
+        starts, end = [0], 0
+        try:
+            for line in lines:
+                self._decode(line)
+                end += len(line) + 1
+                starts.append(end)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            number = len(starts) - 1
+            raise LineError(number, self._explain(lines[number], error)) from None
+        return starts
+
+    def _explain(self, line: bytes, error: Exception) -> str:
+        if not line.strip():
+            return "is blank"
+        if isinstance(error, msgspec.ValidationError):
+            try:
+                missing = [column for column in self._columns if column not in _decode_object(line)]
+            except msgspec.ValidationError:
+                missing = []
+            if missing:
+                return f"has no {missing[0]}"
+        return _describe(error)
+
+
+def _build_decoder(columns: Sequence[str]) -> Any:
+    """A function from a line to an object whose attributes are the undecoded values of some columns."""
+    names = {f"column_{number}": column for number, column in enumerate(columns)}
+    row = msgspec.defstruct("Row", [(name, msgspec.Raw) for name in names], rename=names)
+    return msgspec.json.Decoder(row).decode
+
+
+def _read_values(raws: Sequence[msgspec.Raw]) -> Sequence[str]:
+    """The values of a column."""
+    pieces = list(map(bytes, raws))
+    try:
+        return _decode_texts(b"[%b]" % b",".join(pieces))
+    except msgspec.ValidationError:  # some are not strings
+        return [_decode_text(piece) if piece.startswith(_TEXT) else piece.decode() for piece in pieces]
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return "is not UTF-8"
+    if isinstance(error, msgspec.ValidationError):
+        return "is not an object"
+    return f"is not an object in JSON: {error}"

@@ -1,0 +1,129 @@
+import csv
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oku_core.data.escape import AS_TEXT, IN_HEADER, IN_JSON, IN_URL
+from oku_core.data.data_error import DataError
+from oku_core.data.row_reader import CACHE_BYTES, RowReader, Value
+from oku_core.data.scan import Use, read_table, scan
+
+VALUES = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
+    ['"', '""', "\n", "\r\n", ",", "é"]
+)
+WIDTHS = st.integers(1, 4)
+TABLES = WIDTHS.flatmap(
+    lambda width: st.lists(st.lists(VALUES, min_size=width, max_size=width), min_size=1, max_size=200)
+)
+
+
+def read_all(folder: Path, name: str, content: bytes, columns: Sequence[str]) -> list[tuple[str, ...]]:
+    """Scan a file, then read its rows one by one."""
+    path, index = folder / name, folder / "index"
+    path.write_bytes(content)
+    table = read_table(path, name)
+    found = scan(path, name, index, Use(frozenset(columns)))
+    with RowReader(path, index, table, found.rows, [Value(name, AS_TEXT) for name in columns]) as reader:
+        return [reader.read(row) for row in range(found.rows)]
+
+
+@given(table=TABLES, line_end=st.sampled_from(["\n", "\r\n"]), quoting=st.sampled_from([0, 1]))
+def test_every_row_of_a_csv_file_is_read_as_it_was_written(
+    table: list[list[str]], line_end: str, quoting: int
+) -> None:
+    """Whatever the csv module writes is read back, each row once and in its order."""
+    columns = [f"c{number}" for number in range(len(table[0]))]
+    text = io.StringIO()
+    csv.writer(text, lineterminator=line_end, quoting=quoting).writerows([columns, *table])
+    with TemporaryDirectory() as folder:
+        rows = read_all(Path(folder), "t.csv", text.getvalue().encode(), columns)
+    assert rows == [tuple(row) for row in table]
+
+
+@given(table=TABLES, is_ascii=st.booleans())
+def test_every_row_of_json_lines_is_read_as_it_was_written(table: list[list[str]], *, is_ascii: bool) -> None:
+    """Whatever the json module writes is read back, each row once and in its order."""
+    columns = [f"c{number}" for number in range(len(table[0]))]
+    lines = (json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=is_ascii) for row in table)
+    with TemporaryDirectory() as folder:
+        rows = read_all(Path(folder), "t.jsonl", "\n".join(lines).encode(), columns)
+    assert rows == [tuple(row) for row in table]
+
+
+def test_what_is_no_string_in_json_is_read_as_it_stands_there(tmp_path: Path) -> None:
+    """A price of 1.50 stays one, and an object is its JSON."""
+    content = b'{"a": 1.50, "b": null, "c": [1, {"d": 2}]}\n{"a": "x", "b": true, "c": -1e9}\n\n\n'
+    assert read_all(tmp_path, "t.jsonl", content, "abc") == [
+        ("1.50", "null", '[1, {"d": 2}]'),
+        ("x", "true", "-1e9"),
+    ]
+
+
+def write_numbers(folder: Path, rows: int) -> Path:
+    """Write a file whose rows have their numbers, and its index."""
+    path = folder / "n.csv"
+    path.write_text("a,b\n" + "".join(f"{row},b {row}\n" for row in range(rows)))
+    scan(path, "n.csv", folder / "index")
+    return path
+
+
+def open_numbers(path: Path, rows: int, values: Sequence[Value] = (Value("a", AS_TEXT),)) -> RowReader:
+    """Open such a file."""
+    return RowReader(path, path.with_name("index"), read_table(path, path.name), rows, values)
+
+
+def test_rows_start_over_after_the_last(tmp_path: Path) -> None:
+    """More requests than rows, where the spec says so, use the rows again from the first one."""
+    path = write_numbers(tmp_path, 100)
+    with open_numbers(path, 100) as reader:
+        assert [reader.read(index) for index in (0, 99, 100, 163, 10**15 + 7)] == [
+            ("0",), ("99",), ("0",), ("63",), ("7",),
+        ]  # fmt: skip
+
+
+def test_values_are_written_as_their_places_want_it(tmp_path: Path) -> None:
+    """The same column may stand in several places of a request."""
+    path = tmp_path / "n.csv"
+    path.write_bytes('a,b\nplain,plain\n"a ""/é\nb",x\n'.encode())
+    scan(path, "n.csv", tmp_path / "index")
+    values = [Value("a", escape) for escape in (IN_URL, IN_JSON, IN_HEADER, AS_TEXT)] + [Value("b", IN_URL)]
+    with open_numbers(path, 2, values) as reader:
+        assert reader.read(0) == ("plain",) * 5
+        assert reader.read(1) == ("a%20%22%2F%C3%A9%0Ab", 'a \\"/é\\nb', 'a "/é b', 'a "/é\nb', "x")
+
+
+def test_the_memory_of_a_reader_is_bounded(tmp_path: Path) -> None:
+    """However many rows are read, and wherever, only some blocks of them are kept."""
+    rows = 64 * 40
+    path = tmp_path / "n.csv"
+    path.write_text("a\n" + "".join(f"{row}-{'x' * 9_000}\n" for row in range(rows)))
+    scan(path, "n.csv", tmp_path / "index")
+    with open_numbers(path, rows) as reader:
+        for row in (*range(0, rows, 64), *range(63, rows, 64)):
+            assert reader.read(row)[0].startswith(f"{row}-")
+            assert reader.cached_bytes <= CACHE_BYTES
+
+
+def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
+    """A row index of another file would lead to the middle of a row."""
+    path = write_numbers(tmp_path, 100)
+    index = tmp_path / "index"
+    with pytest.raises(DataError, match="the row index of the data has 16 bytes, which is not for 200 rows"):
+        open_numbers(path, 200)
+    with pytest.raises(DataError, match="data cannot be read: No such file"):
+        RowReader(tmp_path / "none.csv", index, read_table(path, "n.csv"), 100, [])
+    whole = index.read_bytes()
+    for damaged in (whole[8:] + whole[:8], b"\xff" * 16, whole[:8] + whole[:8]):
+        index.write_bytes(damaged)
+        with open_numbers(path, 100) as reader, pytest.raises(DataError, match="its row index is damaged"):
+            reader.read(0)
+    index.write_bytes(whole)
+    path.write_text("a,b\n1,2\n")
+    with open_numbers(path, 100) as reader, pytest.raises(DataError, match="its row index is damaged"):
+        reader.read(70)
