@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from oku_core.data.csv_rows import parse_rows
+from oku_core.data.data_error import DataError
 from oku_core.data.data_format import DataFormat
 from oku_core.data.escape import Escape
-from oku_core.data.data_error import DataError
 from oku_core.data.json_rows import parse_lines
 from oku_core.data.scan import LONGEST_ROW_BYTES, OFFSET_BYTES, ROWS_OF_BLOCK, Table
 
@@ -47,6 +47,7 @@ class RowReader:
         values: what of each row is wanted, at least one.
 
     Attributes:
+        values: as given.
         cached_bytes: about how much memory the blocks that it keeps take.
 
     Raises:
@@ -59,7 +60,8 @@ class RowReader:
         self._table: Final = table
         self._rows: Final = rows
         self._columns: Final = tuple(dict.fromkeys(value.column for value in values))
-        self._values: Final = [(self._columns.index(value.column), value.escape) for value in values]
+        self.values: Final = tuple(values)
+        self._written: Final = [(self._columns.index(value.column), value.escape) for value in values]
         self._places: Final = [table.columns.index(column) for column in self._columns]
         self._blocks: dict[int, Sequence[tuple[str, ...]]] = {}
         self._sizes: dict[int, int] = {}
@@ -91,7 +93,7 @@ class RowReader:
             os.close(self._files.pop())
 
     def read(self, index: int) -> tuple[str, ...]:
-        """The values of the row of index `index`, in the order of `values`; the rows begin anew after the last.
+        """The values of the row of a request, in the order of `values`; the rows begin anew after the last.
 
         Raises:
             DataError: the file cannot be read, or is not the one of this row index.
@@ -115,7 +117,7 @@ class RowReader:
         expected = min(ROWS_OF_BLOCK, self._rows - number * ROWS_OF_BLOCK)
         if len(block) < expected:
             raise DataError("the data or its row index is damaged: a row is missing")
-        self._keep(number, block, len(content) + len(block) * (_ROW_BYTES + _VALUE_BYTES * len(self._values)))
+        self._keep(number, block, len(content) + len(block) * (_ROW_BYTES + _VALUE_BYTES * len(self.values)))
         return block
 
     def _keep(self, number: int, block: Sequence[tuple[str, ...]], size: int) -> None:
@@ -151,5 +153,5 @@ class RowReader:
             columns = [list(map(itemgetter(place), rows)) for place in self._places]
         else:
             columns = list(zip(*parse_lines(content, self._columns), strict=True))
-        written = [escape.write_all(columns[number]) for number, escape in self._values]
+        written = [escape.write_all(columns[number]) for number, escape in self._written]
         return list(zip(*written, strict=True))

@@ -11,6 +11,7 @@ from typing import Any
 
 from oku_core.errors import format_value
 from oku_core.schedule.arrivals import Arrivals
+from oku_core.spec.data_file import parse_data_file
 from oku_core.spec.expectation import parse_within_s
 from oku_core.spec.spec import LONGEST_RUN, OPEN_END, URL_REQUESTS, Engine, Spec
 from oku_core.spec.target import build_target_mapping, parse_targets
@@ -177,6 +178,11 @@ FIELDS: tuple[Field, ...] = (
         repeatable=True, file_only=True, write=build_target_mapping,
     ),
     Field(
+        "data", "data", FieldGroup.TARGET, parse_data_file, "FILE",
+        "CSV or JSON lines with a row for each request: wherever {i} may stand, {column} is a value of the "
+        "row of the request. FILE:repeat starts over after the last row.",
+    ),
+    Field(
         "expect-status", "expect_status", FieldGroup.TARGET, parse_expect_status, "STATUS",
         "Statuses that count as ok: 200, 2xx or 200,404.",
         repeatable=True,
@@ -214,7 +220,8 @@ FIELDS: tuple[Field, ...] = (
         "requests", "requests", FieldGroup.LOAD, _count(1, OPEN_END), "N",
         "Number of requests: 50000, 1_000_000, 1e6, 1M.",
         short=("-n",),
-        default=f"{URL_REQUESTS} with a URL, {Spec().requests} without; none with --duration or --stage",
+        default=f"{URL_REQUESTS} with a URL, {Spec().requests} without; the rows of --data; "
+        "none with --duration or --stage",
     ),
     Field(
         "duration", "duration_s", FieldGroup.LOAD, _duration("1ms", LONGEST_RUN), "DURATION",

@@ -31,7 +31,8 @@ def complete_load(spec: Spec, given: Collection[str]) -> Spec:
     if spec.is_open:
         added["requests"] = build_schedule(spec).requests
     elif spec.is_timed and "requests" not in given:
-        added["requests"] = OPEN_END
+        has_end = spec.data is not None and not spec.data.repeat
+        added["requests"] = spec.requests if has_end else OPEN_END
     if stages and "concurrency" not in given:
         peak = max(stage.peak for stage in stages) * (IN_FLIGHT_S if spec.is_open else 1)
         added |= {"concurrency": max(1, math.ceil(peak)), "shares_concurrency": True}
@@ -80,7 +81,7 @@ def _iter_conflicts(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
         for key in ("range-size", "max-rate"):
             if key in given:
                 yield key, "cannot be combined with a rate"
-        if not spec.stages and not {"duration", "requests"} & set(given):
+        if not spec.stages and not {"duration", "requests", "data"} & set(given):
             yield "rate", f"{format_value(spec.rate)} has no end: give duration or requests as well"
 
 

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from oku_core.errors import UserError, format_value
+from oku_core.spec.data_file import DataFile, build_data_mapping
+from oku_core.spec.data_rules import find_data_fault, find_rows_fault
 from oku_core.spec.expectation import find_body_check
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field
-from oku_core.spec.load_rules import complete_load, find_load_fault
+from oku_core.spec.load_rules import Fault, complete_load, find_load_fault
 from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import OPEN_END, URL_REQUESTS, Engine, Spec
 from oku_core.spec.target import add_content_type
@@ -75,7 +77,10 @@ def parse_spec(*sources: Source) -> Spec:
     _check_framing(spec, given)
     _check_expectations(spec, given)
     _check_thresholds(spec, given)
-    return complete_load(spec, given.keys())
+    _refuse(find_data_fault(spec), given)
+    complete = complete_load(spec, given.keys())
+    _refuse(find_rows_fault(complete), given)
+    return complete
 
 
 def build_mapping(spec: Spec) -> dict[str, Any]:
@@ -101,6 +106,8 @@ def _applies(field: Field, spec: Spec) -> bool:
 
 
 def _as_plain(value: object) -> object:
+    if isinstance(value, DataFile):
+        return build_data_mapping(value)
     return str(value) if isinstance(value, str) else value
 
 
@@ -129,6 +136,8 @@ def _add_defaults(values: dict[str, Any]) -> dict[str, Any]:
     added: dict[str, Any] = {}
     if not Spec(**{key: values[key] for key in _PLACES if key in values}).brings_servers:
         added["requests"] = URL_REQUESTS
+    if "data" in values:
+        added["requests"] = values["data"].rows
     if (body := values.get("body")) is not None:
         added["method"] = "POST"
         headers = values.get("headers", ())
@@ -149,7 +158,11 @@ def _check_load(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
         for field in FIELDS:
             if field.rate_only and field.key in given:
                 raise SpecError(f"{given[field.key][0].place(field.key)}: applies only to runs with a rate")
-    if fault := find_load_fault(spec, given.keys()):
+    _refuse(find_load_fault(spec, given.keys()), given)
+
+
+def _refuse(fault: Fault | None, given: Mapping[str, tuple[Source, object]]) -> None:
+    if fault is not None:
         key, reason = fault
         raise SpecError(f"{given[key][0].place(key)}: {reason}")
 

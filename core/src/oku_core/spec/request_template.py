@@ -33,6 +33,7 @@ class RequestTemplate(msgspec.Struct, frozen=True, kw_only=True):
         headers: all headers that the spec gives it.
         body: what is sent; None if there is no body.
         is_json: whether what placeholders stand for is escaped as in a string of JSON.
+        columns: what placeholders may stand for, beside the index.
         expect: what answers must be like.
     """
 
@@ -42,6 +43,7 @@ class RequestTemplate(msgspec.Struct, frozen=True, kw_only=True):
     headers: tuple[Header, ...]
     body: str | None = None
     is_json: bool = False
+    columns: tuple[str, ...] = ()
     expect: Expectation
 
 
@@ -65,7 +67,12 @@ class RequestMix:
         if not spec.targets:
             self.templates = tuple(
                 RequestTemplate(
-                    url=url, method=spec.method, headers=spec.headers, body=spec.body, expect=spec.expectation
+                    url=url,
+                    method=spec.method,
+                    headers=spec.headers,
+                    body=spec.body,
+                    columns=_list_columns(spec),
+                    expect=spec.expectation,
                 )
                 for url in spec.urls
             )
@@ -95,8 +102,13 @@ def _build_template(spec: Spec, target: Target, base: Url | None) -> RequestTemp
         headers=list_headers(spec, target),
         body=target.body,
         is_json=target.is_json,
+        columns=_list_columns(spec),
         expect=target.expect.complete(spec.expectation),
     )
+
+
+def _list_columns(spec: Spec) -> tuple[str, ...]:
+    return () if spec.data is None else spec.data.columns
 
 
 def list_headers(spec: Spec, target: Target) -> tuple[Header, ...]:

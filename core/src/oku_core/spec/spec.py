@@ -8,6 +8,7 @@ import msgspec
 
 from oku_core.errors import format_value
 from oku_core.schedule.arrivals import Arrivals
+from oku_core.spec.data_file import DataFile
 from oku_core.spec.expectation import Expectation
 from oku_core.spec.target import Target
 from oku_core.spec.values.check import JsonValue, Pattern, SizeBound
@@ -67,6 +68,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     urls: tuple[Url, ...] = ()
     base_url: Url | None = None
     targets: tuple[Target, ...] = ()
+    data: DataFile | None = None
     method: str = "GET"
     headers: tuple[Header, ...] = ()
     body: str | None = None

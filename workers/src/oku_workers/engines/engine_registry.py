@@ -9,6 +9,7 @@ from typing import Protocol
 
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.values.template import Rows
 from oku_workers.engines.aiohttp.engine import AiohttpEngine
 from oku_workers.engines.httptools.engine import HttptoolsEngine
 from oku_workers.executions.execution import Execution
@@ -64,6 +65,7 @@ def build_engine(
     supervisor: Supervisor,
     local_address: str | None = None,
     tls: ssl.SSLContext | None = None,
+    rows: Rows | None = None,
 ) -> EngineProtocol:
     """Make the engine that the spec names.
 
@@ -73,14 +75,17 @@ def build_engine(
         supervisor: keeps the engine's tasks going.
         local_address: what to send from; the system chooses unless given.
         tls: how to speak TLS, as `build_tls` makes it.
+        rows: the rows of the run, if it has data that its requests use.
 
     Raises:
         EngineError: the spec cannot be carried out here.
     """
-    return _ENGINES[spec.engine](spec, feed, supervisor, local_address, tls)
+    return _ENGINES[spec.engine](spec, feed, supervisor, local_address, tls, rows)
 
 
-_Build = Callable[[Spec, FeedProtocol, Supervisor, str | None, ssl.SSLContext | None], EngineProtocol]
+_Build = Callable[
+    [Spec, FeedProtocol, Supervisor, str | None, ssl.SSLContext | None, Rows | None], EngineProtocol
+]
 _ENGINES: Mapping[Engine, _Build] = {
     Engine.AIOHTTP: AiohttpEngine,
     Engine.HTTPTOOLS: HttptoolsEngine,

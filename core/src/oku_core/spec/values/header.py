@@ -6,12 +6,12 @@ If a header contradicts the body, the target reads a part of one request as the 
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
 from oku_core.errors import format_value
 from oku_core.spec.values.file_reference import find_file_reference
-from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, build_template, check_secrets
+from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, check_secrets
 from oku_core.spec.values.scalar import list_values, parse_scalar, parse_text
 
 # RFC 9110: a name is a token (section 5.6.2); a value has no control characters but the tab (section 5.5).
@@ -63,12 +63,6 @@ def parse_headers(value: object) -> tuple[Header, ...]:
     else:
         texts = [parse_text(item) for item in list_values(value)]
     return tuple(map(_parse_header, texts))
-
-
-def build_headers(headers: Iterable[Header]) -> Callable[[int], list[tuple[str, str]]]:
-    """Build a function that maps an index to the headers of its request, as names and values in order."""
-    templates = [(header.name, build_template(header.value)) for header in headers]
-    return lambda index: [(name, build_value(index)) for name, build_value in templates]
 
 
 def find_framing_fault(headers: Sequence[Header], body: str | None) -> str | None:

@@ -1,14 +1,16 @@
-"""The placeholders of a request: `{i}` for its index, others for secrets that only the workers know."""
+"""The placeholders of a request: its index, columns of its row, and secrets that only the workers know."""
 
 import re
-from collections.abc import Callable
 
+from oku_core.data.columns import COLUMN_NAME, INDEX_NAME
 from oku_core.errors import format_value
 
 INDEX_PLACEHOLDER = "{i}"
 """Stands for the index of the request in a URL, a header or a body."""
 SECRET_PLACEHOLDER = re.compile(r"\{env:[A-Za-z_][A-Za-z0-9_]*\}|\{file:[A-Za-z0-9_-][A-Za-z0-9._-]{0,252}\}")
 """Stands for a secret: an environment variable of the worker, or a file in its folder of secrets."""
+NAMED_PLACEHOLDER = re.compile(r"\{(" + COLUMN_NAME.pattern + r")\}")
+"""Stands for the index, or for a column of the data if there is one of that name."""
 KNOWN_PLACEHOLDERS = "{i}, {env:NAME} and {file:NAME}"
 """All placeholders, as messages list them."""
 
@@ -25,17 +27,11 @@ def check_secrets(text: str) -> None:
             )
 
 
-def build_template(text: str) -> Callable[[int], str]:
-    """Build a function that maps an index to `text` with every `{i}` replaced by that index."""
-    parts = text.split(INDEX_PLACEHOLDER)
-    if len(parts) == 1:
-        return lambda _: text
-    if len(parts) == 2:
-        before, after = parts
-        return lambda index: f"{before}{index}{after}"
-    return lambda index: str(index).join(parts)
+def list_names(text: str) -> list[str]:
+    """The names in braces that could be those of columns, in their order."""
+    return [name for name in NAMED_PLACEHOLDER.findall(text) if name != INDEX_NAME]
 
 
-def is_constant(text: str) -> bool:
-    """Whether `text` is the same for every index."""
-    return INDEX_PLACEHOLDER not in text
+def describe_unknown(shown: str, placeholder: str) -> str:
+    """Say that a text has a placeholder that nothing is known for."""
+    return f"{shown} has the unknown placeholder {format_value(placeholder)}; Oku knows {KNOWN_PLACEHOLDERS}"

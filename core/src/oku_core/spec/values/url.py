@@ -7,16 +7,16 @@ from urllib.parse import urlsplit
 from oku_core.errors import format_value
 from oku_core.process.redaction import redact
 from oku_core.spec.values.placeholder import (
-    INDEX_PLACEHOLDER,
-    KNOWN_PLACEHOLDERS,
+    NAMED_PLACEHOLDER,
     SECRET_PLACEHOLDER,
     check_secrets,
+    describe_unknown,
 )
 from oku_core.spec.values.scalar import list_values, parse_text
 
 _ANY_ORIGIN = "http://h"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_PLACEHOLDER = re.compile(r"\{[^}]*\}?|\}")
+_STRAY_BRACE = re.compile(r"\{[^}]*\}?|\}")
 
 
 class Url(str):
@@ -56,8 +56,9 @@ def parse_urls(value: object) -> tuple[Url, ...]:
 def parse_base_url(value: object) -> Url:
     """Parse what comes before the URLs of targets: a URL without a query and without the index."""
     url = _parse_url(parse_text(value))
-    for part in ("?", INDEX_PLACEHOLDER):
-        if part in url:
+    named = NAMED_PLACEHOLDER.search(url)
+    for part in ("?", named[0] if named else None):
+        if part is not None and part in url:
             shown = format_value(redact(url, queries=False))
             raise ValueError(f"{shown} has {part} in it; a base URL has scheme, host, port and path")
     return url
@@ -113,9 +114,8 @@ def _parse_url(text: str, shown: str = "") -> Url:
     _check_host(public, shown)
     if "#" in public:
         raise ValueError(f"{shown} has a fragment (#), which is never sent")
-    if unknown := _PLACEHOLDER.search(public.replace(INDEX_PLACEHOLDER, "0")):
-        name = format_value(unknown[0])
-        raise ValueError(f"{shown} has the unknown placeholder {name}; Oku knows {KNOWN_PLACEHOLDERS}")
+    if unknown := _STRAY_BRACE.search(NAMED_PLACEHOLDER.sub("0", public)):
+        raise ValueError(describe_unknown(shown, unknown[0]))
     return Url(text)
 
 
@@ -130,9 +130,9 @@ def _check_host(text: str, shown: str) -> None:
         raise ValueError(f"{shown} has the scheme {parts.scheme}; only http and https are supported")
     if not host:
         raise ValueError(f"{shown} has no host")
-    if INDEX_PLACEHOLDER in parts.netloc:
+    if found := NAMED_PLACEHOLDER.search(parts.netloc):
         # With a host per index, the resolver and the connection pool would grow with the number of requests.
-        raise ValueError(f"{shown} has {INDEX_PLACEHOLDER} in its host; only path and query may have it")
+        raise ValueError(f"{shown} has {found[0]} in its host; only path and query may have it")
     try:
         port = parts.port
     except ValueError:

@@ -6,7 +6,6 @@ from oku_core.spec.parser import Source, SpecError, parse_spec
 from oku_core.spec.values.header import (
     Header,
     asks_to_close,
-    build_headers,
     find_framing_fault,
     parse_headers,
 )
@@ -97,17 +96,6 @@ def test_no_header_makes_a_second_line(name: str, content: str) -> None:
         return
     assert header == f"{name}: {content}"
     assert not {chr(code) for code in (*range(32), 127)} - {"\t"} & set(header)
-
-
-def test_headers_keep_their_order_and_repeat() -> None:
-    """Names and values are sent as in the spec, without the whitespace around a value."""
-    headers = parse_headers(["X-Id: n-{i}", "Accept:*/*", "X-Id:  b:c ", "Empty:"])
-    assert build_headers(headers)(12) == [("X-Id", "n-12"), ("Accept", "*/*"), ("X-Id", "b:c"), ("Empty", "")]
-
-
-def test_a_spec_without_headers_has_none() -> None:
-    """No headers are added."""
-    assert build_headers(parse_spec().headers)(1) == []
 
 
 @pytest.mark.parametrize(("header", "body", "fault"), REFUSED)

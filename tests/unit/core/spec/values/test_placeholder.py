@@ -1,16 +1,10 @@
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from oku_core.spec.values.body import parse_body
 from oku_core.spec.values.header import parse_headers
-from oku_core.spec.values.placeholder import build_template, is_constant
 from oku_core.spec.values.url import parse_proxy, parse_urls
-
-INDICES = st.integers(min_value=0, max_value=10**15 - 1)
-TEMPLATES = st.lists(st.sampled_from(["{i}", "{", "}", "i", "{{i}}", "a/", "{0}", "%d", "\\1"])).map("".join)
 
 
 def read_fault(parse: Callable[[object], object], value: object) -> str:
@@ -18,25 +12,6 @@ def read_fault(parse: Callable[[object], object], value: object) -> str:
     with pytest.raises(ValueError, match=r".") as caught:
         parse(value)
     return str(caught.value)
-
-
-@given(template=TEMPLATES, index=INDICES)
-def test_a_template_puts_the_index_in_every_place(template: str, index: int) -> None:
-    """Each `{i}` becomes the index in plain digits, and all other braces stay."""
-    assert build_template(template)(index) == template.replace("{i}", str(index))
-
-
-@given(template=TEMPLATES, index=INDICES)
-def test_a_constant_text_is_the_same_for_every_index(template: str, index: int) -> None:
-    """A text that is called constant does not change with the index, and every other text does."""
-    text = build_template(template)
-    assert is_constant(template) == (text(index) == text(index + 1))
-
-
-@pytest.mark.parametrize(("template", "text"), [("", ""), ("{i}", "0"), ("/{i}/{i}", "/0/0")])
-def test_the_first_index_is_zero(template: str, text: str) -> None:
-    """The request space begins at 0."""
-    assert build_template(template)(0) == text
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,14 @@ def test_a_url_stays_as_it_was_written(url: str) -> None:
         ("http://h:٣/", "http://h:٣/ has a port that is not between 1 and 65535"),
         ("http://{i}.h/", "http://{i}.h/ has {i} in its host; only path and query may have it"),
         ("http://h:{i}/", "http://h:{i}/ has {i} in its host; only path and query may have it"),
+        ("http://{sku}.h/", "http://{sku}.h/ has {sku} in its host; only path and query may have it"),
         (
-            "http://h/{n}",
-            f"http://h/{{n}} has the unknown placeholder {{n}}; Oku knows {KNOWN_PLACEHOLDERS}",
+            "http://h/{a b}",
+            "http://h/{a b} contains whitespace or control characters",
+        ),
+        (
+            "http://h/{a/b}",
+            f"http://h/{{a/b}} has the unknown placeholder {{a/b}}; Oku knows {KNOWN_PLACEHOLDERS}",
         ),
         (
             "http://h/{i",

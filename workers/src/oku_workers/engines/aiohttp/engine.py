@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.template import Rows
 from oku_workers.engines.aiohttp.exception_outcome import classify
 from oku_workers.engines.aiohttp.protocol import AnswerBody
 from oku_workers.engines.aiohttp.redirects import Redirects
@@ -122,6 +123,7 @@ class AiohttpEngine:
         supervisor: Supervisor,
         local_address: str | None = None,
         tls: ssl.SSLContext | None = None,
+        rows: Rows | None = None,
     ) -> None:
         self._feed = feed
         feed.has_room = self._has_room
@@ -138,7 +140,7 @@ class AiohttpEngine:
         self._limit_ns = int(spec.timeout_s * 1e9)
         self._timeout_reason = explain_timeout(spec.timeout_s)
         mix = RequestMix(spec)
-        self._routes = build_routes(spec, mix)
+        self._routes = build_routes(spec, mix, rows)
         self._period = len(self._routes)
         self.window = limit_window(choose_window(spec))
         self._slots: list[_Slot] = []

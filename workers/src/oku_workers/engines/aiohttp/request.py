@@ -4,28 +4,30 @@ What is the same for every index is worked out in advance. A spec that aiohttp c
 when a request is asked for, not here, so that each request ends in an outcome.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from yarl import URL
 
 from oku_core.spec.request_template import RequestMix, RequestTemplate
-from oku_core.spec.values.header import Header, build_headers
-from oku_core.spec.values.placeholder import build_template, is_constant
+from oku_core.spec.values.template import Rows, Template
 from oku_core.spec.values.url import Url
-from oku_workers.engines.urls import build_origin, build_target
+from oku_workers.engines.request_parts import RequestParts, split_target, take_apart
+from oku_workers.engines.urls import build_origin
+
+_Values = Sequence[tuple[str, Template]]
 
 
 def build_shared_headers(mix: RequestMix, *, follows_redirects: bool) -> list[tuple[str, str]]:
     """The headers of the spec that all requests share, if there is only one kind of them."""
     if len(mix.templates) != 1:
         return []
-    shared, _ = _split_headers(mix.templates[0], follows_redirects=follows_redirects)
-    return build_headers(shared)(0)
+    shared, _ = _split_headers(take_apart(mix.templates[0]), follows_redirects=follows_redirects)
+    return [(name, value.literal) for name, value in shared]
 
 
 def build_arguments(
-    template: RequestTemplate, *, is_only: bool, follows_redirects: bool
+    template: RequestTemplate, rows: Rows | None = None, *, is_only: bool, follows_redirects: bool
 ) -> Callable[[int], Mapping[str, Any]] | None:
     """A function from an index to the arguments of its request beside method and URL.
 
@@ -34,63 +36,69 @@ def build_arguments(
 
     Args:
         template: what to send.
+        rows: the rows of the run, if it has data that its requests use.
         is_only: whether the session sends what all requests share (`build_shared_headers`).
         follows_redirects: whether the spec allows redirections.
     """
-    _, own = _split_headers(template, follows_redirects=follows_redirects or not is_only)
-    headers = build_headers(own) if own else None
-    body = None if template.body is None else build_template(template.body)
-    if headers is None and body is None and not follows_redirects:
+    parts = take_apart(template)
+    _, own = _split_headers(parts, follows_redirects=follows_redirects or not is_only)
+    headers = [(name, value.bind(rows)) for name, value in own]
+    body = None if parts.body is None else parts.body.bind_bytes(rows)
+    if not headers and body is None and not follows_redirects:
         return None
     # `Redirects` follows them, where any are to be followed.
     redirects = {} if follows_redirects else {"allow_redirects": False}
 
     def build(index: int) -> Mapping[str, Any]:
         arguments: dict[str, Any] = dict(redirects)
-        if headers is not None:
-            arguments["headers"] = headers(index)
+        if headers:
+            arguments["headers"] = [(name, build_value(index)) for name, build_value in headers]
         if body is not None:
-            arguments["data"] = body(index).encode()
+            arguments["data"] = body(index)
         return arguments
 
     return build
 
 
-def build_url(template: Url) -> Callable[[int], URL]:
+def build_url(url: Url, columns: Collection[str] = (), rows: Rows | None = None) -> Callable[[int], URL]:
     """A function from an index to the URL of its request.
 
     Path and query are sent as they are written; what a URL cannot contain is percent-encoded.
+
+    Args:
+        url: with its placeholders.
+        columns: those that placeholders may stand for.
+        rows: the rows of the run, if it has data that its requests use.
     """
     try:
-        origin, target = build_origin(template), build_target(template)
+        origin = build_origin(url)
     except ValueError:
-        return lambda _: URL(template)
+        return lambda _: URL(url)
+    target = split_target(url, columns)
     scheme, authority, build = origin.scheme, origin.raw_authority, URL.build
-    path, query = build_template(target.path), build_template(target.query)
+    path, query = target.path.bind(rows), target.query.bind(rows)
 
     def build_for(index: int) -> URL:
         return build(
             scheme=scheme, authority=authority, path=path(index), query_string=query(index), encoded=True
         )
 
-    if not is_constant(template):
+    if not (target.path.is_constant and target.query.is_constant):
         return build_for
-    url = build_for(0)
-    return lambda _: url
+    constant = build_for(0)
+    return lambda _: constant
 
 
-def _split_headers(
-    template: RequestTemplate, *, follows_redirects: bool
-) -> tuple[list[Header], list[Header]]:
+def _split_headers(parts: RequestParts, *, follows_redirects: bool) -> tuple[_Values, _Values]:
     """The headers that all requests of a kind share, and the others.
 
     A name goes to one side as a whole, for what a request says replaces what all share.
     """
     if follows_redirects:
         # What a session has goes to everybody, wherever a redirection leads.
-        return [], list(template.headers)
-    own = {header.name.lower() for header in template.headers if not is_constant(header)}
+        return [], parts.headers
+    own = {name.lower() for name, value in parts.headers if not value.is_constant}
     return (
-        [header for header in template.headers if header.name.lower() not in own],
-        [header for header in template.headers if header.name.lower() in own],
+        [(name, value) for name, value in parts.headers if name.lower() not in own],
+        [(name, value) for name, value in parts.headers if name.lower() in own],
     )

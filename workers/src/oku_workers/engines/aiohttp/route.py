@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.template import Rows
 from oku_workers.engines.aiohttp.request import build_arguments, build_url
 from oku_workers.engines.answer_checks import AnswerJudge
 
@@ -15,6 +16,7 @@ class Route:
         template: what the requests are.
         spec: that it belongs to.
         is_only: whether the spec has no other kind.
+        rows: the rows of the run, if it has data that its requests use.
 
     Attributes:
         method: of the requests.
@@ -25,17 +27,19 @@ class Route:
 
     __slots__ = ("answers", "build_arguments", "build_url", "method")
 
-    def __init__(self, template: RequestTemplate, spec: Spec, *, is_only: bool) -> None:
+    def __init__(
+        self, template: RequestTemplate, spec: Spec, *, is_only: bool, rows: Rows | None = None
+    ) -> None:
         self.method = template.method
-        self.build_url = build_url(template.url)
+        self.build_url = build_url(template.url, template.columns, rows)
         self.build_arguments = build_arguments(
-            template, is_only=is_only, follows_redirects=spec.max_redirects > 0
+            template, rows, is_only=is_only, follows_redirects=spec.max_redirects > 0
         )
         self.answers = AnswerJudge(template.expect, spec.timeout_s)
 
 
-def build_routes(spec: Spec, mix: RequestMix) -> Sequence[Route]:
+def build_routes(spec: Spec, mix: RequestMix, rows: Rows | None = None) -> Sequence[Route]:
     """The routes of a spec: index `i` takes the one at `i` modulo how many there are."""
     is_only = len(mix.templates) == 1
-    routes = [Route(template, spec, is_only=is_only) for template in mix.templates]
+    routes = [Route(template, spec, is_only=is_only, rows=rows) for template in mix.templates]
     return [routes[place] for place in mix.turns]

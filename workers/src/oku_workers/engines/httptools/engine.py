@@ -17,6 +17,7 @@ from time import monotonic_ns
 from oku_core.process.open_files import read_open_files
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.template import Rows
 from oku_workers.engines.defaults import KEEPALIVE_S, STUCK_S
 from oku_workers.engines.failure_reason import NO_URL, explain_error, explain_timeout
 from oku_workers.engines.first_errors import FirstErrors
@@ -51,6 +52,7 @@ class HttptoolsEngine:
         supervisor: Supervisor,
         local_address: str | None = None,
         tls: ssl.SSLContext | None = None,
+        rows: Rows | None = None,
     ) -> None:
         self._supervisor = supervisor
         self.limit_ns = int(spec.timeout_s * 1e9)
@@ -58,7 +60,7 @@ class HttptoolsEngine:
         self.feed = feed
         feed.has_room = lambda: self._free > 0
         self.window = self._free = limit_window(choose_window(spec))
-        routes = Routes(spec, local_address, tls)
+        routes = Routes(spec, local_address, tls, rows)
         self._turns, self._period = routes.turns, len(routes.turns)
         self.build = self._turns[0].build if len(routes.all) == 1 and not feed.is_paced else None
         self._origins = routes.origins

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.header import asks_to_close
+from oku_core.spec.values.template import Rows
 from oku_workers.engines.answer_checks import AnswerJudge
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.request import BuildRequest, build_request
@@ -87,6 +88,7 @@ class Routes:
         spec: what to send.
         local_address: what to send from; the system chooses unless given.
         tls: how to speak TLS.
+        rows: the rows of the run, if it has data that its requests use.
 
     Attributes:
         all: one for each template of the spec.
@@ -94,13 +96,15 @@ class Routes:
         origins: where they go, each one once.
     """
 
-    def __init__(self, spec: Spec, local_address: str | None, tls: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, spec: Spec, local_address: str | None, tls: ssl.SSLContext | None, rows: Rows | None = None
+    ) -> None:
         origins: dict[URL, Origin[Connection]] = {}
 
         def build(template: RequestTemplate) -> Route:
             try:
                 url = build_origin(template.url)
-                build_bytes = build_request(template, url)
+                build_bytes = build_request(template, url, rows)
             except ValueError as error:
                 _log.warning("requests to %s cannot be sent: %s", template.url, error)
                 return Route(template, _build_nothing, None, spec.timeout_s)

@@ -1,0 +1,108 @@
+"""Texts with placeholders for the index of a request and for columns of its row, taken apart once."""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from operator import itemgetter
+from typing import Protocol, Self
+
+from oku_core.data.columns import INDEX_NAME
+from oku_core.data.escape import AS_TEXT, Escape
+from oku_core.data.row_reader import Value
+from oku_core.spec.values.placeholder import NAMED_PLACEHOLDER
+
+INDEX = Value(INDEX_NAME, AS_TEXT)
+"""Stands for the index of the request among the parts of a template."""
+
+
+class Rows(Protocol):
+    """The rows of a run, as templates read them."""
+
+    @property
+    def values(self) -> Sequence[Value]:
+        """What `read` gives, in this order."""
+        ...
+
+    def read(self, index: int) -> Sequence[str]:
+        """The values of the row of a request, as they are written into it."""
+        ...
+
+
+class Template:
+    """A text with placeholders.
+
+    Args:
+        parts: literal text, and what stands between.
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, parts: Iterable[str | Value] = ()) -> None:
+        self._parts = tuple(parts)
+
+    @classmethod
+    def parse(cls, text: str, columns: Collection[str] = (), escape: Escape = AS_TEXT) -> Self:
+        """Take a text apart; what stands in braces and is neither the index nor a column is text.
+
+        Args:
+            text: what the user wrote.
+            columns: those that placeholders may stand for.
+            escape: how values are written into it.
+        """
+        pieces: list[str | Value] = list(NAMED_PLACEHOLDER.split(text))
+        for place in range(1, len(pieces), 2):
+            name = str(pieces[place])
+            if name == INDEX_NAME:
+                pieces[place] = INDEX
+            else:
+                pieces[place] = Value(name, escape) if name in columns else f"{{{name}}}"
+        return cls(piece for piece in pieces if piece != "")
+
+    def __add__(self, other: "Template | str") -> "Template":
+        """One text behind the other."""
+        return Template((*self._parts, *((other,) if isinstance(other, str) else other._parts)))
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is the same for every index."""
+        return all(isinstance(part, str) for part in self._parts)
+
+    @property
+    def literal(self) -> str:
+        """What of it stands there as it is."""
+        return "".join(part for part in self._parts if isinstance(part, str))
+
+    @property
+    def values(self) -> list[Value]:
+        """What it needs of each row."""
+        return [part for part in self._parts if isinstance(part, Value) and part is not INDEX]
+
+    def bind(self, rows: Rows | None = None) -> Callable[[int], str]:
+        """Build a function from an index to the text.
+
+        Args:
+            rows: gives all values that the template needs; None if it needs none.
+        """
+        if self.is_constant:
+            text = self.literal
+            return lambda _: text
+        pattern = self._build_pattern("%s")
+        needed = [part for part in self._parts if isinstance(part, Value)]
+        if rows is None or not self.values:
+            return lambda index: pattern % ((index,) * len(needed))
+        read, places = rows.read, [INDEX, *rows.values]
+        pick = itemgetter(*map(places.index, needed))
+        return lambda index: pattern % pick((index, *read(index)))
+
+    def bind_bytes(self, rows: Rows | None = None) -> Callable[[int], bytes]:
+        """The same as `bind`, in UTF-8; without rows, making it is formatting bytes once."""
+        if self.is_constant:
+            content = self.literal.encode()
+            return lambda _: content
+        if self.values:
+            build = self.bind(rows)
+            return lambda index: build(index).encode()
+        pattern = self._build_pattern("%d").encode()
+        places = sum(isinstance(part, Value) for part in self._parts)
+        return pattern.__mod__ if places == 1 else lambda index: pattern % ((index,) * places)
+
+    def _build_pattern(self, place: str) -> str:
+        return "".join(part.replace("%", "%%") if isinstance(part, str) else place for part in self._parts)

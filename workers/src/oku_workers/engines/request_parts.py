@@ -1,0 +1,68 @@
+"""What the requests of a template are made of: both engines build from it, and whoever shows a request."""
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from oku_core.data.escape import AS_TEXT, IN_HEADER, IN_JSON, IN_URL
+from oku_core.data.row_reader import Value
+from oku_core.spec.request_template import RequestMix, RequestTemplate
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.template import Template
+from oku_core.spec.values.url import Url
+from oku_workers.engines.urls import build_target
+
+
+class TargetParts(NamedTuple):
+    """Path and query as a request line has them.
+
+    Attributes:
+        path: at least `/`.
+        query: without the question mark; empty if there is none.
+    """
+
+    path: Template
+    query: Template
+
+
+class RequestParts(NamedTuple):
+    """The parts of the requests of a template that may differ from index to index.
+
+    Attributes:
+        target: what is asked for.
+        headers: names and values, in order.
+        body: what is sent; None if there is no body.
+    """
+
+    target: TargetParts
+    headers: tuple[tuple[str, Template], ...]
+    body: Template | None
+
+    def iter_values(self) -> Iterator[Value]:
+        """What the parts need of each row; some of it may come several times."""
+        for part in (*self.target, *(value for _, value in self.headers), self.body):
+            if part is not None:
+                yield from part.values
+
+
+def split_target(url: Url, columns: Collection[str] = ()) -> TargetParts:
+    """Take path and query of a URL apart; values are percent-encoded in them."""
+    target = build_target(url)
+    return TargetParts(
+        Template.parse(target.path, columns, IN_URL), Template.parse(target.query, columns, IN_URL)
+    )
+
+
+def take_apart(template: RequestTemplate) -> RequestParts:
+    """Take the texts of a template apart, with every value escaped as its place demands."""
+    columns, in_body = template.columns, IN_JSON if template.is_json else AS_TEXT
+    return RequestParts(
+        split_target(template.url, columns),
+        tuple((header.name, Template.parse(header.value, columns, IN_HEADER)) for header in template.headers),
+        None if template.body is None else Template.parse(template.body, columns, in_body),
+    )
+
+
+def list_values(spec: Spec) -> list[Value]:
+    """What the requests of a spec need of each row, each once; empty without data, or if none is used."""
+    parts = map(take_apart, RequestMix(spec).templates)
+    return list(dict.fromkeys(value for part in parts for value in part.iter_values()))
