@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from oku_core.data.data_format import DataFormat
 from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.spec import Engine
 from oku_core.spec.target import HEAVIEST, MOST_TARGETS
@@ -23,6 +24,7 @@ _RATE: Json = {
 }
 _SCALAR: Json = {"type": ["string", "number"]}
 _SWITCH: Json = {"type": "boolean"}
+_DIGEST: Json = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
 
 def _count(low: int, high: int) -> Json:
@@ -96,6 +98,24 @@ _TARGET: Json = {
 
 FIELD_SCHEMAS: Mapping[str, Json] = {
     "requests": _count(1, 10**15),
+    "data": {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "minLength": 1},
+            "format": {"enum": [kind.value for kind in DataFormat]},
+            "digest": _DIGEST,
+            "size": {"type": "integer", "minimum": 1},
+            "rows": {"type": "integer", "minimum": 1},
+            "columns": {"type": "array", "items": TEXT, "minItems": 1},
+            "index": _DIGEST,
+            "repeat": _SWITCH,
+        },
+        "required": ["name", "format", "digest", "size", "rows", "columns", "index"],
+        "additionalProperties": False,
+    },
+    "thresholds": _one_or_several(
+        {"type": "string", "examples": ["p99 < 300ms", "ok >= 99.9%", "rate >= 0.99 of plan over 10s: abort"]}
+    ),
     "url": _one_or_several({"type": "string", "examples": ["http://127.0.0.1:8080/items/{i}"]}),
     "method": _METHOD,
     "header": _headers("Accept: */*"),
