@@ -101,7 +101,7 @@ class DueTimes:
             if coordinate in self._given_up:
                 continue
             self._given_up.add(coordinate)
-            due_s = self._dues_s[self._find_index(coordinate)]
+            due_s = self._dues_s[self.find_index(coordinate)]
             if late_s is None:
                 raise LawBrokenError(f"coordinate {coordinate} is not sent, however late it may be")
             if self._reached_s < due_s + late_s - _AHEAD_S - moment.slack_s:
@@ -136,7 +136,7 @@ class DueTimes:
         if late_s is None or not periods:
             return 0, 0
         reached = [period.find_reached_s(lease.closed_at) for period in periods[-2:]]
-        lasts = [self._dues_s[self._find_index(place)] + late_s - _AHEAD_S for place in lease.at_risk]
+        lasts = [self._dues_s[self.find_index(place)] + late_s - _AHEAD_S for place in lease.at_risk]
         fewest = sum(last_s < min(reached) - slack_s for last_s in lasts)
         return fewest, sum(last_s < max(reached) + slack_s for last_s in lasts)
 
@@ -149,7 +149,7 @@ class DueTimes:
                 counts[phase.name] = count
         return counts
 
-    def _find_index(self, coordinate: int) -> int:
+    def find_index(self, coordinate: int) -> int:
         """The index of a coordinate as its wave was cut last; what nobody saw cut was cut for one worker."""
         begins = sorted(self._waves)
         place = bisect.bisect_right(begins, coordinate) - 1

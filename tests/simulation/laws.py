@@ -5,7 +5,8 @@ Nothing of the coordinator's own code decides here whether it was right.
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -40,6 +41,7 @@ class Standing:
         requests: how many the run has.
         not_sent: how many were not sent for each cause.
         phases: how many requests of each phase are accounted.
+        targets: how many requests to each target are accounted.
     """
 
     state: str
@@ -53,6 +55,7 @@ class Standing:
     requests: int
     not_sent: list[int]
     phases: dict[str, int]
+    targets: dict[str, int]
 
     @property
     def accounted(self) -> int:
@@ -171,7 +174,9 @@ class Judge:
             "SELECT state, sum(stop - start) AS n FROM slices WHERE run = ? GROUP BY state", self._run
         )
         lengths = {each["state"]: each["n"] for each in sums}
-        accounts = self._select("SELECT phase, outcomes, not_sent FROM accounts WHERE run = ?", self._run)
+        accounts = self._select(
+            "SELECT phase, name, outcomes, not_sent FROM accounts WHERE run = ?", self._run
+        )
         return Standing(
             state=row["state"],
             reason=row["reason"],
@@ -186,7 +191,8 @@ class Judge:
                 sum(causes)
                 for causes in zip(*(json.loads(each["not_sent"]) for each in accounts), strict=True)
             ],
-            phases={each["phase"]: sum(json.loads(each["outcomes"])) for each in accounts},
+            phases=_sum_by("phase", accounts),
+            targets=_sum_by("name", accounts),
         )
 
     def check(self) -> Standing:
@@ -289,7 +295,8 @@ class Judge:
         """Of the answers to what an open run covers, those are missing that were not sent, or were lost."""
         missing = [
             most - count
-            for most, count in zip(expected[:NOT_SENT], standing.outcomes[:NOT_SENT], strict=True)
+            for place, (most, count) in enumerate(zip(expected, standing.outcomes, strict=True))
+            if place not in (NOT_SENT, LOST)
         ]
         unsent = standing.outcomes[NOT_SENT] + standing.outcomes[LOST]
         if min(missing) < 0 or sum(missing) != unsent:
@@ -320,6 +327,13 @@ class Judge:
             self._database = _connect(f"file:{self._path}?mode=ro", uri=True, isolation_level=None)
             self._database.row_factory = sqlite3.Row
         return self._database.execute(sql, values).fetchall()
+
+
+def _sum_by(column: str, accounts: Iterable[sqlite3.Row]) -> dict[str, int]:
+    sums: Counter[str] = Counter()
+    for account in accounts:
+        sums[account[column]] += sum(json.loads(account["outcomes"]))
+    return dict(sums)
 
 
 class _OpenLease:

@@ -9,10 +9,13 @@ from msgspec.structs import replace
 from tests.simulation.loads import Load, draw_spec
 
 from oku_core.spec.spec import Spec
+from oku_core.spec.target import Target
 from oku_core.spec.values.url import Url
 
 _LONGEST_FAULTS_S = 60.0
 _SECOND_SHARE = 0.3
+_TARGETS_SHARE = 0.3
+"""Of the seeds whose runs have several targets."""
 
 
 class Fault(StrEnum):
@@ -121,9 +124,11 @@ def draw_plan(
     slot_rps = sum(1 / (1.5 * latency_s * worker.slowness) for worker in workers)
     wanted_s = chance.uniform(5, 50)
     requests = max(20, min(5000, math.ceil(concurrency * slot_rps * wanted_s)))
+    targets = _draw_targets(seed)
     spec = Spec(
         requests=requests,
-        urls=(Url("http://target.test/{i}"),),
+        urls=() if targets else (Url("http://target.test/{i}"),),
+        targets=targets,
         concurrency=concurrency,
         timeout_s=chance.choice((1.0, 4.0, 10.0)),
         grace_s=chance.choice((None, 0.0, 2.0)),
@@ -141,6 +146,17 @@ def draw_plan(
         workers=workers,
         faults=faults,
         faults_end_s=faults[-1][0] + 5.0 if faults else 0.0,
+    )
+
+
+def _draw_targets(seed: int) -> tuple[Target, ...]:
+    """Some seeds have several targets, whose requests count by themselves."""
+    chance = random.Random(f"targets {seed}")
+    if chance.random() >= _TARGETS_SHARE:
+        return ()
+    return tuple(
+        Target(name=f"t{number}", url="http://target.test/{i}", weight=chance.randint(1, 9))
+        for number in range(chance.choice((2, 3, 10)))
     )
 
 

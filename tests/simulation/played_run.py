@@ -1,6 +1,7 @@
 """One run of a world: its target, who judges it, and how it stands."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
 
 from tests.simulation.due_times import DueTimes
@@ -11,6 +12,7 @@ from tests.simulation.plan import Plan
 from tests.simulation.time_limits import TimeLimits
 
 from oku_core.accounting.run_state import ACTIVE_STATES, FINAL_STATES, RunState
+from oku_core.spec.request_template import find_target_turns, list_target_names
 from oku_core.spec.spec import Spec
 
 
@@ -92,6 +94,17 @@ class PlayedRun:
                 f" {standing.outcomes[LOST]} are lost"
             )
 
+    def _check_targets(self, standing: Standing) -> None:
+        """Each request counts for the target that its index asks."""
+        names, turns = list_target_names(self.spec), find_target_turns(self.spec)
+        find_index = self.dues.find_index if self.dues is not None and len(names) > 1 else int
+        indices = (find_index(place) for start, stop in self.judge.accounted for place in range(start, stop))
+        counts = dict(Counter(names[turns[index % len(turns)]] for index in indices))
+        if counts != {name: count for name, count in standing.targets.items() if count}:
+            raise LawBrokenError(
+                f"the accounts of targets are {standing.targets}, but {counts} are accounted"
+            )
+
     def check(self, now: float, note: Callable[[str], None]) -> Standing:
         """Check all laws, and take note of what has changed.
 
@@ -109,6 +122,7 @@ class PlayedRun:
             )
         if standing.state in FINAL_STATES | {RunState.PAUSED}:
             self.judge.check_at_rest()
+            self._check_targets(standing)
         if standing.state not in (RunState.COMPLETED, RunState.CANCELLED):
             self.ended_at = None  # also again: the commit that ended it can be lost with the power
         elif self.ended_at is None:

@@ -36,7 +36,7 @@ _COMMANDS_BY_HEADING = {
     "Processes, as pods run them": ("server", "worker", "coordinator"),
 }
 COMMANDS = tuple(name for names in _COMMANDS_BY_HEADING.values() for name in names)
-_MODULES = {"import": "import_spec"}
+MODULES = {"import": "import_spec"}
 """The modules of commands whose names Python has taken."""
 _EXAMPLES = {
     "Send 1000 requests to your own service, 50 at a time": "oku run http://127.0.0.1:8080/ -n 1000 -c 50",
@@ -68,7 +68,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"oku_cli.commands.{_MODULES.get(cmd_name, cmd_name)}")
+        module = importlib.import_module(f"oku_cli.commands.{MODULES.get(cmd_name, cmd_name)}")
         # From here on it is the command's to say what an interrupt leaves behind.
         signal.signal(signal.SIGINT, signal.default_int_handler)
         command: click.Command = module.command

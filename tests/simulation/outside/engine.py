@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tests.simulation.outside.fullness import Fullness
-from tests.simulation.outside.target import OK, TIMEOUT, UNEXPECTED_STATUS, Target
+from tests.simulation.outside.target import FAILED_CHECK, OK, TIMEOUT, UNEXPECTED_STATUS, Target
 
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.spec.spec import Spec
@@ -125,7 +125,7 @@ class SimulatedEngine:
     def _end(self, tally: Tally, coordinate: int, took_s: float, lateness_us: int) -> None:
         del self._requests[tally, coordinate]
         answer = self._find_target(tally.execution.lease.run).find_answer(coordinate)
-        if answer.outcome in (OK, UNEXPECTED_STATUS):
+        if answer.outcome in (OK, UNEXPECTED_STATUS, FAILED_CHECK):
             if answer.outcome != OK:
                 tally.explain(answer.outcome, coordinate, f"status {answer.status}")
             tally.answer(answer.outcome, answer.status, round(took_s * 1e6), answer.received, lateness_us)

@@ -5,7 +5,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from oku_cli.main import COMMANDS
+from oku_cli.main import COMMANDS, MODULES
 from oku_cli.options.option_group import GroupedCommand, GroupedOption, OptionGroup
 from oku_core.spec.fields import FieldGroup
 
@@ -26,7 +26,7 @@ HEADINGS = {
 
 def find_command(name: str) -> click.Command:
     """One command of `oku`."""
-    command: click.Command = import_module(f"oku_cli.commands.{name}").command
+    command: click.Command = import_module(f"oku_cli.commands.{MODULES.get(name, name)}").command
     return command
 
 
