@@ -19,6 +19,7 @@ from tests.kit.outcomes import make_counts
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, Receipt, RunRecord, Snapshot
 from oku_coordinator.ledger.tables.series_table import fetch_series
+from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import SliceState, check_partition
@@ -38,13 +39,16 @@ from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
 from oku_core.messaging.checkpoint import MOST_FAILED_RANGES, Checkpoint, Part
 from oku_core.spec.load import build_schedule
 from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.request_template import find_target_turns
 from oku_core.spec.spec import Spec
+from oku_core.spec.target import Target
 from oku_workers.executions.failures import Failures
 
 RUNS = ("r1", "r2")
 WORKERS = ("w1", "w2", "w3")
-NAMES = ("", "even")
-"""Of the requests, by whether their position is even."""
+NAMES = ("odd", "even")
+"""Of the targets, by whether the position of a request is even."""
+TARGETS = tuple(Target(name=name, url=f"http://shop.test/{name}") for name in NAMES)
 SENT = [outcome for outcome in OUTCOMES if outcome not in {Outcome.NOT_SENT, Outcome.LOST}]
 """What may come of a request that is sent."""
 ANSWERED = {Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.FAILED_CHECK}
@@ -57,6 +61,7 @@ class Answer(NamedTuple):
     Attributes:
         cause: why it was not sent, as an index of `NOT_SENT_CAUSES`; -1 if it was.
         phase: that it belongs to.
+        name: of its target.
     """
 
     outcome: Outcome
@@ -65,6 +70,7 @@ class Answer(NamedTuple):
     lateness_us: int = 0
     cause: int = -1
     phase: str = ""
+    name: str = ""
 
     @property
     def is_told(self) -> bool:
@@ -92,22 +98,28 @@ class Kind:
         """The phase that a request belongs to."""
         return build_schedule(self.spec).find_phase(index).name if self.is_open else ""
 
+    def find_target(self, index: int) -> str:
+        """The target that a request goes to."""
+        turns = find_target_turns(self.spec)
+        return NAMES[turns[index % len(turns)]]
+
 
 def build_closed(requests: int) -> Spec:
     """A run of so many requests."""
-    return Spec(requests=requests)
+    return Spec(requests=requests, targets=TARGETS)
 
 
 def build_timed(requests: int) -> Spec:
     """A run that ends after a time, or after twice as many requests."""
-    return Spec(requests=2 * requests, duration_s=10.0)
+    return Spec(requests=2 * requests, duration_s=10.0, targets=TARGETS)
 
 
 def build_open(requests: int) -> Spec:
     """A run with a rate and two phases."""
     first = requests // 3
     stages = [f"{first}s:1..1/s"] * bool(first)
-    return parse_spec(Source(None, {"stages": [*stages, f"{requests - first}s:1..1/s"]}))
+    spec = parse_spec(Source(None, {"stages": [*stages, f"{requests - first}s:1..1/s"]}))
+    return msgspec.structs.replace(spec, targets=TARGETS)
 
 
 @dataclass
@@ -214,11 +226,6 @@ def trim(part: Part, known: Part | None) -> Part:
 def choose(value: int, _: int) -> int:
     """A size or a limit, whatever there is."""
     return value
-
-
-def is_of(phase: str, name: tuple[str, str]) -> bool:
-    """Whether an account is of a phase."""
-    return name[0] == phase
 
 
 MEMORY = Path("/dev/shm")
@@ -391,7 +398,9 @@ class LedgerLaws(RuleBasedStateMachine):
         assert lease.accounted <= covered
         fresh = sorted(covered - lease.accounted)
         self.counted[run].update(ranges.list_indices(fresh))
-        self.answers[run] += [lease.answers[position] for position in fresh]
+        self.answers[run] += [
+            lease.answers[position]._replace(name=NAMES[position % 2 == 0]) for position in fresh
+        ]
         lease.accounted, lease.committed = covered, checkpoint.sequence
         lease.told_sent = len(lease.list_sent(checkpoint.done))
         if checkpoint.is_final:
@@ -483,7 +492,13 @@ class LedgerLaws(RuleBasedStateMachine):
         indices = list(indices)
         self.counted[run].update(indices)
         self.answers[run] += [
-            Answer(outcome, cause=cause, phase=self.kinds[run].find_phase(index)) for index in indices
+            Answer(
+                outcome,
+                cause=cause,
+                phase=self.kinds[run].find_phase(index),
+                name=self.kinds[run].find_target(index),
+            )
+            for index in indices
         ]
 
     @rule(run=st.sampled_from(RUNS))
@@ -616,11 +631,18 @@ class LedgerLaws(RuleBasedStateMachine):
         assert (account.response_time.total, account.lateness.total) == due
         if self.kinds[run].is_open:
             assert account.lateness.sum_us == sum(a.lateness_us for a in answers if a.was_sent)
-        phases = {phase for phase, _ in snapshot.accounts.parts}
-        for phase in phases | {answer.phase for answer in answers}:
-            part = snapshot.accounts.build_total(partial(is_of, phase))
-            mine = [answer for answer in answers if answer.phase == phase]
+        names = {(answer.phase, answer.name) for answer in answers}
+        for name in snapshot.accounts.parts.keys() | names:
+            part = snapshot.accounts.parts[name]
+            mine = [answer for answer in answers if (answer.phase, answer.name) == name]
             assert part.outcomes == [sum(a.outcome == outcome for a in mine) for outcome in OUTCOMES]
+            assert part.latency.sum_us == sum(a.latency_us for a in mine if a.outcome in ANSWERED)
+        targets = build_summary(snapshot, self.now).targets
+        assert [target.name for target in targets] == list(NAMES)
+        for target in targets:
+            mine = [answer for answer in answers if answer.name == target.name]
+            assert target.requests == len(mine)
+            assert target.outcomes.ok == sum(answer.outcome == Outcome.OK for answer in mine)
 
     def check_failures(self, snapshot: Snapshot) -> None:
         """Each request that is accounted and not ok has a reason, and its index is listed as what it is."""
