@@ -73,10 +73,14 @@ def test_a_run_that_is_paused_and_resumed_is_complete(start: Start, loki: Loki) 
     assert [line["state"] for line in fetch(loki, summary["run"], "summary")] == ["paused", "completed"]
 
 
-def test_a_run_with_a_rate_has_its_plan_its_phases_and_what_was_not_sent(start: Start, loki: Loki) -> None:
+def test_a_run_with_a_rate_has_its_plan_its_phases_its_targets_and_what_was_not_sent(
+    start: Start, loki: Loki, tmp_path: Path
+) -> None:
     """Seconds sum to the plan and to what was sent, and no query of its dashboard is empty."""
+    spec = tmp_path / "shop.yaml"
+    spec.write_text("targets: [{name: item, weight: 3, url: '/item/{i}'}, {name: buy, url: /buy}]")
     run = start(
-        "run", "--stage", "ramp=3s:0..200/s", "--stage", "soak=4s:200/s", "--warm-up", "1s",
+        "run", str(spec), "--stage", "ramp=3s:0..200/s", "--stage", "soak=4s:200/s", "--warm-up", "1s",
         "--late", "100ms", "--workers", "2", "--concurrency", "4", "--delay", "60ms..90ms",
         "--loki", loki.url,
     )  # fmt: skip
@@ -84,6 +88,10 @@ def test_a_run_with_a_rate_has_its_plan_its_phases_and_what_was_not_sent(start: 
     assert_completed(summary)
     assert summary["outcomes"]["not_sent"] > 100
     assert [phase["name"] for phase in summary["phases"]] == ["warm-up", "ramp", "soak"]
+    assert [(target["name"], target["requests"]) for target in summary["targets"]] == [
+        ("item", 825),
+        ("buy", 275),
+    ]
     assert_published(loki, summary)
     assert_ticks_agree(loki, summary)
     ticks = fetch(loki, summary["run"], "tick")
