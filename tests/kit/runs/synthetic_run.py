@@ -186,7 +186,7 @@ class SyntheticRun:
         whole = int(second)
         requests = self.rate * length
         timeouts = sum(1 for other in range(whole - length + 1, whole + 1) if other % 10 == 0)
-        parts = [({}, requests, timeouts)]
+        parts: list[tuple[dict[str, Any], int, int]] = [({}, requests, timeouts)]
         if self.has_rate:
             names = {"phase": self._find_phase(second), **_build_due_quantiles(1)}
             parts = [({"target": "buy", **names}, requests // 5, timeouts)]
