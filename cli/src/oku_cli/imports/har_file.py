@@ -93,7 +93,7 @@ def _find_reason(entry: Mapping[str, Any], main: str, choice: HarChoice) -> str:
     if not choice.include and _find_origin(url) != main:
         return f"of {_find_origin(url)}"
     if not choice.assets and _is_asset(entry, url):
-        return "assets"
+        return "images, fonts, styles or scripts (--assets takes them)"
     return ""
 
 

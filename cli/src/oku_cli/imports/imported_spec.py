@@ -38,10 +38,12 @@ class ImportedSpec:
         source: what it is made from, such as `curl`.
         requests: at least one.
         settings: further keys of the spec.
+        base: what URLs begin with; empty for the origin of most of them.
         notes: what was left out and what is to be done, one line each.
     """
 
     source: str
     requests: Sequence[ImportedRequest]
     settings: Mapping[str, Any] = field(default_factory=dict)
+    base: str = ""
     notes: Sequence[str] = ()

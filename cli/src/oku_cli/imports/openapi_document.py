@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import yaml
 
@@ -31,7 +31,7 @@ def read_openapi(content: bytes, base_url: str | None = None) -> ImportedSpec:
     requests = list(document.list_requests(base))
     if not requests:
         raise ValueError("it has no operation")
-    return ImportedSpec(source="openapi", requests=requests)
+    return ImportedSpec(source="openapi", requests=requests, base=base)
 
 
 def _decode(content: bytes) -> Mapping[str, Any]:
@@ -198,9 +198,16 @@ class _Document:
                 raise ValueError(f"{reference} is in another file; put all into one document first")
             value = self._value
             for word in reference[2:].split("/"):
-                key = word.replace("~1", "/").replace("~0", "~")
-                value = value.get(key) if isinstance(value, Mapping) else None
+                value = _take(value, unquote(word).replace("~1", "/").replace("~0", "~"))
         raise ValueError("its references go round in a circle")
+
+
+def _take(value: Any, key: str) -> Any:
+    """The part of a mapping or a list that a word of a JSON pointer names (RFC 6901)."""
+    if isinstance(value, Mapping):
+        return value.get(key)
+    is_place = isinstance(value, list) and key.isdigit() and int(key) < len(value)
+    return value[int(key)] if is_place else None
 
 
 def _find_statuses(operation: Mapping[str, Any]) -> list[int]:

@@ -34,7 +34,7 @@ def write_spec(imported: ImportedSpec, secrets: SecretBox) -> str:
     if len(requests) == 1:
         document |= _build_single(requests[0], secrets)
     else:
-        document |= _build_many(requests, secrets)
+        document |= _build_many(requests, imported.base, secrets)
     document |= imported.settings
     notes += [
         f"{_name(request)}: {note}" if len(requests) > 1 else note
@@ -63,16 +63,16 @@ def _build_single(request: ImportedRequest, secrets: SecretBox) -> dict[str, Any
     return document
 
 
-def _build_many(requests: Sequence[ImportedRequest], secrets: SecretBox) -> dict[str, Any]:
+def _build_many(requests: Sequence[ImportedRequest], base: str, secrets: SecretBox) -> dict[str, Any]:
     urls = [_write_url(secrets.hide_query(request.url)) for request in requests]
-    base = Counter(_find_origin(url) for url in urls).most_common(1)[0][0]
+    base = base or Counter(_find_origin(url) for url in urls).most_common(1)[0][0]
     shared = _find_shared_headers(requests)
     document: dict[str, Any] = {"base-url": base}
     if shared:
         document["header"] = _write_headers(shared, secrets)
     weights, names = _scale([request.weight for request in requests]), _choose_names(requests)
     document["targets"] = [
-        _build_target(request, name, weight, url.removeprefix(base) if _find_origin(url) == base else url)
+        _build_target(request, name, weight, _cut_base(url, base))
         | _build_content(request, [each for each in request.headers if each not in shared], secrets)
         for request, name, weight, url in zip(requests, names, weights, urls, strict=True)
     ]
@@ -83,7 +83,15 @@ def _build_target(request: ImportedRequest, name: str, weight: int, url: str) ->
     target: dict[str, Any] = {"name": name}
     if weight != 1:
         target["weight"] = weight
-    return target | {"method": request.method, "url": url if url.startswith(("/", "http")) else f"/{url}"}
+    return target | {"method": request.method, "url": url}
+
+
+def _cut_base(url: str, base: str) -> str:
+    """What comes after the base in a URL, or all of one with another base."""
+    rest = url.removeprefix(base)
+    if rest != url and (not rest or rest.startswith(("/", "?"))):
+        return rest or "/"
+    return url
 
 
 def _build_content(
@@ -118,12 +126,12 @@ def _read_json(request: ImportedRequest) -> Any:
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """Whether YAML says the same; numbers that are not whole may be written in many ways."""
+    """Whether YAML says the same."""
     if isinstance(value, dict):
         return depth > 0 and all(_is_plain(each, depth - 1) for each in value.values())
     if isinstance(value, list):
         return depth > 0 and all(_is_plain(each, depth - 1) for each in value)
-    return not isinstance(value, float)
+    return not isinstance(value, float) or math.isfinite(value)
 
 
 def _write_headers(headers: Sequence[tuple[str, str]], secrets: SecretBox) -> Any:

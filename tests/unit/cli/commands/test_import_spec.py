@@ -1,0 +1,78 @@
+import io
+from pathlib import Path
+
+import pytest
+import yaml
+
+from oku_cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to be in."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
+    """The exit code of `oku import` with these arguments."""
+    monkeypatch.setattr("sys.argv", ["oku", "import", *arguments])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    return ending.value.code
+
+
+def test_a_spec_is_printed_or_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    """Without secrets, unless they are asked for."""
+    line = "curl http://h/ -H 'Authorization: Bearer abc'"
+    assert call(monkeypatch, "curl", line) == 0
+    printed = yaml.safe_load(capsys.readouterr().out)
+    assert printed == {
+        "url": "http://h/",
+        "method": "GET",
+        "header": {"Authorization": "Bearer {env:AUTHORIZATION}"},
+    }
+    assert call(monkeypatch, "curl", line, "--keep-secrets", "-o", "spec.yaml") == 0
+    assert yaml.safe_load((folder / "spec.yaml").read_text())["header"] == {"Authorization": "Bearer abc"}
+
+
+def test_a_command_is_read_from_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
+) -> None:
+    """With its files."""
+    (folder / "body").write_text("hello")
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"curl \\\n h \\\n -d @body\n")))
+    assert call(monkeypatch, "curl", "-") == 0
+    assert yaml.safe_load(capsys.readouterr().out)["body"] == "hello"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["curl", "curl -F a=b h"], "oku: curl: -F: a spec cannot say this"),
+        (["curl", "curl h -d @none"], "oku: none: No such file or directory"),
+        (["curl", "curl ftp://h/"], "oku: the spec: url: ftp://h/ has the scheme ftp"),
+        (["har", "none.har"], "oku: none.har: No such file or directory"),
+        (["openapi", "bad.yaml"], "oku: bad.yaml: it is neither JSON nor YAML"),
+        (["har", "bad.yaml", "--base-url", "x"], "oku: --base-url: is allowed only with openapi"),
+        (["curl", "curl h", "--assets"], "oku: --assets: is allowed only with har"),
+        (["curl", "curl h", "-o", "no/spec.yaml"], "oku: --output: no/spec.yaml is not a file that can be"),
+        (["wget", "x"], "oku: Invalid value for '{curl|har|openapi}'"),
+    ],
+)
+def test_wrong_input_is_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    folder: Path,
+    arguments: list[str],
+    message: str,
+) -> None:
+    """Nothing is written, and the exit code is 2."""
+    (folder / "bad.yaml").write_text("{")
+    assert call(monkeypatch, *arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(message)
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""

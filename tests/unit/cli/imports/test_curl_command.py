@@ -1,0 +1,88 @@
+import pytest
+
+from oku_cli.imports.curl_command import read_curl
+from oku_cli.imports.imported_spec import ImportedRequest
+
+
+def read(command: str) -> ImportedRequest:
+    """Read the only request of a command; every file holds two lines."""
+    (request,) = read_curl(command, lambda name: f"{name}\nsecond\n").requests
+    return request
+
+
+@pytest.mark.parametrize(
+    ("flags", "method", "body"),
+    [
+        ("", "GET", None),
+        ("-X delete", "DELETE", None),
+        ("-I", "HEAD", None),
+        ("-d a=1 -d b=2", "POST", "a=1&b=2"),
+        ("-X PUT -d x", "PUT", "x"),
+        ("-d @f", "POST", "fsecond"),
+        ("--data-binary @f", "POST", "f\nsecond\n"),
+        ("--data-raw @f", "POST", "@f"),
+        ("--data-urlencode 'n=a b&c'", "POST", "n=a+b%26c"),
+        ("--data-urlencode n@f", "POST", "n=f%0Asecond%0A"),
+        ("--data-urlencode =a/b --data-urlencode 'c d'", "POST", "a%2Fb&c+d"),
+        ("""--json '{"a":' --json '1}'""", "POST", '{"a":1}'),
+    ],
+)
+def test_method_and_body_are_those_of_curl(flags: str, method: str, body: str | None) -> None:
+    """Data makes a POST, in the form that each flag gives it."""
+    request = read(f"curl http://h/ {flags}")
+    assert (request.method, request.body) == (method, body)
+
+
+@pytest.mark.parametrize(
+    ("flags", "headers"),
+    [
+        ("-d x", {"Content-Type": "application/x-www-form-urlencoded"}),
+        ("-d x -H 'content-type: text/plain'", {"content-type": "text/plain"}),
+        ("-d x -H Content-Type:", {}),
+        ("-H 'X-A;'", {"X-A": ""}),
+        ("--json {}", {"Content-Type": "application/json", "Accept": "application/json"}),
+        ("-A me -e http://r/ -r 0-9", {"User-Agent": "me", "Referer": "http://r/", "Range": "bytes=0-9"}),
+        ("-u joe:pw", {"Authorization": "Basic am9lOnB3"}),
+        ("--oauth2-bearer t", {"Authorization": "Bearer t"}),
+        ("-b 'a=1; b=2'", {"Cookie": "a=1; b=2"}),
+        ("--compressed", {"Accept-Encoding": "gzip, deflate"}),
+        ("-H 'Host: x' -H 'Content-Length: 3' -H 'Connection: close'", {}),
+    ],
+)
+def test_headers_are_those_of_curl(flags: str, headers: dict[str, str]) -> None:
+    """But for those that an engine sets."""
+    assert dict(read(f"curl http://h/ {flags}").headers) == headers
+
+
+def test_urls_are_completed() -> None:
+    """`-G` puts data into the query, and a fragment is never sent."""
+    assert read("curl h/a#b").url == "http://h/a"
+    assert read("curl -G 'h/?a=1' -d b=2 -d c=3").url == "http://h/?a=1&b=2&c=3"
+    imported = read_curl("curl http://a/ --url http://b/", str)
+    assert [request.url for request in imported.requests] == ["http://a/", "http://b/"]
+
+
+def test_settings_become_keys_of_the_spec() -> None:
+    """What only says what curl does with an answer is named as ignored."""
+    imported = read_curl("curl -kL -m 2.5 -x p:3128 --cacert c.pem --no-keepalive -o f -s http://h/", str)
+    assert imported.settings == {
+        "cacert": "c.pem", "timeout": "2.5s", "proxy": "http://p:3128", "insecure": True, "keepalive": False,
+        "max-redirects": 50,
+    }  # fmt: skip
+    assert imported.notes == ["Ignored, as it does not change what is sent: --output, --silent."]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("wget http://h/", "it does not begin with curl"),
+        ("", "it does not begin with curl"),
+        ("curl -s", "it has no URL"),
+        ("curl h -b jar.txt", "-b: jar.txt is a file of cookies"),
+        ("curl h -H @f", "-H: @f is a file of headers"),
+    ],
+)
+def test_what_cannot_be_read_is_said(command: str, message: str) -> None:
+    """In one line."""
+    with pytest.raises(ValueError, match=message):
+        read(command)

@@ -1,0 +1,32 @@
+import pytest
+
+from oku_cli.imports.curl_flags import Flag, read_flags
+
+
+def test_flags_are_read_in_all_forms() -> None:
+    """Long, short, in clusters, with the value behind them or apart."""
+    words = ["-sSLk", "-XPUT", "-H", "a: b", "--data-raw", "-x", "-mo", "h", "--", "-u"]
+    with pytest.raises(ValueError, match="-z: a spec cannot say this"):
+        read_flags([*words[:6], "-z"])
+    taken, ignored = read_flags([*words[:6], "-o", "f", "-m5", *words[-2:]])
+    assert ignored == ["--silent", "--show-error", "--output"]
+    assert taken == [
+        Flag("location"), Flag("insecure"), Flag("request", "PUT"), Flag("header", "a: b"),
+        Flag("data-raw", "-x"), Flag("max-time", "5"), Flag("url", "-u"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-F", "a=@b"], "-F: a spec cannot say this"),
+        (["--next"], "--next: a spec cannot say this"),
+        (["--unix-socket", "/x"], "--unix-socket: a spec cannot say this"),
+        (["-H"], "-H: has no value"),
+        (["--data"], "--data: has no value"),
+    ],
+)
+def test_what_changes_the_request_and_cannot_be_said_is_refused(words: list[str], message: str) -> None:
+    """It would be another request otherwise."""
+    with pytest.raises(ValueError, match=message):
+        read_flags(words)

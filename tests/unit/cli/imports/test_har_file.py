@@ -1,0 +1,100 @@
+import json
+from typing import Any
+
+import pytest
+
+from oku_cli.imports.har_file import HarChoice, read_har
+from oku_cli.imports.imported_spec import ImportedSpec
+
+ALL = HarChoice()
+
+
+def entry(
+    url: str, method: str = "GET", status: int = 200, kind: str = "text/html", **request: Any
+) -> dict[str, Any]:
+    """Make an entry as browsers write it."""
+    return {
+        "request": {"method": method, "url": url, "headers": [{"name": "Host", "value": "h"}], **request},
+        "response": {"status": status, "content": {"mimeType": kind}},
+    }
+
+
+def read(*entries: Any, choice: HarChoice = ALL) -> ImportedSpec:
+    """Read a file with these entries."""
+    return read_har(json.dumps({"log": {"entries": entries}}).encode(), choice)
+
+
+def test_equal_requests_are_one_with_their_number() -> None:
+    """A query makes a URL another one, a fragment does not."""
+    imported = read(
+        entry("http://h/a"), entry("http://h/a#x"), entry("http://h/a?b"), entry("http://h/a", "POST")
+    )
+    assert [(each.method, each.url, each.weight) for each in imported.requests] == [
+        ("GET", "http://h/a", 2),
+        ("GET", "http://h/a?b", 1),
+        ("POST", "http://h/a", 1),
+    ]
+    assert all(each.headers == [] for each in imported.requests)
+
+
+def test_only_the_first_page_s_origin_is_taken() -> None:
+    """Nobody wants to load-test somebody's trackers; what is left out is said."""
+    entries = [
+        entry("http://h/"),
+        entry("https://t/x"),
+        entry("http://h/a.css"),
+        entry("http://h/i", kind="image/png"),
+    ]
+    imported = read(*entries)
+    assert [each.url for each in imported.requests] == ["http://h/"]
+    (note,) = imported.notes
+    assert note == "Left out: 2 images, fonts, styles or scripts (--assets takes them), 1 of https://t."
+    assert len(read(*entries, choice=HarChoice(assets=True)).requests) == 3
+    assert [each.url for each in read(*entries, choice=HarChoice(include=["//t/"])).requests] == [
+        "https://t/x"
+    ]
+    assert len(read(*entries, choice=HarChoice(exclude=[".css"], assets=True)).requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("statuses", "expected"), [([200], []), ([304], []), ([201], [201]), ([404, 200], [200, 404]), ([0], [])]
+)
+def test_statuses_are_those_of_the_recording(statuses: list[int], expected: list[int]) -> None:
+    """A browser's cache makes 304 of 200, and 0 is what it has blocked."""
+    (request,) = read(*(entry("http://h/", status=status) for status in statuses)).requests
+    assert request.statuses == expected
+
+
+def test_a_body_is_taken_over() -> None:
+    """One that is missing or differs is noted."""
+    bodies: list[dict[str, Any]] = [{"postData": {"text": text}} for text in ("a", "b")]
+    (request,) = read(*(entry("http://h/", "POST", **body) for body in bodies)).requests
+    assert request.body == "a"
+    assert request.notes == ["it was sent with several bodies; this is the first"]
+    (request,) = read(entry("http://h/", "POST", postData={"params": [{"name": "f"}]})).requests
+    assert request.body is None
+    assert request.notes == ["its body is not in the file"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"no", "it is not JSON"),
+        (b"[]", "it has no log.entries"),
+        (b"{}", "it has no log.entries"),
+        (
+            b'{"log": {"entries": [{}, 1, {"request": {"method": "GET", "url": "ws://h/"}}]}}',
+            "no HTTP request",
+        ),
+    ],
+)
+def test_what_is_no_har_file_is_said(content: bytes, message: str) -> None:
+    """In one line."""
+    with pytest.raises(ValueError, match=message):
+        read_har(content, ALL)
+
+
+def test_it_is_said_when_nothing_is_left() -> None:
+    """And why."""
+    with pytest.raises(ValueError, match="no request is left of 1: 1 not included"):
+        read(entry("http://h/"), choice=HarChoice(include=["x"]))

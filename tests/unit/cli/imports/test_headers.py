@@ -1,0 +1,50 @@
+import pytest
+
+from oku_cli.imports.headers import SecretBox, choose_headers
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("Authorization", "Bearer abc", "Bearer {env:AUTHORIZATION}"),
+        ("Authorization", "abc", "{env:AUTHORIZATION}"),
+        ("Cookie", "a=1", "{env:COOKIE}"),
+        ("X-Api-Key", "abc", "{env:X_API_KEY}"),
+        ("X-CSRF-Token", "abc", "{env:X_CSRF_TOKEN}"),
+        ("Authorization", "Bearer {env:T}", "Bearer {env:T}"),
+        ("Accept", "text/html", "text/html"),
+        ("Author", "me", "me"),
+    ],
+)
+def test_secrets_of_headers_are_replaced(name: str, value: str, shown: str) -> None:
+    """What only says how to talk stays."""
+    assert SecretBox().hide_header(name, value) == shown
+    assert SecretBox(keeps=True).hide_header(name, value) == value
+
+
+def test_secrets_of_urls_are_replaced() -> None:
+    """In the query and in the user."""
+    box = SecretBox()
+    url = box.hide_query("http://joe:pw@h/p?access_token=abc&x=1&flag&api_key=d")
+    assert url == "http://{env:URL_USER}@h/p?access_token={env:ACCESS_TOKEN}&x=1&flag&api_key={env:API_KEY}"
+    assert box.names == ["ACCESS_TOKEN", "API_KEY", "URL_USER"]
+
+
+def test_one_secret_has_one_name() -> None:
+    """Another one of the same header has another."""
+    box = SecretBox()
+    values = [box.hide_header("Cookie", value) for value in ("a=1", "b=2", "a=1")]
+    assert values == ["{env:COOKIE}", "{env:COOKIE_2}", "{env:COOKIE}"]
+
+
+def test_headers_of_a_browser_are_left_out() -> None:
+    """Those of an engine are left out in any case."""
+    headers = [
+        ("Host", "h"),
+        ("sec-fetch-mode", "x"),
+        ("If-None-Match", "e"),
+        (":path", "/"),
+        ("Accept", "a"),
+    ]
+    assert choose_headers(headers, is_browser=True) == [("Accept", "a")]
+    assert choose_headers(headers) == [("sec-fetch-mode", "x"), ("If-None-Match", "e"), ("Accept", "a")]

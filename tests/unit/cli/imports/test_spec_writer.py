@@ -1,0 +1,107 @@
+import json
+from typing import Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oku_cli.imports.headers import SecretBox
+from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
+from oku_cli.imports.spec_writer import write_spec
+from oku_cli.options.spec.spec_file import decode_yaml
+from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.spec import Spec
+
+JSON = ("Content-Type", "application/json")
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def write(*requests: ImportedRequest, **fields: Any) -> str:
+    """Write a spec of these requests."""
+    return write_spec(ImportedSpec(source="curl", requests=requests, **fields), SecretBox())
+
+
+def parse(text: str) -> Spec:
+    """Parse a spec as `oku run` does."""
+    return parse_spec(Source("spec", decode_yaml(text.encode())))
+
+
+@given(VALUES)
+def test_a_json_body_means_what_it_meant(value: Any) -> None:
+    """Whether it is written as YAML or as text."""
+    body = json.dumps([value], ensure_ascii=False)
+    if "{env:" in body or "{file:" in body:
+        return
+    posted = ImportedRequest(url="http://h/a", method="POST", headers=[JSON], body=body)
+    target = parse(write(posted, ImportedRequest(url="http://h/b"))).targets[0]
+    assert msgspec.json.decode(target.body or "") == [value]
+    assert [str(header) for header in target.headers] == ["Content-Type: application/json"]
+
+
+def test_one_request_has_the_short_form() -> None:
+    """Its settings stand below it, its comments above."""
+    request = ImportedRequest(
+        url="http://h/{a}?q={b}",
+        headers=[("Cookie", "a"), ("X-I", "{i}")],
+        body="x",
+        method="PUT",
+        statuses=[201],
+    )
+    text = write(request, settings={"timeout": "5s"}, notes=["Two\nlines"])
+    assert text.splitlines()[:2] == ["# Made by oku import curl.", "# Two?lines"]
+    assert "# {i} stands for the index of the request" in text
+    assert "#   oku run --allow-env COOKIE FILE" in text
+    spec = parse(text)
+    assert spec.urls == ("http://h/%7Ba%7D?q=%7Bb%7D",)
+    assert (spec.method, spec.body, spec.timeout_s) == ("PUT", "x", 5.0)
+    assert list(map(str, spec.headers)) == ["Cookie: {env:COOKIE}", "X-I: {i}"]
+    assert list(map(str, spec.expect_status)) == ["201"]
+
+
+def test_several_requests_are_targets() -> None:
+    """With names of their own, weights without a common divisor, and what they share at the top."""
+    shared = ("Accept", "a")
+    spec = parse(
+        write(
+            ImportedRequest(url="http://h/a", weight=4, headers=[shared]),
+            ImportedRequest(url="http://h/a?x", weight=2, headers=[shared, ("X", "1")]),
+            ImportedRequest(
+                url="http://other/", weight=6, headers=[shared], statuses=[200, 404], method="HEAD"
+            ),
+        )
+    )
+    assert spec.base_url == "http://h"
+    assert list(map(str, spec.headers)) == ["Accept: a"]
+    assert [(each.name, each.weight, each.url) for each in spec.targets] == [
+        ("GET /a", 2, "/a"),
+        ("GET /a (2)", 1, "/a?x"),
+        ("HEAD /", 3, "http://other/"),
+    ]
+    assert list(map(str, spec.targets[1].headers)) == ["X: 1"]
+    assert list(map(str, spec.targets[2].expect.status)) == ["200", "404"]
+
+
+def test_a_base_may_have_a_path() -> None:
+    """Only URLs below it are shortened."""
+    urls = ("http://h/v1", "http://h/v1/a", "http://h/v10/a", "http://h/v1?x")
+    spec = parse(write(*(ImportedRequest(url=url) for url in urls), base="http://h/v1"))
+    assert [target.url for target in spec.targets] == ["/", "/a", "http://h/v10/a", "?x"]
+
+
+def test_the_rarest_are_left_out_of_too_many() -> None:
+    """A spec has at most 100 targets, with weights of at most 1,000."""
+    requests = [ImportedRequest(url=f"http://h/{place}", weight=place) for place in range(1, 110)]
+    text = write(*requests, ImportedRequest(url="http://h/all", weight=7919))
+    spec = parse(text)
+    assert len(spec.targets) == 100
+    assert spec.targets[-1].weight == 1000
+    assert "10 requests that were the rarest are left out" in text
