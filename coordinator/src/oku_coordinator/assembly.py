@@ -30,6 +30,7 @@ from oku_coordinator.rounds import Rounds
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.runs.end_watch import EndWatch
 from oku_coordinator.runs.file_keeper import FileKeeper
+from oku_coordinator.runs.file_preparation import FilePreparation
 from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import Retention
@@ -257,6 +258,7 @@ class Assembly:
             reaper=reaper,
             breaker=breaker,
             queue_watch=queue_watch,
+            file_preparation=FilePreparation(self.ledger, self.roster, self.broker, self._build_ticket),
             skew_watch=SkewWatch(self.ledger, self.roster),
             end_watch=EndWatch(self.ledger, self.runs),
             interval_announcer=IntervalAnnouncer(

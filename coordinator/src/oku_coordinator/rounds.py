@@ -18,6 +18,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import Receipt, RunRecord
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.runs.end_watch import EndWatch
+from oku_coordinator.runs.file_preparation import FilePreparation
 from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_coordinator.runs.skew_watch import SkewWatch
 from oku_coordinator.telemetry.publisher import Publisher
@@ -51,6 +52,7 @@ class Rounds:
         reaper: takes lost leases back.
         breaker: ends a run that no worker can go on with.
         queue_watch: takes the turn from a run that cannot begin.
+        file_preparation: has workers fetch the files of the run that has its turn.
         skew_watch: flags runs whose workers do not know the clock well.
         end_watch: keeps the last figures of runs at rest.
         interval_announcer: tells workers how often to speak.
@@ -70,6 +72,7 @@ class Rounds:
     reaper: Reaper
     breaker: CircuitBreaker
     queue_watch: QueueWatch
+    file_preparation: FilePreparation
     skew_watch: SkewWatch
     end_watch: EndWatch
     interval_announcer: IntervalAnnouncer
@@ -151,6 +154,7 @@ class Rounds:
         self.ticker.remove_silent(now)
         await self.reaper.look(now)
         self.breaker.look(now)
+        self.file_preparation.look()
         self.queue_watch.look(now)
         self.skew_watch.look()
         self.pace.adjust(len(self.roster), now)

@@ -7,7 +7,7 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from oku_coordinator.broker.sender import Broker
 from oku_core.messaging.celery_app import build_app
 from oku_core.messaging.lease import Lease, LeaseBatch
-from oku_core.messaging.order import ClockNotice, Control, FilesAddress
+from oku_core.messaging.order import ClockNotice, Control, Fetch, FilesAddress
 
 
 class BrokerTwin(Broker):
@@ -19,6 +19,7 @@ class BrokerTwin(Broker):
         self.batches: list[LeaseBatch] = []
         self.controls: list[Control] = []
         self.stops: list[tuple[str, int, float]] = []
+        self.fetches: list[Fetch] = []
         self.stop_times: list[float | None] = []
         self.intervals_s: list[tuple[float, float]] = []
         self.clocks: list[ClockNotice | None] = []
@@ -45,6 +46,10 @@ class BrokerTwin(Broker):
         """Take an order to stop."""
         self.stops.append((run, up_to, grace_s))
         self.stop_times.append(at)
+
+    def send_fetch(self, order: Fetch) -> None:
+        """Take an order to fetch files."""
+        self.fetches.append(order)
 
     def send_intervals(
         self,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_core.messaging.celery_app import App
 from oku_core.messaging.lease import LeaseBatch
-from oku_core.messaging.order import ClockNotice, Control, FilesAddress, Intervals, Stop
+from oku_core.messaging.order import ClockNotice, Control, Fetch, FilesAddress, Intervals, Stop
 from oku_core.messaging.sending import Outbound, send_to_workers
 from oku_core.messaging.transport import find_connection_errors, is_amqp
 
@@ -74,6 +74,10 @@ class Broker:
     def send_stop(self, *, run: str, up_to: int, grace_s: float, at: float | None = None) -> None:
         """Tell all workers to stop with the leases of a run up to a number, at a Unix time or at once."""
         self._put([Stop(run=run, up_to=up_to, grace_s=grace_s, at=at)])
+
+    def send_fetch(self, order: Fetch) -> None:
+        """Tell all workers to fetch the files of a run."""
+        self._put([order])
 
     def send_intervals(
         self,

@@ -102,12 +102,13 @@ class CircuitBreaker:
     def _find_refusal(self, run: RunRecord, now: float) -> str:
         """Why no live worker can begin; empty when one can, or when one may be about to come."""
         barred = self._roster.find_barred(run.run)
-        if not barred or self._roster.workers(run.run) or self._expects_workers():
+        others = self._roster.workers(run.run) or self._roster.find_fetching(run.run)
+        if not barred or others or self._expects_workers():
             return ""
         if now - max(worker.refused_at for worker in barred) < PATIENCE_S:
             return ""
-        others = f" (and {len(barred) - 1:,} more)" if len(barred) > 1 else ""
-        return f"worker {barred[0].name}: {barred[0].refusal}{others}"
+        more = f" (and {len(barred) - 1:,} more)" if len(barred) > 1 else ""
+        return f"worker {barred[0].name}: {barred[0].refusal}{more}"
 
     def _find_crash_loop(self) -> str:
         losses = len(self._lost)

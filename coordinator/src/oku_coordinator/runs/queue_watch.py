@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.runs.file_preparation import find_files_within_s
 from oku_coordinator.runs.readiness import Readiness
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.values.quantity import format_duration
@@ -90,7 +91,7 @@ class QueueWatch:
 
     def _find_start_within_s(self, run: RunRecord) -> float:
         said = run.spec.start_within_s
-        return self._start_within_s if said is None else said
+        return (self._start_within_s if said is None else said) + find_files_within_s(run.spec)
 
     def _find_turn_s(self, run: RunRecord) -> float:
         """How long a run has its turn without beginning: it begins with one worker once it has waited."""

@@ -16,7 +16,7 @@ from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import MOST_QUEUED
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
-from oku_core.spec.files import NOWHERE, SpecFiles
+from oku_core.spec.files import NOWHERE, SpecFiles, list_files
 from oku_core.spec.load_description import describe_shortage
 from oku_core.spec.spec import Spec
 
@@ -118,6 +118,8 @@ class Readiness:
 
     def count_workers(self, run: RunRecord) -> WorkerReadiness:
         """How many workers can begin with a run, of those that it asks for; it asks for at least one."""
+        # Before a run begins, and not only when workers are told: nobody gets a lease without its files.
+        self.roster.require_files(run.run, frozenset(file.digest for file in list_files(run.spec)))
         there = self.roster.workers(run.run)
         if self.kube is not None:
             wanted, obstacle = self.kube.count_workers(run.spec), self.kube.workers.obstacle
@@ -126,6 +128,8 @@ class Readiness:
             names = {worker.name for worker in there}
             absent = [name for name in self.expected_workers if name not in names]
             obstacle = describe_absent(absent) if len(self.expected_workers) == wanted else ""
+        if fetching := self.roster.find_fetching(run.run):
+            obstacle = f"{len(fetching):,} {'fetch' if len(fetching) > 1 else 'fetches'} the files of the run"
         return WorkerReadiness(len(there), wanted, obstacle if len(there) < wanted else "")
 
     def expects_workers(self) -> bool:
@@ -191,6 +195,9 @@ class Readiness:
     def _find_missing(self, run: RunRecord) -> Iterator[str]:
         here, workers = len(self.roster.workers()), self.count_workers(run)
         is_pending = run.state == RunState.PENDING
+        if is_pending and (fetching := self.roster.find_fetching(run.run)):
+            yield f"waiting for files of the run: {len(fetching):,} of {here:,} workers fetch them"
+            return
         if self.kube is not None and not is_pending:
             pods = self.kube.workers
             if here < pods.wanted and not (here and pods.is_complete):

@@ -43,6 +43,8 @@ class Roster:
         self._worker_timeout_s = worker_timeout_s
         self._workers: dict[str, WorkerState] = {}
         self._gone: dict[str, None] = {}
+        self._files: tuple[str, frozenset[str]] = ("", frozenset())
+        """The run that has its turn and uses files, and their digests."""
 
     def __len__(self) -> int:
         """How many live, those about to leave included."""
@@ -69,13 +71,28 @@ class Roster:
         return max(self._worker_timeout_s, _TIMEOUT_INTERVALS * self.heartbeat_interval_s)
 
     def workers(self, run: str | None = None) -> list[WorkerState]:
-        """Those that can take leases, of a run: heard, alive, not about to leave, and not barred from it."""
-        return [worker for worker in self._workers.values() if worker.can_take(run)]
+        """Those that can take leases, of a run: heard, alive, not about to leave, and not barred from it.
+
+        Of a run that uses files, those that still fetch them are not among them.
+        """
+        return [worker for worker in self._workers.values() if self._can_take(worker, run)]
+
+    def require_files(self, run: str, digests: frozenset[str]) -> None:
+        """The run that has its turn uses these files."""
+        self._files = (run, digests)
+
+    def find_fetching(self, run: str) -> list[WorkerState]:
+        """Those that could take leases of a run if they had its files."""
+        return [
+            worker
+            for worker in self._workers.values()
+            if worker.can_take(run) and not self._can_take(worker, run)
+        ]
 
     def find_takers(self, names: Iterable[str], run: str) -> list[WorkerState]:
         """Those of these that can take leases of a run."""
         named = (self._workers.get(name) for name in names)
-        return [worker for worker in named if worker is not None and worker.can_take(run)]
+        return [worker for worker in named if worker is not None and self._can_take(worker, run)]
 
     def is_leaving(self, name: str) -> bool:
         """Whether a worker has said that it is about to leave."""
@@ -157,6 +174,7 @@ class Roster:
         known.is_suspect = False
         known.leases = dict(progress.leases)
         known.specs = frozenset(progress.specs)
+        known.files = frozenset(progress.files)
         known.note_rate(progress)
 
     def is_gone(self, incarnation: str) -> bool:
@@ -233,6 +251,10 @@ class Roster:
         """The ledger has closed a lease; what its worker said of it last is outdated."""
         if worker := self.find(name, incarnation):
             worker.leases.pop(lease, None)
+
+    def _can_take(self, worker: WorkerState, run: str | None) -> bool:
+        needing, digests = self._files
+        return worker.can_take(run) and (run is None or run != needing or digests <= worker.files)
 
     def _note_gone(self, incarnation: str) -> None:
         self._gone[incarnation] = None

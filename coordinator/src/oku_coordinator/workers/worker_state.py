@@ -38,6 +38,8 @@ class WorkerState:
     """How far it was with each of its leases when it was last heard."""
     specs: frozenset[str] = frozenset()
     """The runs whose spec it knows."""
+    files: frozenset[str] = frozenset()
+    """The files of the run that has its turn, by their digests, that it has or cannot have."""
     is_suspect: bool = False
     """Whether it has been silent for longer than others."""
     rate: RunRate = field(default_factory=lambda: RunRate(""))

@@ -25,6 +25,23 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
     at: float | None = None
 
 
+class Fetch(msgspec.Struct, frozen=True, kw_only=True, tag="fetch"):
+    """Fetch the files of a run that is about to begin, or goes on; for all workers.
+
+    It is repeated as long as the run has its turn. An older one that comes again does no harm: what it names
+    is fetched once, and its tickets expire.
+
+    Attributes:
+        run: the run.
+        files: the files, as a spec names them (`FileRef`).
+        tickets: what each is fetched with, by its digest.
+    """
+
+    run: str
+    files: list[str]
+    tickets: dict[str, str]
+
+
 class ClockNotice(msgspec.Struct, frozen=True, kw_only=True):
     """The clock of the coordinator: what its schedules count by.
 
@@ -102,4 +119,4 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
     may_leave: bool = False
 
 
-Order = Stop | Intervals | Control
+Order = Stop | Fetch | Intervals | Control

@@ -41,6 +41,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         leases: how far the worker is with each of its leases, those included whose final checkpoint was not
             yet confirmed.
         specs: the runs whose spec it knows, the newest last.
+        files: the files of the run that has its turn, by their digests, that it has or cannot have.
         in_flight: the number of requests that are sent and not yet answered.
         outcomes: the counts of outcomes in this interval, in the order of `OUTCOMES`.
         bytes_received: the number of bytes received in this interval.
@@ -67,6 +68,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float = 1.0
     leases: dict[str, LeaseProgress] = {}
     specs: list[str] = []
+    files: list[str] = []
     in_flight: int = 0
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
     bytes_received: int = 0

@@ -110,3 +110,25 @@ async def test_whoever_stops_waiting_stops_nobody_else(tmp_path: Path) -> None:
     await second
     assert world.fetcher.asked == ["first"]
     await world.files.close()
+
+
+async def test_files_are_prepared_before_a_lease_needs_them(tmp_path: Path) -> None:
+    """It is said when they are here; one that cannot be had is dealt with, and tried again for a lease."""
+    world = World(tmp_path)
+    for _ in range(3):
+        world.files.prepare([refer(FIRST)])
+        await asyncio.sleep(0)
+    assert world.files.settled == []
+    world.fetcher.may_go_on.set()
+    await world.files.provide([refer(FIRST)], 1)
+    assert world.files.settled == [refer(FIRST).digest]
+    assert world.fetcher.asked == ["first"]
+    world.fetcher.fault = "there is no room"
+    world.files.prepare([refer(SECOND)])
+    await asyncio.sleep(0.01)
+    assert world.files.settled == [refer(SECOND).digest]
+    world.fetcher.fault = ""
+    await world.files.provide([refer(SECOND)], 1)
+    assert world.fetcher.asked == ["first", "second", "second"]
+    await world.files.close()
+    assert world.files.settled == []

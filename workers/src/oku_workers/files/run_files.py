@@ -15,6 +15,9 @@ from oku_workers.files.file_fetcher import FileFetcher
 
 LINGER_S = 60.0
 """How long a file stays that no lease uses."""
+_ANNOUNCED_S = 15.0
+"""A coordinator repeats every second which files the run needs that has its turn. After this long without a
+word, it is another run's turn."""
 
 
 class RunFiles:
@@ -32,6 +35,33 @@ class RunFiles:
         self._linger_s = linger_s
         self._users: dict[str, set[Hashable]] = {}
         self._fetching: dict[str, asyncio.Task[HeldFile]] = {}
+        self._prepared: dict[str, None] = {}
+        self._ending: asyncio.TimerHandle | None = None
+
+    @property
+    def settled(self) -> list[str]:
+        """Of the files that are prepared, by their digests, those that are here, or cannot be had."""
+        return [digest for digest in self._prepared if self._fetching[digest].done()]
+
+    def prepare(self, files: Iterable[FileRef]) -> None:
+        """Begin to fetch the files of the run that has its turn; they stay as long as this is repeated.
+
+        What cannot be had is tried again by `provide`, which says why.
+        """
+        before = self._prepared
+        self._prepared = {}
+        for file in files:
+            self._users.setdefault(file.digest, set()).add(self)
+            if file.digest not in self._fetching:
+                self._begin(file)
+            self._prepared[file.digest] = None
+        if before.keys() - self._prepared.keys():
+            self.release(self)
+            for digest in self._prepared:
+                self._users[digest].add(self)
+        if self._ending is not None:
+            self._ending.cancel()
+        self._ending = asyncio.get_running_loop().call_later(_ANNOUNCED_S, self._end_preparation)
 
     def note_address(self, address: FilesAddress) -> None:
         """The coordinator says where it gives files."""
@@ -51,8 +81,7 @@ class RunFiles:
             self._users.setdefault(file.digest, set()).add(user)
             fetching = self._fetching.get(file.digest)
             if fetching is None or (fetching.done() and fetching.exception() is not None):
-                fetching = asyncio.get_running_loop().create_task(self._fetcher.fetch(file))
-                self._fetching[file.digest] = fetching
+                fetching = self._begin(file)
             try:
                 # Others wait for the same file.
                 await asyncio.shield(fetching)
@@ -75,8 +104,22 @@ class RunFiles:
             raise SpecFileError("it was not fetched")
         return fetching.result().path
 
+    def _begin(self, file: FileRef) -> asyncio.Task[HeldFile]:
+        fetching = asyncio.get_running_loop().create_task(self._fetcher.fetch(file))
+        # Whoever waits for it hears of a failure; nobody may.
+        fetching.add_done_callback(lambda task: task.cancelled() or task.exception())
+        self._fetching[file.digest] = fetching
+        return fetching
+
+    def _end_preparation(self) -> None:
+        self._prepared = {}
+        self.release(self)
+
     async def close(self) -> None:
         """Remove all of them."""
+        if self._ending is not None:
+            self._ending.cancel()
+        self._prepared = {}
         fetching, self._fetching = list(self._fetching.values()), {}
         for task in fetching:
             task.cancel()

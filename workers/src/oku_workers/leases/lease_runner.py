@@ -14,13 +14,14 @@ from functools import lru_cache
 from oku_core.accounting.histogram import coarsen
 from oku_core.messaging.codec import LeaseBatchHead
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number, read_lease_run
-from oku_core.messaging.order import Control, FilesAddress, Stop
+from oku_core.messaging.order import Control, Fetch, FilesAddress, Stop
 from oku_core.messaging.progress import MOST_TROUBLES, Progress
 from oku_core.process.supervision import Supervisor, cancel
 from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.schedule import Schedule
 from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.file_reference import FileRef
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.scheduled_execution import ScheduledExecution
@@ -181,6 +182,12 @@ class LeaseRunner:
         self._checkpointer.note_heard(begins_anew=True)
         self._stop_leases(self._leases.values(), grace_s)
 
+    def fetch(self, order: Fetch) -> None:
+        """Fetch the files of a run before its first lease."""
+        if self._engines.files is not None:
+            self._engines.files.note_tickets(order.tickets)
+            self._engines.files.prepare([FileRef(file) for file in order.files])
+
     def note_files_address(self, address: FilesAddress) -> None:
         """The coordinator says where it gives the files of runs."""
         if self._engines.files is not None:
@@ -208,6 +215,7 @@ class LeaseRunner:
             seconds=max(round(delta.seconds, 3), 0.001),
             leases={lease.id: lease.build_progress() for lease in self._leases.values()},
             specs=self._intake.specs,
+            files=self._engines.files.settled if self._engines.files is not None else [],
             in_flight=self._engines.in_flight,
             outcomes=delta.outcomes,
             bytes_received=delta.bytes_received,
