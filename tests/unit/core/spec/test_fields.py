@@ -9,6 +9,7 @@ from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER
 
 KEYS = [field.key for field in FIELDS]
 
+SCANNED = "name, format, digest, size, rows, columns, index, repeat"
 WRONG_VALUES: list[tuple[str, object, str]] = [
     ("requests", 0, "0 is not at least 1"),
     ("requests", "-5", "-5 is not at least 1"),
@@ -53,6 +54,7 @@ WRONG_VALUES: list[tuple[str, object, str]] = [
     ("max-rate", "-1/s", "-1/s is not at least 0/s"),
     ("warm-up", "0s", "0s is not at least 1ms"),
     ("keepalive", "no", "no is not true or false"),
+    ("data", "a.csv", f"a.csv is not what a scan says of a file: {SCANNED}; oku run scans it"),
     ("concurrency", 0, "0 is not at least 1"),
     ("concurrency", "2M", "2M is not at most 1_000_000"),
     ("workers", 0, "0 is not at least 1"),
@@ -141,7 +143,7 @@ def test_flags_of_one_letter_are_those_that_other_tools_have_taught() -> None:
 @pytest.mark.parametrize(
     ("key", "default"),
     [
-        ("requests", "1000 with a URL, 100000 without; none with --duration or --stage"),
+        ("requests", "1000 with a URL, 100000 without; the rows of --data; none with --duration or --stage"),
         ("concurrency", "100; with a rate, what it sends in 2s"),
         ("arrivals", "even"),
         ("late", "1s"),

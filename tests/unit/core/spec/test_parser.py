@@ -2,6 +2,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -138,7 +139,12 @@ def test_every_key_fills_its_attribute() -> None:
     assert parse_spec(Source(None, several)) == Spec(
         requests=1000, base_url=Url("http://h"), targets=(Target(name="home", url="/"),)
     )
-    assert set(KEYS) == {*written, *opened, *several, "url", "rate"}
+    digest = "0" * 64
+    data = {"name": "d.csv", "format": "csv", "digest": digest, "size": 9, "rows": 3, "columns": ["a"]}
+    given = parse_spec(Source(None, {"data": data | {"index": digest}, "url": "http://h/{a}"})).data
+    assert given is not None
+    assert msgspec.to_builtins(given) == data | {"index": digest, "repeat": False, "columns": ("a",)}
+    assert set(KEYS) == {*written, *opened, *several, "url", "rate", "data"}
 
 
 @pytest.mark.parametrize(

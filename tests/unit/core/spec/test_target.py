@@ -48,7 +48,7 @@ def parse(**keys: object) -> Target:
         ([HOME | {"weight": True}], "home: weight: true is not a number such as "),
         ([HOME | {"method": "GET /"}], "home: method: GET / is not a method such as GET or POST"),
         ([HOME | {"url": "home"}], "home: url: home is neither a whole URL nor a path that begins with /"),
-        ([HOME | {"url": "/{x}"}], "home: url: /{x} has the unknown placeholder {x}; Oku knows "),
+        ([HOME | {"url": "/{a/b}"}], "home: url: /{a/b} has the unknown placeholder {a/b}; Oku knows "),
         ([HOME | {"url": "/#a"}], "home: url: /#a has a fragment (#), which is never sent"),
         ([HOME | {"url": "/a b"}], "home: url: /a b contains whitespace or control characters"),
         ([HOME | {"url": "ftp://h/"}], "home: url: ftp://h/ has the scheme ftp; "),
