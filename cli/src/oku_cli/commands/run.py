@@ -17,6 +17,7 @@ from oku_cli.options.daemon.retention_options import read_retention_variables
 from oku_cli.options.grafana_option import drop_grafana_without_loki
 from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
+from oku_cli.options.spec.data_scan import scanned
 from oku_cli.options.spec.input_file import STANDARD_INPUT, expand_home
 from oku_cli.options.spec.run_files import build_finder, read_files
 from oku_cli.options.spec.spec_options import pick_spec_values, spec_options
@@ -82,20 +83,20 @@ def command(
     options["url"] = (*options["url"], *filter(_is_url, targets))
     loki = pick_loki_options(options)
     given = Source(None, pick_spec_values(options))
-    read = read_files([*map(_read_file, files), given])
-    spec = parse_spec(*read.sources)
     watch = pick_watch(options)
-    if coordinator is not None:
-        refuse_loki(loki)
-        refuse_secrets(secrets)
-        return run_async(run_remotely(coordinator, RunStart.submit(spec, read.files), watch))
-    spec = find_files(spec, read.files)
-    if not loki.loki:
-        watch = replace(watch, grafana=drop_grafana_without_loki(watch.grafana))
-    plan = build_plan(
-        spec, secrets, loki.build_environment() | read_retention_variables(), has_loki=bool(loki.loki)
-    )
-    return run_async(run_locally(DataDir(data_dir), plan, RunStart.submit(spec, read.files), watch))
+    with scanned(read_files([*map(_read_file, files), given])) as read:
+        spec = parse_spec(*read.sources)
+        if coordinator is not None:
+            refuse_loki(loki)
+            refuse_secrets(secrets)
+            return run_async(run_remotely(coordinator, RunStart.submit(spec, read.files), watch))
+        spec = find_files(spec, read.files)
+        if not loki.loki:
+            watch = replace(watch, grafana=drop_grafana_without_loki(watch.grafana))
+        plan = build_plan(
+            spec, secrets, loki.build_environment() | read_retention_variables(), has_loki=bool(loki.loki)
+        )
+        return run_async(run_locally(DataDir(data_dir), plan, RunStart.submit(spec, read.files), watch))
 
 
 def _read_file(name: str) -> Source:

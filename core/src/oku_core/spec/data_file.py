@@ -8,8 +8,9 @@ import msgspec
 
 from oku_core.data.columns import check_columns
 from oku_core.data.data_format import DataFormat
-from oku_core.data.scan import Scan, Table
+from oku_core.data.scan import OFFSET_BYTES, ROWS_OF_BLOCK, Scan, Table
 from oku_core.errors import format_value
+from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.scalar import parse_text
 
 _DIGEST = re.compile("[0-9a-f]{64}")
@@ -45,6 +46,14 @@ class DataFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     def table(self) -> Table:
         """What its rows are like."""
         return Table(self.format, self.columns)
+
+    def list_files(self) -> tuple[FileRef, FileRef]:
+        """The file and its row index, as files of the run."""
+        index_bytes = OFFSET_BYTES * -(-self.rows // ROWS_OF_BLOCK)
+        return (
+            FileRef.build(self.digest, self.size, self.name),
+            FileRef.build(self.index, index_bytes, f"rows of {self.name}"),
+        )
 
     def describe_columns(self) -> str:
         """Its name and columns, for a message."""

@@ -39,6 +39,8 @@ def list_files(spec: Spec) -> Iterator[FileRef]:
     for text in (*(getattr(spec, key) for key in _KEYS), *bodies):
         if reference := find_file_reference(text):
             yield reference
+    if spec.data is not None:
+        yield from spec.data.list_files()
 
 
 def _find_none(_: FileRef) -> Path:

@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from oku_core.data.row_reader import RowReader
 from oku_core.process.supervision import Supervisor, cancel
 from oku_core.spec.files import SpecFileError, list_files
 from oku_core.spec.secrets import NO_SOURCES, SecretError, SpecSources, reads_sources
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef
+from oku_workers.engines.data_rows import open_rows
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.engine_registry import EngineProtocol, build_engine
 from oku_workers.engines.tls import build_tls, may_speak_tls
@@ -105,6 +107,7 @@ class EngineSwitch:
         """The executions that the engine has; those that wait for another one are not among them."""
         self._engine: EngineProtocol | None = None
         self._key: _EngineKey | None = None
+        self._rows: RowReader | None = None
         self._changing = asyncio.Lock()
 
     @property
@@ -203,7 +206,10 @@ class EngineSwitch:
                 await self._close_engine()
                 filled, tls = await self._read_sources(spec)
                 self.feed = self._build_feed(spec)
-                self._engine = self._build(filled, self.feed, self._supervisor, self._local_address, tls)
+                self._rows = self._open_rows(filled)
+                self._engine = self._build(
+                    filled, self.feed, self._supervisor, self._local_address, tls, self._rows
+                )
                 self._key = key
                 self._apply(self._paces.get(spec) or Pace(choose_window(spec)))
                 self._engine.start()
@@ -263,11 +269,19 @@ class EngineSwitch:
             raise SpecFileError("this worker cannot fetch it")
         return self.files.path_of(file.digest)
 
+    def _open_rows(self, spec: Spec) -> RowReader | None:
+        """The rows of its data, whose files are here by now."""
+        files = self.files
+        return None if spec.data is None or files is None else open_rows(spec, files.path_of)
+
     async def _close_engine(self) -> None:
         engine, self._engine, self._key = self._engine, None, None
         if engine is not None:
             await engine.close()
             self.feed.close()
+        if self._rows is not None:
+            self._rows.close()
+            self._rows = None
 
 
 _EngineKey = tuple[Spec, str]

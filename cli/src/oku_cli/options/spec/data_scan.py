@@ -1,0 +1,140 @@
+"""`data`: the file of rows that the user names is scanned, and becomes a file of the run with its row index.
+
+A spec file may be somebody else's, and what its data named would be sent to the target that it names. So it
+may name files beside itself only, and folders there; the command line may name any.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import msgspec
+
+from oku_cli.options.spec.input_file import STANDARD_INPUT_LABEL, expand_home
+from oku_cli.options.spec.run_files import ReadSources, build_finder
+from oku_cli.remote.local_file import LocalFile, read_local_file
+from oku_core.data.data_error import DataError
+from oku_core.data.escape import IN_HEADER
+from oku_core.data.scan import Scan, Use, read_table, scan
+from oku_core.errors import UserError, format_value
+from oku_core.spec.data_file import describe_scan, parse_data_file
+from oku_core.spec.files import SpecFiles
+from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.url import Url
+from oku_workers.engines.request_parts import list_values
+
+_KEY = "data"
+_REPEAT = ":repeat"
+_TEMPLATE_KEYS = frozenset({"url", "method", "header", "body", "base-url", "targets"})
+_FORMS = "the path of a file, with :repeat behind it to start over, or {file: PATH, repeat: true}"
+_UNKNOWN = "0" * 64
+_ANY_PLACE = Url("http://h")
+
+
+class _Named(NamedTuple):
+    """A file that a source names: its path, what messages call it, and whether its rows start over."""
+
+    path: Path
+    name: str
+    repeat: bool
+
+
+@contextmanager
+def scanned(read: ReadSources) -> Iterator[ReadSources]:
+    """The sources with their data as a spec has it; the row index is there as long as the context lasts.
+
+    Raises:
+        UserError: the data cannot be read, a line of it is wrong, or a placeholder is none of its columns.
+    """
+    place = next((place for place in reversed(range(len(read.sources))) if _find(read.sources[place])), None)
+    if place is None:
+        yield read
+        return
+    source = read.sources[place]
+    named = _read_value(source)
+    table = read_table(named.path, named.name)
+
+    def describe(found: Scan) -> list[Source]:
+        value = describe_scan(named.path.name, table, found, repeat=named.repeat)
+        changed = Source(source.label, {**source.values, _KEY: value})
+        return [*read.sources[:place], changed, *read.sources[place + 1 :]]
+
+    use = _find_use(describe(Scan(_UNKNOWN, 1, 1, _UNKNOWN)), read.files)
+    with TemporaryDirectory(prefix="oku-") as folder:
+        index = Path(folder, "rows")
+        found = scan(named.path, named.name, index, use)
+        data = parse_data_file(describe_scan(named.path.name, table, found, repeat=named.repeat))
+        files = [
+            _read_again(path, named.name, reference)
+            for path, reference in zip((named.path, index), data.list_files(), strict=True)
+        ]
+        yield replace(read, sources=describe(found), files=[*read.files, *files])
+
+
+def _find(source: Source) -> bool:
+    """Whether a source names a file; one that was scanned is left as it is."""
+    values: object = source.values  # `parse_spec` refuses what is no mapping
+    return isinstance(values, Mapping) and _KEY in values and not _is_scanned(values[_KEY])
+
+
+def _is_scanned(value: object) -> bool:
+    return isinstance(value, Mapping) and "digest" in value
+
+
+def _read_value(source: Source) -> _Named:
+    value, place = source.values[_KEY], source.place(_KEY)
+    repeat: object = False
+    if isinstance(value, Mapping) and "file" in value and set(value) <= {"file", "repeat"}:
+        value, repeat = value["file"], value.get("repeat", False)
+    elif isinstance(value, str) and value.endswith(_REPEAT):
+        value, repeat = value.removesuffix(_REPEAT), True
+    if not isinstance(value, str) or not value or not isinstance(repeat, bool):
+        raise UserError(f"{place}: {format_value(source.values[_KEY])} is not {_FORMS}")
+    if source.label is None:
+        return _Named(Path(expand_home(value)), str(value), repeat)
+    folder = Path() if source.label == STANDARD_INPUT_LABEL else Path(source.label).parent
+    path = folder / value
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise UserError(
+            f"{place}: {format_value(value)} is not in the folder of the spec file or below it; "
+            "only the command line may name such a file, with --data"
+        )
+    return _Named(path, str(value), repeat)
+
+
+def _read_again(path: Path, name: str, reference: FileRef) -> LocalFile:
+    """A file to upload, which is still what the scan has said of it."""
+    file = read_local_file(str(path), name)
+    if file.reference.digest != reference.digest:
+        raise DataError(f"{name}: was changed while it was read; nothing was started")
+    return replace(file, reference=reference)
+
+
+def _find_use(sources: Sequence[Source], files: Sequence[LocalFile]) -> Use:
+    """What the requests use of each row, by the keys that they are made of."""
+    kept = [_keep(source) for source in sources]
+    spec = SpecFiles(find=build_finder(files)).fill_in_bodies(parse_spec(*kept))
+    if not spec.list_places():
+        spec = msgspec.structs.replace(spec, urls=(_ANY_PLACE,))
+    values = list_values(spec)
+    return Use(
+        frozenset(value.column for value in values),
+        frozenset(value.column for value in values if value.escape is IN_HEADER),
+    )
+
+
+def _keep(source: Source) -> Source:
+    values: object = source.values
+    if not isinstance(values, Mapping):
+        return source
+    kept = {
+        key: value
+        for key, value in values.items()
+        if (written := str(key).replace("_", "-")) in _TEMPLATE_KEYS
+        or (written == _KEY and _is_scanned(value))
+    }
+    return Source(source.label, kept)
