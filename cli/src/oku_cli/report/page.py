@@ -24,6 +24,7 @@ from oku_cli.report.charts.timeline import build_timeline, clip_start
 from oku_cli.report.distribution_table import build_distribution_table, list_distributions
 from oku_cli.report.document import ReadOut, build_document
 from oku_cli.report.events import build_events, build_marks
+from oku_cli.report.failure_table import build_failures
 from oku_cli.report.head import build_account, build_head
 from oku_cli.report.load import read_load
 from oku_cli.report.markup import Html, element
@@ -75,6 +76,8 @@ def _build_sections(history: RunHistory, read_out: ReadOut) -> Iterator[Html]:
     if distribution := _build_distributions(_add_intervals(history), read_out):
         yield distribution
     yield build_outcomes(summary, load)
+    if failures := build_failures(summary):
+        yield failures
     if workers := build_workers(summary):
         yield workers
     yield _build_coverage(history, over_time)

@@ -16,7 +16,7 @@ from oku_cli.formatting import (
     format_progress,
 )
 from oku_cli.terminal.layout import Flow, Labelled
-from oku_cli.terminal.live_figures import Figures, list_causes, list_distributions, list_plan
+from oku_cli.terminal.live_figures import Figures, list_causes, list_distributions, list_failures, list_plan
 from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, GOOD, MOST_COLUMNS, STATE_STYLES, STRONG
 from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, measure_progress
 from oku_cli.terminal.target_figures import build_live_targets
@@ -191,6 +191,7 @@ def _list_counts(tick: Tick) -> Iterator[tuple[str, RenderableType]]:
     sample = tick.sample
     yield "outcomes", Flow(*_list_outcomes(sample.outcomes_so_far), gap=3)
     yield from list_causes(tick)
+    yield from list_failures(tick)
     if sample.resent_at_most:
         yield "resent", Text(f"at most {format_count(sample.resent_at_most)}", style=CAUTION)
 

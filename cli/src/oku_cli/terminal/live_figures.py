@@ -17,9 +17,11 @@ from oku_cli.formatting import (
 )
 from oku_cli.terminal.layout import Flow
 from oku_cli.terminal.palette import BAD, CAUTION, STRONG
+from oku_cli.terminal.printable import make_printable
 from oku_cli.terminal.progress import has_rate
 from oku_cli.terminal.trend import Quantiles, Trend
 from oku_core.accounting.outcome import NOT_SENT_CAUSES
+from oku_core.results.summary import FailureSummary
 from oku_core.results.tick import Tick
 from oku_core.results.validity import MOST_SKEW_S
 
@@ -96,6 +98,19 @@ def list_distributions(tick: Tick, trend: Trend) -> Iterator[tuple[str, Renderab
         yield "latency", _build_quantiles(trend.latency)
         yield "response time", _build_quantiles(trend.response_time)
         yield "lateness", _build_quantiles(trend.lateness)
+
+
+def list_failures(tick: Tick) -> Iterator[tuple[str, RenderableType]]:
+    """The most frequent reasons for which accounted requests failed, with a label; nothing if all are ok."""
+    shown = [Text(describe_reason(failure), style=BAD) for failure in tick.failures]
+    if shown:
+        yield "failures", Flow(*shown, gap=3)
+
+
+def describe_reason(failure: FailureSummary) -> str:
+    """A reason with its count."""
+    target = f"{failure.target}: " if failure.target else ""
+    return f"{make_printable(target + failure.reason)} {format_count(failure.requests)}"
 
 
 def list_causes(tick: Tick) -> Iterator[tuple[str, RenderableType]]:

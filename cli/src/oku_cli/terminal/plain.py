@@ -17,7 +17,7 @@ from oku_cli.formatting import (
     format_rate,
 )
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.live_figures import NOTABLE_BOUND_S, measure_rates
+from oku_cli.terminal.live_figures import NOTABLE_BOUND_S, describe_reason, measure_rates
 from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, measure_progress
 from oku_cli.terminal.target_figures import describe_worst_target
 from oku_cli.terminal.threshold_text import describe_standing
@@ -108,6 +108,7 @@ def build_line(tick: Tick, trend: Trend) -> str:
         f"in flight {format_count(round(sample.in_flight or 0))}",
         *(f"{outcome} {format_count(count)}" for outcome, count in counts if count or outcome is OUTCOMES[0]),
         *(f"{cause} {format_count(count)}" for cause, count in causes if count),
+        *(f"({describe_reason(failure)})" for failure in tick.failures),
         *_list_quantiles(tick, trend),
         *describe_worst_target(tick),
         f"workers {sample.workers}",

@@ -231,6 +231,7 @@ def _build_standing(transaction: Transaction, run: str) -> Standing:
         leases={lease.id: lease.outcomes for lease in lease_table.fetch_open_leases(transaction, run)},
         period=period_table.fetch_period(transaction, run),
         not_sent=account_table.sum_not_sent(transaction, run),
+        reasons=account_table.fetch_reasons(transaction, run),
     )
 
 

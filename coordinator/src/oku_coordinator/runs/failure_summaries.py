@@ -1,28 +1,31 @@
-"""Why requests of a run failed, as its summary says it: the most frequent reasons first."""
+"""Why requests of a run failed, as summaries and ticks say it: the most frequent reasons first."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from oku_coordinator.ledger.storage.run_account import Account, PartName
+from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results.summary import FailureSummary
 from oku_core.spec.request_line import RequestLines
 from oku_core.spec.spec import Spec
 
-if TYPE_CHECKING:
-    from oku_core.accounting.failure_reason import ReasonCount
-
-MOST_FAILURES = 100
-"""How many a summary has."""
+MOST_FAILURES, MOST_IN_TICK = 100, 3
+"""How many a summary has, and how many a tick."""
 
 
-def build_failures(spec: Spec, accounts: Mapping[PartName, Account]) -> list[FailureSummary]:
-    """The failures of all phases together, by target, outcome and reason."""
+def build_failures(
+    spec: Spec, reasons: Iterable[tuple[str, ReasonCount]], most: int = MOST_FAILURES
+) -> list[FailureSummary]:
+    """The failures of all phases together, by target, outcome and reason.
+
+    Args:
+        spec: of the run.
+        reasons: of each part of its account, with the names of their targets.
+        most: how many to give.
+    """
     counts: dict[tuple[str, int, str], ReasonCount] = {}
-    for (_, target), account in accounts.items():
-        for key, count in account.reasons.items():
-            known = counts.get((target, *key))
-            counts[target, *key] = count if known is None else known.join(count)
+    for target, count in reasons:
+        known = counts.get((target, *count.key))
+        counts[target, *count.key] = count if known is None else known.join(count)
     if not counts:
         return []
     ranked = sorted(counts.items(), key=lambda item: (-item[1].requests, item[0]))
@@ -37,5 +40,5 @@ def build_failures(spec: Spec, accounts: Mapping[PartName, Account]) -> list[Fai
             last_index=count.last if count.first >= 0 else None,
             sample=lines.build(count.first).text if count.first >= 0 else "",
         )
-        for (target, outcome, reason), count in ranked[:MOST_FAILURES]
+        for (target, outcome, reason), count in ranked[:most]
     ]

@@ -25,7 +25,13 @@ from oku_coordinator.servers.server_watch import UNSEEN
 from oku_core.accounting.run_state import ACTIVE_STATES, RunState
 from oku_core.process.memory import measure_peak_rss_mb
 from oku_core.results.event import Event, EventType
-from oku_core.results.lines import LineKind, build_phase_lines, build_summary_line, build_target_lines
+from oku_core.results.lines import (
+    LineKind,
+    build_failure_lines,
+    build_phase_lines,
+    build_summary_line,
+    build_target_lines,
+)
 from oku_core.results.summary import ProcessSummary, Summary, Validity
 from oku_core.spec.parser import Source, parse_spec
 
@@ -209,6 +215,7 @@ class Runs:
         parts = {
             LineKind.PHASE: list(build_phase_lines(summary.phases)),
             LineKind.TARGET: list(build_target_lines(summary.targets)),
+            LineKind.FAILURE: list(build_failure_lines(summary.failures)),
         }
         self._ledger.outbox.put_summary(run, build_summary_line(summary), events, now, parts)
         return True

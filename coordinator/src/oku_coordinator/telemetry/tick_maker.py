@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from oku_coordinator.ledger.storage.records import Standing
 from oku_coordinator.ledger.storage.run_account import sum_counts
+from oku_coordinator.runs.failure_summaries import MOST_IN_TICK, build_failures
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.progress import LeaseProgress, Progress
@@ -114,6 +115,7 @@ class TickMaker:
             phase_left_s=plan.measure_left_s(clock_s),
             planned_in_flight=plan.find_in_flight(clock_s),
             not_sent=list(standing.not_sent),
+            failures=build_failures(record.spec, standing.reasons, MOST_IN_TICK),
             targets=list(targets),
         )
 

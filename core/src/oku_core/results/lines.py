@@ -21,7 +21,7 @@ from oku_core.results.sample import (
     build_due_quantiles_ms,
     build_latencies_ms,
 )
-from oku_core.results.summary import LatencySummary, PhaseSummary, Summary, TargetSummary
+from oku_core.results.summary import FailureSummary, LatencySummary, PhaseSummary, Summary, TargetSummary
 from oku_core.spec.spec import OPEN_END
 
 Fields = Mapping[str, Any]
@@ -61,6 +61,7 @@ class LineKind(StrEnum):
     EVENT = "event"
     SUMMARY = "summary"
     PHASE = "phase"
+    FAILURE = "failure"
     TARGET = "target"
 
 
@@ -237,6 +238,20 @@ def build_phase_lines(phases: Iterable[PhaseSummary]) -> Iterator[Fields]:
             "rate_rps": phase.rate_rps,
             "planned_rps": phase.planned_rps,
             **_build_figures(phase),
+        }
+
+
+def build_failure_lines(failures: Iterable[FailureSummary]) -> Iterator[Fields]:
+    """A line for each reason for which requests of a run at rest failed."""
+    for failure in failures:
+        yield {
+            **({"target": failure.target} if failure.target else {}),
+            "outcome": failure.outcome,
+            "reason": failure.reason,
+            "requests": failure.requests,
+            "first_index": failure.first_index,
+            "last_index": failure.last_index,
+            "sample": failure.sample or None,
         }
 
 

@@ -5,6 +5,7 @@ import msgspec
 from oku_core.accounting.outcome import build_no_causes
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
+from oku_core.results.summary import FailureSummary
 from oku_core.thresholds.threshold_summary import ThresholdSummary
 
 
@@ -41,6 +42,7 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
             say so.
         thresholds: what became of the thresholds of the run so far, in their order.
         not_sent: why requests were not sent, of those that are accounted, in the order of `NOT_SENT_CAUSES`.
+        failures: the most frequent reasons of those that are accounted and not ok, at most three.
         targets: what is accounted of each target, in the order of the spec; empty if the spec names none.
     """
 
@@ -54,4 +56,5 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     planned_in_flight: int | None = None
     thresholds: list[ThresholdSummary] = []
     not_sent: list[int] = msgspec.field(default_factory=build_no_causes)
+    failures: list[FailureSummary] = []
     targets: list[TargetTick] = []

@@ -19,6 +19,7 @@ from oku_core.accounting.interval import Slice, SliceState, build_partition
 from oku_core.accounting.range_set import merge_ranges
 from oku_core.errors import UserError
 from oku_core.spec.load import build_schedule
+from oku_core.spec.load_description import describe_load
 from oku_core.spec.spec import OPEN_END, Spec
 
 
@@ -48,6 +49,7 @@ def create_retry(transaction: Transaction, run: str, retried: str, now: float, *
     run_table.insert_run(transaction, run, spec, now, is_published=is_published)
     slice_table.insert_slices(transaction, run, build_partition(_list_slices(ranges, spec.requests)))
     run_table.set_requests(transaction, run, listed)
+    run_table.set_load(transaction, run, describe_load(msgspec.structs.replace(spec, requests=listed)))
     before = fetch_retry(transaction, retried)
     insert_retry(
         transaction,

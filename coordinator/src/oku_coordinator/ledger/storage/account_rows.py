@@ -25,7 +25,8 @@ ACCOUNT_COLUMNS = (
     ),
 )  # fmt: skip
 """Of `accounts`: what an account is kept in."""
-_decode_reasons = msgspec.json.Decoder(list[ReasonCount]).decode
+decode_reasons = msgspec.json.Decoder(list[ReasonCount]).decode
+"""Decodes the reasons of an account as they stand in its column."""
 
 
 def build_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
@@ -38,7 +39,7 @@ def build_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
     return Account(
         outcomes=outcomes,
         not_sent=not_sent,
-        reasons={count.key: count for count in _decode_reasons(row["reasons"])},
+        reasons={count.key: count for count in decode_reasons(row["reasons"])},
         statuses=json.loads(row["statuses"]),
         bytes_received=_join(row["bytes_received_high"], row["bytes_received"]),
         **{name: _build_histogram(row, name) for name in _HISTOGRAMS},

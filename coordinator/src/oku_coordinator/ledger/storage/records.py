@@ -10,6 +10,7 @@ import msgspec
 
 from oku_coordinator.ledger.storage.run_account import Account, RunAccount
 from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
+from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.index_ranges import IndexRanges, Range
 from oku_core.accounting.interval import ConservationError, Lengths
 from oku_core.accounting.lease_state import LeaseState
@@ -279,6 +280,7 @@ class Standing:
         leases: its open leases by id, each with the committed counts of its outcomes.
         period: the newest period of its schedule; None without one.
         not_sent: why requests were not sent, in the order of `NOT_SENT_CAUSES`.
+        reasons: why requests failed, each with the name of its part.
     """
 
     record: RunRecord
@@ -286,6 +288,7 @@ class Standing:
     leases: Mapping[str, list[int]]
     period: PeriodRecord | None = None
     not_sent: Sequence[int] = field(default_factory=build_no_causes)
+    reasons: Sequence[tuple[str, ReasonCount]] = ()
 
 
 class ThresholdRecord(NamedTuple):

@@ -142,6 +142,12 @@ class RunAccount:
             for account in self.parts.values()
         )
 
+    def list_reasons(self) -> list[tuple[str, ReasonCount]]:
+        """Why requests failed, each with the name of its part."""
+        return [
+            (name, count) for (_, name), account in self.parts.items() for count in account.reasons.values()
+        ]
+
     def open(self, name: PartName) -> Account:
         """The account of a part, to fold into; a new one if nothing has come of it yet."""
         return self.parts.setdefault(name, Account())

@@ -6,11 +6,17 @@ row of a run has the sum of their outcomes.
 
 import json
 
-from oku_coordinator.ledger.storage.account_rows import ACCOUNT_COLUMNS, build_account, build_account_columns
+from oku_coordinator.ledger.storage.account_rows import (
+    ACCOUNT_COLUMNS,
+    build_account,
+    build_account_columns,
+    decode_reasons,
+)
 from oku_coordinator.ledger.storage.lease_rows import decode_counts
 from oku_coordinator.ledger.storage.records import UNREADABLE, BreachError, UnknownRunError
 from oku_coordinator.ledger.storage.run_account import Account, PartName, RunAccount
 from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.outcome import build_no_causes
 
 _COLUMNS = ", ".join(ACCOUNT_COLUMNS)
@@ -58,6 +64,14 @@ def sum_not_sent(transaction: Transaction, run: str) -> list[int]:
         rows = transaction.select("SELECT not_sent FROM accounts WHERE run = ?", run)
         counts = [decode_counts(row["not_sent"]) for row in rows]
     return [sum(column) for column in zip(build_no_causes(), *counts, strict=True)]
+
+
+def fetch_reasons(transaction: Transaction, run: str) -> list[tuple[str, ReasonCount]]:
+    """Why requests of a run failed, each with the name of its part; reads no more of its accounts."""
+    if account := transaction.accounts.get(run):
+        return account.list_reasons()
+    rows = transaction.select("SELECT name, reasons FROM accounts WHERE run = ? ORDER BY rowid", run)
+    return [(row["name"], count) for row in rows for count in decode_reasons(row["reasons"])]
 
 
 def open_account(transaction: Transaction, run: str, name: PartName) -> Account:

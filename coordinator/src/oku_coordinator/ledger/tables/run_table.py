@@ -173,6 +173,11 @@ def set_requests(transaction: Transaction, run: str, requests: int) -> None:
     transaction.execute("UPDATE runs SET requests = ? WHERE run = ?", requests, run)
 
 
+def set_load(transaction: Transaction, run: str, load: str) -> None:
+    """Keep what a list says of the load of a run, where its spec alone does not say it."""
+    transaction.execute("UPDATE runs SET load = ? WHERE run = ?", load, run)
+
+
 def set_served(transaction: Transaction, run: str, served: int) -> None:
     """Keep what the delay servers counted for a run at rest; does nothing for any other."""
     if fetch_run(transaction, run).is_at_rest:
