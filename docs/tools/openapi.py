@@ -11,6 +11,7 @@ from oku_coordinator.api.routes import MOST_LISTED
 from oku_core.accounting.interval import Slice
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event
+from oku_core.results.failed_range import FailedRange
 from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.run_period import RunPeriod
 from oku_core.results.sample import Sample
@@ -39,7 +40,8 @@ _HISTORY: Mapping[str, type] = {
 
 def build_openapi() -> str:
     """The document, as JSON."""
-    _, components = msgspec.json.schema_components([Summary, Tick, *_HISTORY.values()], ref_template=_REF)
+    shapes = [Summary, Tick, FailedRange, *_HISTORY.values()]
+    _, components = msgspec.json.schema_components(shapes, ref_template=_REF)
     document = {
         "openapi": "3.1.0",
         "info": {
@@ -51,7 +53,7 @@ def build_openapi() -> str:
         "security": [{"token": []}],
         "paths": _build_paths(),
         "components": {
-            "schemas": {**components, **_build_schemas(), **_build_history()},
+            "schemas": {**components, **_build_schemas(), **_build_history(), **_build_failures()},
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
     }
@@ -171,6 +173,25 @@ def _build_history() -> Json:
     }
 
 
+def _build_failures() -> Json:
+    head: Json = {
+        "run": {**TEXT, "description": "Its id."},
+        "state": {"enum": [state.value for state in RunState], "description": "Its state."},
+        "requests": {"type": "integer", "description": "How many are accounted and not ok."},
+        "unlisted": {"type": "integer", "description": "How many of them are in no range."},
+        "spec": {"type": "object", "description": "Its spec, every key with its value."},
+    }
+    ranges = {"type": "array", "items": {"$ref": _REF.format(name="FailedRange")}}
+    return {
+        "Failures": {
+            "type": "object",
+            "description": "Which requests of a run failed, in the order of their indices.",
+            "required": [*head, "failures"],
+            "properties": {**head, "failures": ranges},
+        }
+    }
+
+
 def _build_paths() -> Json:
     run = {"$ref": "#/components/schemas/Run"}
     summary = {"$ref": "#/components/schemas/Summary"}
@@ -210,6 +231,24 @@ def _build_paths() -> Json:
         "/api/runs/{run}/history": {
             "parameters": [_RUN_ID],
             "get": _call("Stream everything that is kept of a run.", {"200": _json(history)}, 404),
+        },
+        "/api/runs/{run}/failures": {
+            "parameters": [_RUN_ID],
+            "get": _call(
+                "Stream which requests of a run failed.",
+                {"200": _json({"$ref": "#/components/schemas/Failures"})},
+                404,
+            ),
+        },
+        "/api/runs/{run}/retry": {
+            "parameters": [_RUN_ID],
+            "post": _call(
+                "Submit a run over the failed requests of a run at rest.",
+                {"201": _json(run)},
+                400,
+                404,
+                429,
+            ),
         },
         "/api/runs/{run}/ticks": {
             "parameters": [_RUN_ID],

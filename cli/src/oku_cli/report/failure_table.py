@@ -49,10 +49,11 @@ def _build_row(failure: FailureSummary, accounted: int, *, has_targets: bool) ->
 
 
 def _build_completes(completes: CompletesSummary) -> Html:
+    share = format_share(completes.ok_with_retries, completes.requests)
     now, requests = format_count(completes.ok_with_retries), format_count(completes.requests)
     text = (
         f"This run sends what failed in run {completes.retried} again. With it, {now} of the {requests}"
-        f" requests of run {completes.run} are ok ({format_share(completes.ok_with_retries, completes.requests)});"
+        f" requests of run {completes.run} are ok ({share});"
         f" {format_count(completes.ok)} were before."
     )
     if completes.unlisted:

@@ -92,6 +92,7 @@ def grow_part(before: Part, after: Part) -> PartGrowth:
         per_second=seconds,
         sent_per_second=_grow_sent(before.sent_per_second, after.sent_per_second),
         reasons=_grow_reasons(before.reasons, after.reasons),
+        failed={},  # the part as a whole has them
         **{name: _grow_histogram(before, after, name) for name in _HISTOGRAMS},
     )
     part = msgspec.structs.replace(

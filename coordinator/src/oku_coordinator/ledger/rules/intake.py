@@ -189,11 +189,10 @@ class _Intake:
     def _place_reasons(self, lease: LeaseRecord, gained: Part) -> Part:
         """What a part has gained, with the indices of its reasons in the place of positions."""
         find = build_finder(self._transaction, lease)
-        reasons = [
-            msgspec.structs.replace(count, first=min(ends), last=max(ends))
-            for count in gained.reasons
-            if (ends := (find(count.first), find(count.last)))
-        ]
+        reasons = []
+        for count in gained.reasons:
+            ends = find(count.first), find(count.last)
+            reasons.append(msgspec.structs.replace(count, first=min(ends), last=max(ends)))
         return msgspec.structs.replace(gained, reasons=reasons)
 
     def _answer(self, checkpoint: Checkpoint, verdict: MessageVerdict, receipt: Receipt) -> None:
