@@ -16,6 +16,7 @@ import msgspec
 from tests.simulation.outside.target import CONNECT_ERROR, LOST, NOT_SENT, Target
 
 from oku_core.accounting.index_ranges import IndexRanges
+from oku_core.accounting.outcome import OUTCOMES
 from oku_core.schedule.wave import Wave
 
 _connect = sqlite3.connect
@@ -211,6 +212,7 @@ class Judge:
         self._check_disjoint(accounted)
         self._check_outcomes(accounted, standing)
         self._check_parts(standing)
+        self._check_reasons(standing)
         self.accounted = accounted
         self._check_sent(standing)
         return standing
@@ -230,7 +232,40 @@ class Judge:
         [parts] = self._select("SELECT count(*) AS n FROM lease_parts WHERE run = ?", self._run)
         if parts["n"]:
             raise LawBrokenError(f"{parts['n']} parts are kept although no lease is open")
+        self._check_failed(standing)
         return standing
+
+    def _check_reasons(self, standing: Standing) -> None:
+        """The reasons of each outcome but the first sum to its count."""
+        sums = [standing.outcomes[0]] + [0] * (len(standing.outcomes) - 1)
+        for row in self._select("SELECT reasons FROM accounts WHERE run = ?", self._run):
+            for outcome, _, requests, *_ends in json.loads(row["reasons"]):
+                sums[outcome] += requests
+        if sums != standing.outcomes:
+            raise LawBrokenError(f"the reasons sum to {sums}, but the account is {standing.outcomes}")
+
+    def _check_failed(self, standing: Standing) -> None:
+        """What is listed as failed of a run at rest is exactly what the target has not answered well."""
+        listed: dict[int, int] = {}
+        for row in self._select("SELECT outcome, body FROM failed WHERE run = ?", self._run):
+            packed, at = msgspec.msgpack.decode(row["body"]), 0
+            for gap, length in zip(packed[0::2], packed[1::2], strict=True):
+                start, at = at + gap, at + gap + length
+                for place in range(start, at):
+                    if place in listed:
+                        raise LawBrokenError(f"index {place} is listed as failed twice")
+                    listed[place] = OUTCOMES.index(row["outcome"])
+        counts = [standing.outcomes[0], *([0] * (len(OUTCOMES) - 1))]
+        for outcome in listed.values():
+            counts[outcome] += 1
+        if counts != standing.outcomes:
+            raise LawBrokenError(f"{counts} are listed as failed, but the account is {standing.outcomes}")
+        for start, stop in self.accounted:
+            for place in range(start, stop):
+                outcome = listed.get(place, 0)
+                answer = self._target.find_answer(place).outcome
+                if outcome not in (NOT_SENT, LOST, answer):
+                    raise LawBrokenError(f"index {place} is listed as {outcome}, but its answer is {answer}")
 
     def _check_slices(self, leases: "list[_OpenLease]") -> list[tuple[int, int]]:
         """The slices are the request space, and the leased ones the open leases; gives the accounted ones."""

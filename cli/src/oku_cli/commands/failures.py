@@ -77,10 +77,11 @@ async def _list(
             names = ", ".join(filter(None, list_target_names(spec))) or "no target with a name"
             raise UserError(f"--target: {format_value(target)} is not in run {run}, which has {names}")
         shown, listed = _Printer(spec, as_csv=as_csv), 0
-        async for each in ranges:
-            if outcome in (None, each.outcome) and target in (None, shown.find_target(each)):
-                shown.show(each)
-                listed += each.stop - each.start
+        async for failed in ranges:
+            for each in shown.split(failed):
+                if outcome in (None, each.outcome) and target in (None, each.target):
+                    shown.show(each)
+                    listed += each.stop - each.start
     if not listed:
         write_note(f"run {run} has no failed request{' of these' if outcome or target else ''}")
     if head.unlisted:
@@ -110,13 +111,23 @@ class _Printer:
 
     def __init__(self, spec: Spec, *, as_csv: bool) -> None:
         self._requests = RequestLines(spec)
+        self._has_targets = list_target_names(spec) != ("",)
         self._csv = csv.writer(sys.stdout, lineterminator="\n") if as_csv else None
         if self._csv is not None:
             self._csv.writerow(("index", "outcome", "target", "url"))
 
-    def find_target(self, failed: FailedRange) -> str:
-        """The target of a range; that of its first request if the ledger does not say."""
-        return failed.target or self._requests.build(failed.start).target
+    def split(self, failed: FailedRange) -> Iterator[FailedRange]:
+        """A range by target: what no worker had is in ranges of all targets."""
+        if failed.target or not self._has_targets:
+            yield failed
+            return
+        start, target = failed.start, self._requests.build(failed.start).target
+        for index in range(failed.start + 1, failed.stop):
+            following = self._requests.build(index).target
+            if following != target:
+                yield FailedRange(start=start, stop=index, outcome=failed.outcome, target=target)
+                start, target = index, following
+        yield FailedRange(start=start, stop=failed.stop, outcome=failed.outcome, target=target)
 
     def show(self, failed: FailedRange) -> None:
         """Write a range, or each of its requests."""

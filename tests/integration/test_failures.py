@@ -1,0 +1,77 @@
+"""What failed, told and tried again by real processes: a server fails at known indices of a sweep."""
+
+import csv
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import Start, run_oku, wait_until
+from tests.kit.servers.failing_server import HANGS_UP, list_failing
+
+REQUESTS = 3000
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.timeout(120)
+
+
+def find_port() -> int:
+    """A port that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def is_listening(port: int) -> bool:
+    """Whether somebody takes connections at a port."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@contextmanager
+def serving(port: int, *rules: str) -> Iterator[None]:
+    """A server that fails at known indices, or at none, until the block ends."""
+    command = [sys.executable, "-m", "tests.kit.servers.failing_server", str(port), *rules]
+    process = subprocess.Popen(command, cwd=ROOT)
+    try:
+        wait_until(lambda: is_listening(port), 10, "the server listens")
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("engine", ["aiohttp", "httptools"])
+def test_a_sweep_lists_exactly_what_failed_although_a_worker_dies(
+    start: Start, tmp_path: Path, engine: str
+) -> None:
+    """Its retry sends exactly these, and both together say that all is ok."""
+    port, failing = find_port(), list_failing(REQUESTS)
+    flags = ("-n", str(REQUESTS), "-c", "10", "--workers", "2", "--engine", engine)
+    with serving(port, "fails"):
+        run = start("run", f"http://127.0.0.1:{port}/{{i}}", *flags)
+        run.wait_for_accounted(100)
+        run.kill("worker-1")
+        summary = run.finish()
+    assert_completed(summary)
+    folder = ("--data-dir", str(run.data_dir))
+    rows = list(csv.reader(run_oku("failures", "latest", "--csv", *folder, cwd=tmp_path).stdout.splitlines()))
+    assert rows.pop(0) == ["index", "outcome", "target", "url"]
+    assert {int(index): outcome for index, outcome, _, _ in rows} == failing
+    assert all(url == f"http://127.0.0.1:{port}/{index}" for index, _, _, url in rows)
+    assert {each["reason"]: each["requests"] for each in summary["failures"]} == {
+        "status 503": len(failing) - len(HANGS_UP),
+        "the server hung up": len(HANGS_UP),
+    }
+    with serving(port):
+        retried = run_oku("retry", "latest", "--json", *folder, cwd=tmp_path)
+    retry = json.loads(retried.stdout)
+    assert (retry["requests"], retry["outcomes"]["ok"]) == (len(failing), len(failing))
+    completes = retry["completes"]
+    assert (completes["run"], completes["requests"]) == (summary["run"], REQUESTS)
+    assert (completes["ok"], completes["ok_with_retries"]) == (REQUESTS - len(failing), REQUESTS)

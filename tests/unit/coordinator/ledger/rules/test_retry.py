@@ -1,0 +1,136 @@
+"""Which requests failed, and a run over exactly these."""
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+from tests.kit.coordinators.leases import (
+    apply_batches,
+    build_batch,
+    build_checkpoint,
+    build_part,
+    deal_lease,
+)
+from tests.kit.outcomes import make_counts
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.failed_requests import FailedSpan
+from oku_coordinator.ledger.storage.records import RetryRecord
+from oku_core.accounting.failure_reason import ReasonCount
+from oku_core.accounting.interval import Slice, SliceState
+from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.accounting.range_set import merge_ranges, pack_ranges
+from oku_core.accounting.run_state import RunState
+from oku_core.errors import UserError
+from oku_core.messaging.checkpoint import Part
+from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.spec import Spec
+
+TIMEOUT = OUTCOMES.index(Outcome.TIMEOUT)
+
+
+def build_failing_part(covered: int, failed: Sequence[int]) -> Part:
+    """What came of so many requests, of which those at some positions had no answer in time."""
+    ok = build_part(covered - len(failed))
+    if not failed:
+        return ok
+    outcomes = make_counts(covered - len(failed), timeout=len(failed))
+    return msgspec.structs.replace(
+        ok,
+        outcomes=outcomes,
+        per_second={3: outcomes},
+        reasons=[ReasonCount(TIMEOUT, "no answer within 10s", len(failed), min(failed), max(failed))],
+        failed={Outcome.TIMEOUT: pack_ranges(merge_ranges((p, p + 1) for p in failed))},
+    )
+
+
+def run_all(ledger: Ledger, run: str, part: Part) -> None:
+    """Make a run in one lease, of which this comes."""
+    ledger.runs.begin(run, 1.0)
+    lease = deal_lease(ledger, run, 1000, 2.0)
+    assert lease is not None
+    verdicts = apply_batches(ledger, [build_batch(lease, build_checkpoint(lease, parts=[part]))], 5.0)
+    assert verdicts == [MessageVerdict.CLOSED]
+    assert ledger.runs.fetch(run).state == RunState.COMPLETED
+
+
+def test_a_retry_has_exactly_the_failed_indices(ledger: Ledger) -> None:
+    """All others are unused, so index i is the request that it was; both together say what is ok."""
+    ledger.runs.create("r1", Spec(requests=100), 0.0)
+    run_all(ledger, "r1", build_failing_part(100, [3, 4, 5, 99]))
+    assert ledger.failures.fetch("r1").spans == [
+        FailedSpan(3, 6, Outcome.TIMEOUT, ""),
+        FailedSpan(99, 100, Outcome.TIMEOUT, ""),
+    ]
+    record = ledger.runs.create_retry("r2", "r1", 6.0)
+    assert (record.requests, record.spec.requests, record.state) == (4, 100, RunState.PENDING)
+    assert ledger.leases.fetch_slices("r2") == [
+        Slice(0, 3, SliceState.UNUSED),
+        Slice(3, 6, SliceState.PENDING),
+        Slice(6, 99, SliceState.UNUSED),
+        Slice(99, 100, SliceState.PENDING),
+    ]
+    run_all(ledger, "r2", build_failing_part(4, [3]))  # the fourth position of its lease is index 99
+    assert ledger.failures.fetch("r2").spans == [FailedSpan(99, 100, Outcome.TIMEOUT, "")]
+    assert ledger.runs.fetch_snapshot("r2").retry == RetryRecord("r1", "r1", 100, 96, 0)
+    [count] = ledger.runs.fetch_snapshot("r2").account.reasons.values()
+    assert (count.first, count.last) == (99, 99)
+    ledger.runs.create_retry("r3", "r2", 7.0)
+    run_all(ledger, "r3", build_failing_part(1, []))
+    snapshot = ledger.runs.fetch_snapshot("r3")
+    assert (snapshot.breach, snapshot.retry) == (None, RetryRecord("r2", "r1", 100, 99, 0))
+    assert snapshot.account.outcomes[0] + 99 == 100
+
+
+def test_only_a_run_at_rest_with_failures_can_be_retried(ledger: Ledger) -> None:
+    """What cannot be retried is said in one line, and no run is made."""
+    ledger.runs.create("r1", Spec(requests=10), 0.0)
+    with pytest.raises(UserError, match="run r1 is pending; it can be retried once it is paused or over"):
+        ledger.runs.create_retry("r2", "r1", 1.0)
+    run_all(ledger, "r1", build_failing_part(10, []))
+    with pytest.raises(UserError, match="run r1 has no failed request to retry"):
+        ledger.runs.create_retry("r2", "r1", 6.0)
+    assert [row.run for row in ledger.runs.fetch_page()] == ["r1"]
+
+
+def test_what_failed_beyond_the_ranges_of_a_checkpoint_is_counted(ledger: Ledger) -> None:
+    """The list says how many are missing, and so does the retry."""
+    ledger.runs.create("r1", Spec(requests=10), 0.0)
+    part = msgspec.structs.replace(build_failing_part(10, [2, 4, 6]), failed={Outcome.TIMEOUT: [2, 1]})
+    run_all(ledger, "r1", part)
+    failed = ledger.failures.fetch("r1")
+    assert (failed.requests, failed.unlisted) == (3, 2)
+    ledger.runs.create_retry("r2", "r1", 6.0)
+    assert ledger.runs.fetch_snapshot("r2").retry == RetryRecord("r1", "r1", 10, 7, 2)
+
+
+def test_a_run_with_a_rate_is_retried_without_it(ledger: Ledger) -> None:
+    """What nobody had in time is among what failed; the retry has as many in flight as the run might."""
+    spec = parse_spec(Source(None, {"url": "http://h/{i}", "rate": "10/s", "requests": 100}))
+    ledger.runs.create("r1", spec, 0.0)
+    ledger.runs.begin("r1", 1.0)
+    ledger.leases.account_not_dealt("r1", [(0, 100)], 20.0)
+    assert ledger.failures.fetch("r1").spans == [FailedSpan(0, 100, Outcome.NOT_SENT, "")]
+    retry = ledger.runs.create_retry("r2", "r1", 21.0).spec
+    assert (retry.is_open, retry.requests, retry.concurrency) == (False, 100, spec.concurrency)
+    run_all(ledger, "r2", build_failing_part(100, [7]))
+    assert ledger.runs.fetch_snapshot("r2").breach is None
+
+
+def test_a_deleted_run_leaves_no_failed_request(ledger: Ledger) -> None:
+    """A retry of it still says what it completes."""
+    ledger.runs.create("r1", Spec(requests=100), 0.0)
+    run_all(ledger, "r1", build_failing_part(100, [5]))
+    ledger.runs.create_retry("r2", "r1", 6.0)
+    ledger.deletions.begin("r1")
+    while ledger.deletions.delete_some("r1"):
+        pass
+    rows = ledger.file.read(
+        lambda transaction: [
+            *transaction.select("SELECT 1 FROM failed WHERE run = 'r1'"),
+            *transaction.select("SELECT 1 FROM failed_sizes WHERE run = 'r1'"),
+        ]
+    )
+    assert rows == []
+    assert ledger.runs.fetch_snapshot("r2").retry is not None
