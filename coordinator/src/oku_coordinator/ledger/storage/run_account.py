@@ -64,8 +64,8 @@ class Account:
         self.latency.add(gained.latency)
         self.response_time.add(gained.response_time)
         self.lateness.add(gained.lateness)
-        for count in gained.reasons:
-            self._add_reason(count)
+        for reason in gained.reasons:
+            self._add_reason(reason)
 
     def _add_reason(self, count: ReasonCount) -> None:
         known = self.reasons.get(count.key)

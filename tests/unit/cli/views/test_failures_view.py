@@ -1,0 +1,53 @@
+"""The rows of the end screen on what failed, and on what a retry has completed."""
+
+from collections.abc import Callable
+from typing import Any
+
+from oku_cli.views.failures_view import MOST_SHOWN, build_completes, build_failures, describe_indices
+from oku_core.accounting.outcome import Outcome
+from oku_core.results.summary import CompletesSummary, FailureSummary
+
+Render = Callable[..., list[str]]
+
+
+def build_failure(reason: str = "refused", **changes: object) -> FailureSummary:
+    """A reason of some requests."""
+    given: dict[str, Any] = {"requests": 1200, "first_index": 3, "last_index": 9000} | changes
+    return FailureSummary(outcome=Outcome.CONNECT_ERROR, reason=reason, **given)
+
+
+def test_a_reason_has_its_count_and_its_first_and_last_index(render: Render) -> None:
+    """They say where to look."""
+    text = " ".join(render(build_failures([build_failure()])))
+    assert text.split() == ["connect", "error", "refused", "1,200", "indices", "3", "to", "9000"]
+
+
+def test_a_target_is_named_where_there_are_several(render: Render) -> None:
+    """One without a name has no column for it."""
+    assert " ".join(render(build_failures([build_failure(target="buy")]))).split()[0] == "buy"
+
+
+def test_more_reasons_than_fit_are_counted(render: Render) -> None:
+    """The summary as JSON has them all."""
+    text = " ".join(
+        render(build_failures([build_failure(f"status {place}") for place in range(MOST_SHOWN + 2)]))
+    )
+    assert f"status {MOST_SHOWN - 1}" in text
+    assert f"status {MOST_SHOWN}" not in text
+    assert "and 2 other reasons" in text
+
+
+def test_indices_are_in_words() -> None:
+    """Those of old ledgers are not known."""
+    assert describe_indices(build_failure(first_index=4, last_index=4)) == "index 4"
+    assert describe_indices(build_failure(first_index=None, last_index=None)) == ""
+
+
+def test_a_retry_says_how_many_of_the_first_run_are_ok(render: Render) -> None:
+    """What is left out is said, too."""
+    completes = CompletesSummary(
+        run="r1", retried="r2", requests=1000, ok=880, ok_with_retries=999, unlisted=7
+    )
+    text = " ".join(" ".join(render(build_completes(completes))).split())
+    assert "run r1: 999 of 1,000 ok (99.90 %), 880 of them before" in text
+    assert "7 that failed are left out" in text
