@@ -18,6 +18,7 @@ from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.summary import Flag, LatencySummary, OutcomeCounts, Summary, Validity
 from oku_core.spec.spec import Engine
+from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 SUMMARY = Summary(
     run="r", name="", state=RunState.COMPLETED, engine=Engine.AIOHTTP,
@@ -49,6 +50,46 @@ def test_an_account_that_does_not_balance_has_a_code_of_its_own() -> None:
     flag = Validity(flag=Flag.UNBALANCED, detail="", requests=1)
 
     assert classify(msgspec.structs.replace(SUMMARY, validity=[flag])) == ExitCode.UNBALANCED
+
+
+@pytest.mark.parametrize(
+    ("verdict", "allows_undecided", "code"),
+    [
+        (ThresholdVerdict.PASSED, False, ExitCode.COMPLETED),
+        (ThresholdVerdict.FAILED, False, ExitCode.NOT_PASSED),
+        (ThresholdVerdict.FAILED, True, ExitCode.NOT_PASSED),
+        (ThresholdVerdict.UNDECIDED, False, ExitCode.NOT_PASSED),
+        (ThresholdVerdict.UNDECIDED, True, ExitCode.COMPLETED),
+    ],
+)
+def test_a_run_that_has_not_passed_has_a_code_of_its_own(
+    verdict: ThresholdVerdict,
+    allows_undecided: bool,  # noqa: FBT001  # a parameter of the test
+    code: ExitCode,
+) -> None:
+    """It comes before that of a run that was cut short, and behind that of a wrong account."""
+    summary = msgspec.structs.replace(SUMMARY, verdict=verdict)
+    assert classify(summary, allows_undecided=allows_undecided) == code
+
+    cut_short = msgspec.structs.replace(summary, state=RunState.CANCELLED)
+    expected = ExitCode.CUT_SHORT if code is ExitCode.COMPLETED else code
+    assert classify(cut_short, allows_undecided=allows_undecided) == expected
+    flag = Validity(flag=Flag.UNBALANCED, detail="", requests=1)
+    broken = msgspec.structs.replace(cut_short, validity=[flag])
+    assert classify(broken, allows_undecided=allows_undecided) == ExitCode.UNBALANCED
+
+
+def test_every_file_that_was_asked_for_is_written(tmp_path: Path) -> None:
+    """JSON, JUnit XML and Markdown."""
+    names = "s.json", "s.xml", "s.md"
+    files = [str(tmp_path / name) for name in names]
+    watch = Watch(summary_file=files[0], junit_file=files[1], markdown_file=files[2])
+    watch.check()
+    watch.write_files(SUMMARY)
+    assert [(tmp_path / name).read_bytes()[:2] for name in names] == [b"{\n", b"<?", b"##"]
+    for wrong in (Watch(junit_file=str(tmp_path)), Watch(markdown_file="-")):
+        with pytest.raises(UserError, match=r"--(junit|summary-markdown): .* is not a file"):
+            wrong.check()
 
 
 def test_the_summary_goes_to_the_file(tmp_path: Path) -> None:

@@ -1,0 +1,74 @@
+from typing import Any
+
+import pytest
+
+from oku_cli.terminal.threshold_text import (
+    describe_standing,
+    describe_verdict,
+    format_value,
+    pick_nearest,
+)
+from oku_core.spec.values.threshold import Unit
+from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
+
+_PASSED, _FAILED, _UNDECIDED = ThresholdVerdict
+
+
+def build(
+    expression: str = "p99 < 1s", verdict: ThresholdVerdict = _UNDECIDED, **known: Any
+) -> ThresholdSummary:
+    """A threshold on a time."""
+    values: dict[str, Any] = {"limit": 1000.0, "unit": Unit.MS} | known
+    return ThresholdSummary(expression=expression, verdict=verdict, **values)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (212.0, Unit.MS, "212 ms"),
+        (None, Unit.MS, "no answer"),
+        (0.9991, Unit.SHARE, "99.91 %"),
+        (0.999999, Unit.SHARE, "> 99.99 %"),
+        (3.0, Unit.REQUESTS, "3"),
+        (99.5, Unit.PER_SECOND, "100/s"),
+        (0.97, Unit.OF_PLAN, "97.00 % of plan"),
+        (1.5, Unit.OF_PLAN, "150.00 % of plan"),
+        (None, Unit.SHARE, "no value"),
+    ],
+)
+def test_a_value_is_shown_in_the_unit_of_its_limit(value: float | None, unit: Unit, text: str) -> None:
+    """Rounding never makes a bad number look good."""
+    assert format_value(value, unit) == text
+
+
+def test_a_threshold_says_how_far_it_is_from_being_lost() -> None:
+    """By requests, where it is a count of them."""
+    assert describe_standing(build(holds=True, value=212.0, against=3, allowed=10)) == (
+        "212 ms; 3 of at most 10 against it"
+    )
+    assert describe_standing(build(holds=True, value=212.0)) == "212 ms"
+    assert (
+        describe_standing(build(detail="there is no request to judge by"))
+        == "there is no request to judge by"
+    )
+
+
+def test_while_a_run_goes_on_it_is_said_whether_a_threshold_holds_so_far() -> None:
+    """Only what is certain is called passed or failed."""
+    assert describe_verdict(build(holds=True)) == "holds so far"
+    assert describe_verdict(build(holds=False)) == "fails so far"
+    assert describe_verdict(build(holds=False, detail="the run was cut short")) == "undecided"
+    assert describe_verdict(build()) == "undecided"
+    assert describe_verdict(build(verdict=_PASSED, holds=True)) == "passed"
+
+
+def test_where_there_is_little_room_those_nearest_to_being_lost_are_shown() -> None:
+    """They stay in their order."""
+    far = build("far", holds=True, against=1, allowed=100)
+    near = build("near", holds=True, against=90, allowed=100)
+    lost = build("lost", _FAILED)
+    failing = build("failing", holds=False)
+    rows = [far, near, lost, failing]
+
+    assert [row.expression for row in pick_nearest(rows, 3)] == ["near", "lost", "failing"]
+    assert pick_nearest(rows, 4) == rows

@@ -1,0 +1,78 @@
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import msgspec
+import pytest
+from tests.unit.cli.views.threshold_run import build_threshold_run
+
+from oku_cli.views.junit import build_junit
+from oku_core.accounting.run_state import RunState
+from oku_core.results.summary import Flag, Validity
+
+
+def read(content: bytes) -> dict[str, str]:
+    """The result of each test case: empty if it has passed."""
+    suite = ET.fromstring(content)[0]  # our own file
+    results = {}
+    for case in suite.iter("testcase"):
+        kinds = [child.tag for child in case if child.tag != "system-out"]
+        results[f"{case.get('classname')} {case.get('name')}"] = "".join(kinds)
+    counts = {kind: list(results.values()).count(kind[:-1]) for kind in ("failures", "errors")}
+    assert suite.get("tests") == str(len(results))
+    assert suite.get("failures") == str(counts["failures"])
+    assert suite.get("errors") == str(counts["errors"])
+    assert suite.get("skipped") == str(list(results.values()).count("skipped"))
+    return results
+
+
+def test_there_is_a_test_case_for_the_run_for_each_threshold_and_for_each_flag() -> None:
+    """A failed threshold is a failure, an undecided one an error, and a raised flag is skipped."""
+    results = read(build_junit(build_threshold_run()))
+
+    assert results["oku.run completed"] == results["oku.run something was ok"] == ""
+    assert results["oku.thresholds ok >= 99%"] == ""
+    assert results["oku.thresholds p99 < 1s"] == "failure"
+    assert results["oku.thresholds rate > 1/s over 1m"] == "error"
+    flags = {
+        name.removeprefix("oku.validity "): result for name, result in results.items() if "validity" in name
+    }
+    assert set(flags) == set(Flag)
+    assert {flag for flag, result in flags.items() if result} == {Flag.RESENT}
+    assert flags[Flag.RESENT] == "skipped"
+
+
+def test_what_is_allowed_to_be_undecided_is_skipped() -> None:
+    """As it leaves the exit code as it is."""
+    results = read(build_junit(build_threshold_run(), allows_undecided=True))
+    assert results["oku.thresholds rate > 1/s over 1m"] == "skipped"
+
+
+@pytest.mark.parametrize(
+    ("changes", "name", "result"),
+    [
+        ({"state": RunState.CANCELLED, "reason": "x"}, "oku.run completed", "error"),
+        (
+            {"validity": [Validity(flag=Flag.UNBALANCED, detail="x", requests=1)]},
+            "oku.validity unbalanced",
+            "error",
+        ),
+    ],
+)
+def test_whatever_changes_the_exit_code_is_not_green(changes: dict[str, Any], name: str, result: str) -> None:
+    """A run that was cut short, and an account that does not balance."""
+    summary = msgspec.structs.replace(build_threshold_run(), **changes)
+    assert read(build_junit(summary))[name] == result
+
+
+def test_nothing_that_was_ok_is_a_failure() -> None:
+    """Whatever else there is."""
+    run = build_threshold_run()
+    summary = msgspec.structs.replace(run, outcomes=msgspec.structs.replace(run.outcomes, ok=0))
+    assert read(build_junit(summary))["oku.run something was ok"] == "failure"
+
+
+def test_names_of_others_cannot_break_the_file() -> None:
+    """XML has no control characters, not even escaped ones."""
+    summary = msgspec.structs.replace(build_threshold_run(), name='<a "\x1b\x00&>')
+    suite = ET.fromstring(build_junit(summary))[0]  # our own file
+    assert suite.get("name") == '<a "  &>'
