@@ -253,7 +253,7 @@ def test_json_goes_to_standard_output_alone(ended_run: EndedCommand) -> None:
 
 
 def test_targets_that_fail_are_accounted(start: Start, tmp_path: Path) -> None:
-    """A run against a port that nobody listens on completes: every request has an outcome."""
+    """A run against a port that nobody listens on completes, and has not passed."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -261,7 +261,8 @@ def test_targets_that_fail_are_accounted(start: Start, tmp_path: Path) -> None:
 
     summary = run.finish()
 
-    assert run.process.returncode == 0
+    assert run.process.returncode == 1
+    assert (summary["state"], summary["verdict"]) == ("completed", "failed")
     assert summary["outcomes"]["connect_error"] == 500
     assert summary["latency_ms"]["p50"] is None
     jsonschema.validate(summary, SCHEMA)
