@@ -82,7 +82,9 @@ def make_tick() -> Callable[..., Tick]:
             "outcomes": make_counts(16_340),
             "latency": histogram.build_latency(),
         }
-        return Tick(run=run, state=state, notices=list(notices), sample=Sample(**fields | changes))
+        thresholds = list(changes.pop("thresholds", ()))
+        sample = Sample(**fields | changes)
+        return Tick(run=run, state=state, notices=list(notices), sample=sample, thresholds=thresholds)
 
     return make
 

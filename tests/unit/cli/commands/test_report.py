@@ -74,3 +74,11 @@ def test_wrong_input_is_one_line(
     assert captured.err.startswith(message)
     assert len(captured.err.splitlines()) == 1
     assert [path.name for path in folder.iterdir()] == [".oku"]
+
+
+def test_a_pipeline_gets_its_files_of_any_run(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """As `oku run` would have written them."""
+    assert call(monkeypatch, "r1", "--junit", "a.xml", "--summary-markdown", "a.md") == 0
+    assert {path.name for path in folder.iterdir()} == {".oku", "a.xml", "a.md"}
+    assert "<testsuites" in (folder / "a.xml").read_text()
+    assert (folder / "a.md").read_text().startswith("## run r1: paused")

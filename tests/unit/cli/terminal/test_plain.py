@@ -8,6 +8,8 @@ from oku_cli.terminal.plain import PlainView
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.run_state import RunState
 from oku_core.results.tick import Tick
+from oku_core.spec.values.threshold import Unit
+from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 MakeTick = Callable[..., Tick]
 AT = 1_769_965_512.0
@@ -88,3 +90,14 @@ def test_the_title_and_the_log_are_written_at_once_as_they_are() -> None:
     written.view.log(line)
     written.view.stop()
     assert written.lines == ["17:05:13 run 6f2c1a", f"17:05:13 {line}"]
+
+
+def test_a_threshold_is_told_once_when_it_is_decided(make_tick: MakeTick) -> None:
+    """What is not certain yet is told at the end of the run."""
+    written = Written()
+    for verdict in (ThresholdVerdict.UNDECIDED, ThresholdVerdict.FAILED, ThresholdVerdict.FAILED):
+        threshold = ThresholdSummary(
+            expression="ok >= 99%", verdict=verdict, value=0.5, limit=0.99, unit=Unit.SHARE, holds=False
+        )
+        written.view.show_tick(make_tick(thresholds=[threshold]))
+    assert written.lines[1:] == ["17:05:12 threshold failed: ok >= 99% (50.00 %)"]
