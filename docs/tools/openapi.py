@@ -72,6 +72,7 @@ def _build_schemas() -> Json:
         "reason": {**TEXT, "description": "Why it failed or is paused; else empty."},
         "requests": {"type": "integer", "description": "How many were asked for."},
         "accounted": {"type": "integer", "description": "How many have an outcome in the ledger."},
+        "ok": {"type": "integer", "description": "How many of these were ok."},
         "engine": {"enum": [engine.value for engine in Engine], "description": "What sends the requests."},
         "target": {**TEXT, "description": "Its target, shortened if it is long."},
         "load": {**TEXT, "description": "How it sends requests, in words."},

@@ -35,11 +35,12 @@ STATE_COLOURS: Mapping[RunState, str] = {
     RunState.RUNNING: PLAIN,
     RunState.PAUSING: CAUTION,
     RunState.PAUSED: CAUTION,
-    RunState.COMPLETED: GOOD,
+    RunState.COMPLETED: PLAIN,
     RunState.CANCELLING: CAUTION,
     RunState.CANCELLED: CAUTION,
     RunState.FAILED: BAD,
 }
+"""No state is good by itself: a run may be complete without a single request that was ok."""
 
 PART_COLOURS: Mapping[str, str] = {
     "accounted": "green",

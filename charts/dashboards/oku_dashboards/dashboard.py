@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oku_core.results.event import EventType
-from oku_dashboards.colours import BAD, CAUTION, PLAIN
+from oku_dashboards.colours import BAD, CAUTION, GOOD, PLAIN
 from oku_dashboards.logql import Lines
 from oku_dashboards.panel import DATASOURCE, Json, Panel
 
@@ -177,6 +177,8 @@ def build_choice_variable(name: str, label: str, choices: Sequence[str], descrip
 def build_annotations(events: Lines) -> list[Json]:
     """The events of the run as marks in every panel over time; `events` are lines of kind `event`."""
     marks = (
+        ("Target gone", BAD, (EventType.TARGET_GONE,)),
+        ("Target back", GOOD, (EventType.TARGET_BACK,)),
         ("Workers lost", BAD, (EventType.WORKER_LOST,)),
         ("Leases taken back", CAUTION, (EventType.LEASE_EXPIRED,)),
         ("State changes", PLAIN, (EventType.STATE,)),

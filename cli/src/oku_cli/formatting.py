@@ -49,6 +49,11 @@ def format_share(part: float, whole: float) -> str:
     return "> 99.99 %" if percent > 99.99 else f"{percent:.2f} %"
 
 
+def format_ok(ok: int, ended: int) -> str:
+    """Format how many of the requests that have ended were ok: `> 99.99 % ok`; empty while none has ended."""
+    return f"{format_share(ok, ended)} ok" if ended else ""
+
+
 def format_outcome(outcome: Outcome | NotSentCause) -> str:
     """Format an outcome, or the cause of one: `connect error`, `in flight cap`."""
     return outcome.replace("_", " ")

@@ -71,6 +71,7 @@ def _show(runs: list[dict[str, Any]], hints: InterruptHints) -> None:
             state=RunState(run["state"]),
             requests=run["requests"],
             accounted=run["accounted"],
+            ok=run["ok"],
             created_at=datetime.fromisoformat(run["created_at"]).timestamp(),
             reason=run["reason"],
             load=run["load"],

@@ -19,6 +19,7 @@ from oku_core.errors import UserError
 from oku_core.spec.load_description import describe_load
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
+from oku_core.spec.target_description import describe_target
 
 _LARGEST_SPEC_BYTES = 1 << 20
 
@@ -30,6 +31,7 @@ class RunStart:
     Args:
         begin: submits or resumes the run and returns its id.
         name: the name of the run; empty if it has none.
+        target: the target in words; empty if it is not known.
         load: the load in words; empty if it is not known.
         resumed: the run that is resumed; None for a new one.
         servers: the number of delay server processes that were asked for; None for any number.
@@ -38,6 +40,7 @@ class RunStart:
 
     begin: Callable[[Client], Coroutine[Any, Any, str]]
     name: str = ""
+    target: str = ""
     load: str = ""
     resumed: str | None = None
     servers: int | None = None
@@ -55,6 +58,7 @@ class RunStart:
         return cls(
             begin=lambda client: client.submit(mapping),
             name=spec.name,
+            target=describe_target(spec),
             load=describe_load(spec),
             servers=spec.servers,
             files=files,
@@ -68,11 +72,17 @@ class RunStart:
             await client.resume(run)
             return run
 
-        return cls(begin=begin, name=spec.name, load=describe_load(spec), resumed=run)
+        return cls(
+            begin=begin,
+            name=spec.name,
+            target=describe_target(spec),
+            load=describe_load(spec),
+            resumed=run,
+        )
 
     def build_title(self, run: str) -> str:
-        """The name of a run, or else its id, and its load."""
-        return " · ".join(filter(None, (self.name or run, self.load)))
+        """The name of a run, or else its id, its target and its load."""
+        return " · ".join(filter(None, (self.name or run, self.target, self.load)))
 
 
 async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watch) -> ExitCode:

@@ -14,6 +14,8 @@ MOST_EVENTS = 300
 _MARKED = {
     EventType.STATE: "state",
     EventType.COORDINATOR_STARTED: "trouble",
+    EventType.TARGET_GONE: "lost",
+    EventType.TARGET_BACK: "state",
     EventType.WORKER_LOST: "lost",
     EventType.LEASE_EXPIRED: "lost",
 }

@@ -7,6 +7,7 @@ from oku_cli.formatting import (
     choose_digits,
     format_count,
     format_latency,
+    format_ok,
     format_progress,
     format_rate,
 )
@@ -15,6 +16,7 @@ from oku_cli.report.markup import Html, element
 from oku_cli.views.account_view import build_served, describe_missing
 from oku_cli.views.validity_view import describe_extent
 from oku_core.accounting.run_state import REST_STATES
+from oku_core.results.judgement import judge
 from oku_core.results.summary import Flag, LatencySummary, Summary, Validity
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.quantity import format_bytes, format_duration
@@ -24,9 +26,11 @@ _FEW_FIGURES = ("p50", "p99")
 
 
 def build_head(summary: Summary) -> Html:
-    """Build the header with the name, id, state, engine, load and times of the run."""
+    """Build the header with the name, id, state, share of ok, engine, target, load and times of the run."""
     facts = [f"run {summary.run}"] if summary.name else []
     facts.append(f"engine {summary.engine}")
+    if summary.target:
+        facts.append(summary.target)
     if summary.load:
         facts.append(summary.load)
     if summary.started_at:
@@ -41,11 +45,16 @@ def build_head(summary: Summary) -> Html:
             "h1",
             summary.name or f"run {summary.run}",
             " ",
-            element("span", summary.state, class_=f"state {summary.state}"),
+            element("span", describe_state(summary), class_=f"state {judge(summary)}"),
         ),
         element("p", " · ".join(facts), class_="facts"),
         *([element("p", summary.reason, class_="reason")] if summary.reason else []),
     )
+
+
+def describe_state(summary: Summary) -> str:
+    """The state of a run with the share of its requests that was ok: `completed · 99.95 % ok`."""
+    return " · ".join(filter(None, (summary.state, format_ok(summary.outcomes.ok, summary.accounted))))
 
 
 def build_account(summary: Summary, load: Spec | None = None, *, clock_bound_s: float | None = None) -> Html:

@@ -25,7 +25,7 @@ from oku_cli.report.distribution_table import build_distribution_table, list_dis
 from oku_cli.report.document import ReadOut, build_document
 from oku_cli.report.events import build_events, build_marks
 from oku_cli.report.failure_table import build_failures
-from oku_cli.report.head import build_account, build_head
+from oku_cli.report.head import build_account, build_head, describe_state
 from oku_cli.report.load import read_load
 from oku_cli.report.markup import Html, element
 from oku_cli.report.masking import has_mask, mask_spec
@@ -51,7 +51,9 @@ def build_page(history: RunHistory, *, show_secrets: bool = False) -> str:
     read_out = ReadOut()
     sections = [*_build_sections(history, read_out), _build_spec(history.spec, show_secrets=show_secrets)]
     made = datetime.fromtimestamp(history.at, UTC)
-    title = f"{history.summary.name or history.summary.run} · Oku"
+    summary = history.summary
+    parts = (summary.name or summary.run, summary.target, describe_state(summary), "Oku")
+    title = " · ".join(filter(None, parts))
     footer = element("footer", f"As of {made:%Y-%m-%d %H:%M:%S} UTC. Made by Oku from the ledger.")
     return build_document(title, [build_head(history.summary), *sections, footer], read_out)
 

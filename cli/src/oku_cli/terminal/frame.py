@@ -12,21 +12,25 @@ from rich.text import Text
 from oku_cli.formatting import (
     format_count,
     format_elapsed,
+    format_ok,
     format_outcome,
     format_progress,
 )
 from oku_cli.terminal.layout import Flow, Labelled
 from oku_cli.terminal.live_figures import Figures, list_causes, list_distributions, list_failures, list_plan
-from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, GOOD, MOST_COLUMNS, STATE_STYLES, STRONG
+from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, MOST_COLUMNS, STRONG, build_state
 from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, measure_progress
 from oku_cli.terminal.target_figures import build_live_targets
 from oku_cli.terminal.threshold_text import build_thresholds, pick_nearest
 from oku_cli.terminal.trend import Trend
 from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.results.judgement import judge_tick
 from oku_core.results.tick import Tick
 
 SILENT_AFTER_S = 5.0
 """Without a tick for this long, the frame says that its numbers are old."""
+TITLE_SEPARATOR = " · "
+"""Between the parts of a title: what names the run, its target, its load."""
 _LABEL_COLUMNS = len("last minute")
 _OTHER_LINES = 18
 """What the frame takes beside the targets, with a few outcomes and the prompt under it."""
@@ -55,8 +59,8 @@ class ProgressBar:
         width = options.max_width
         solid = min(width, width * accounted // requests)
         hatched = min(width, width * done // requests) - solid
-        bar = Text("━" * solid, style=GOOD, no_wrap=True, end="")
-        bar.append("╍" * hatched, style=GOOD)
+        bar = Text("━" * solid, style=ACCENT, no_wrap=True, end="")
+        bar.append("╍" * hatched, style=ACCENT)
         yield bar.append("─" * (width - solid - hatched), style="default")
 
 
@@ -116,16 +120,19 @@ def build_sparkline(rates_rps: Sequence[float | None]) -> str:
     )
 
 
-def _build_head(title: str, state: Text) -> Table:
+def _build_head(title: str, state: Text) -> RenderableType:
+    """Build the head: what comes first in the title beside the state, the rest of it below."""
     head = Table.grid(expand=True, padding=(0, 0, 0, 2))
     head.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
     head.add_column(justify="right", no_wrap=True)
-    head.add_row(Text(title, style=STRONG), state)
-    return head
+    first, _, rest = title.partition(TITLE_SEPARATOR)
+    head.add_row(Text(first, style=STRONG), state)
+    return Group(head, Text(rest, no_wrap=True, overflow="ellipsis")) if rest else head
 
 
 def _build_state(tick: Tick, silent_s: float) -> Text:
-    state = Text(str(tick.state), style=STATE_STYLES[tick.state])
+    ok, ended = tick.sample.outcomes_so_far[0], sum(tick.sample.outcomes_so_far)
+    state = build_state(tick.state, judge_tick(tick), format_ok(ok, ended))
     if silent_s >= SILENT_AFTER_S:
         state.append(f", no news for {format_elapsed(silent_s)}", style=BAD)
     return state

@@ -6,7 +6,10 @@ they are readable on dark and light terminals. No meaning is carried by colour a
 
 from collections.abc import Mapping
 
+from rich.text import Text
+
 from oku_core.accounting.run_state import RunState
+from oku_core.results.judgement import Judgement
 
 STRONG = "bold"
 """Marks a number that the reader looks for."""
@@ -22,14 +25,15 @@ ACCENT = "cyan"
 MOST_COLUMNS = 100
 """A wider terminal stays empty on the right: longer lines are hard to follow."""
 
-STATE_STYLES: Mapping[RunState, str] = {
-    RunState.PENDING: CAUTION,
-    RunState.RUNNING: f"bold {GOOD}",
-    RunState.PAUSING: f"bold {CAUTION}",
-    RunState.PAUSED: f"bold {CAUTION}",
-    RunState.COMPLETED: f"bold {GOOD}",
-    RunState.CANCELLING: f"bold {CAUTION}",
-    RunState.CANCELLED: f"bold {CAUTION}",
-    RunState.FAILED: BAD,
+JUDGEMENT_STYLES: Mapping[Judgement, str] = {
+    Judgement.GOOD: f"bold {GOOD}",
+    Judgement.NEUTRAL: STRONG,
+    Judgement.CAUTION: f"bold {CAUTION}",
+    Judgement.BAD: BAD,
 }
-"""The style of each state."""
+"""The style of the state of a run, by what is to be thought of it."""
+
+
+def build_state(state: RunState, judgement: Judgement, ok: str = "") -> Text:
+    """Build the state of a run in its colour, with the share that was ok, where that is known."""
+    return Text(" · ".join(filter(None, (state.value, ok))), style=JUDGEMENT_STYLES[judgement])

@@ -15,6 +15,7 @@ from oku_cli.formatting import (
     format_left,
     format_progress,
     format_rate,
+    format_share,
 )
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.live_figures import NOTABLE_BOUND_S, describe_reason, measure_rates
@@ -22,7 +23,7 @@ from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, mea
 from oku_cli.terminal.target_figures import describe_worst_target
 from oku_cli.terminal.threshold_text import describe_standing
 from oku_cli.terminal.trend import Quantiles, Trend, TrendTracker
-from oku_core.accounting.outcome import NOT_SENT_CAUSES, OUTCOMES
+from oku_core.accounting.outcome import NOT_SENT_CAUSES, OUTCOMES, Outcome
 from oku_core.results.tick import Tick
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
@@ -106,7 +107,8 @@ def build_line(tick: Tick, trend: Trend) -> str:
         *([f"phase {sample.phase}"] if sample.phase else []),
         *_list_rates(tick, trend),
         f"in flight {format_count(round(sample.in_flight or 0))}",
-        *(f"{outcome} {format_count(count)}" for outcome, count in counts if count or outcome is OUTCOMES[0]),
+        *_list_ok(tick),
+        *(f"{outcome} {format_count(count)}" for outcome, count in counts if count and outcome != Outcome.OK),
         *(f"{cause} {format_count(count)}" for cause, count in causes if count),
         *(f"({describe_reason(failure)})" for failure in tick.failures),
         *_list_quantiles(tick, trend),
@@ -120,6 +122,13 @@ def build_line(tick: Tick, trend: Trend) -> str:
     if trend.left_s is not None:
         parts.append(f"left {format_left(trend.left_s)}")
     return " ".join(parts)
+
+
+def _list_ok(tick: Tick) -> Iterator[str]:
+    ok, ended = tick.sample.outcomes_so_far[0], sum(tick.sample.outcomes_so_far)
+    yield f"ok {format_count(ok)}"
+    if ended:
+        yield f"({format_share(ok, ended)})"
 
 
 def _list_rates(tick: Tick, trend: Trend) -> Iterator[str]:

@@ -1,19 +1,27 @@
 """Shows the account of a run: how much is accounted, with which outcomes, and whether the servers agree."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import msgspec
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from oku_cli.formatting import format_count, format_outcome, format_progress, format_rate, format_share
+from oku_cli.formatting import (
+    format_count,
+    format_ok,
+    format_outcome,
+    format_progress,
+    format_rate,
+    format_share,
+)
 from oku_cli.process.interrupt_hints import describe_pause
 from oku_cli.terminal.layout import AlignedTable, Flow
-from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STATE_STYLES, STRONG
+from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG, build_state
 from oku_cli.views.failure_view import describe_failure
 from oku_core.accounting.outcome import NotSentCause, Outcome, count_sent
 from oku_core.accounting.run_state import ACTIVE_STATES, FINAL_STATES, RunState
+from oku_core.results.judgement import judge
 from oku_core.results.summary import ServersSummary, Summary
 from oku_core.spec.spec import OPEN_END
 
@@ -24,8 +32,8 @@ def build_headline(summary: Summary, hint: str | None) -> RenderableType:
     head.add_column(ratio=1, no_wrap=True, overflow="ellipsis")
     head.add_column(justify="right", no_wrap=True)
     title = " · ".join(part for part in (f"run {summary.run}", summary.name, summary.engine) if part)
-    head.add_row(Text(title, style=STRONG), Text(summary.state, style=STATE_STYLES[summary.state]))
-    lines: list[RenderableType] = [head, _build_extent(summary)]
+    head.add_row(Text(title, style=STRONG), build_summary_state(summary))
+    lines: list[RenderableType] = [head, *_list_work(summary), _build_extent(summary)]
     lines += [Text(notice, style=CAUTION) for notice in summary.notices]
     if summary.state is RunState.PAUSED:
         lines.append(Text(f"it {describe_pause(summary.reason)}", style=CAUTION))
@@ -36,6 +44,11 @@ def build_headline(summary: Summary, hint: str | None) -> RenderableType:
     if hint:
         lines.append(Text(hint))
     return Group(*lines)
+
+
+def build_summary_state(summary: Summary) -> Text:
+    """Build the state of a run with the share that was ok, in the colour that all of its summary asks for."""
+    return build_state(summary.state, judge(summary), format_ok(summary.outcomes.ok, summary.accounted))
 
 
 def build_outcomes(summary: Summary) -> RenderableType:
@@ -103,6 +116,12 @@ def build_served(summary: Summary, servers: ServersSummary) -> Text:
 def describe_missing(state: RunState) -> str:
     """Say what became of the requests that are not accounted, as the end of a sentence."""
     return "were not made" if state in FINAL_STATES else "are left"
+
+
+def _list_work(summary: Summary) -> Iterator[RenderableType]:
+    """What is asked, and at which load."""
+    if parts := [part for part in (summary.target, summary.load) if part]:
+        yield Flow(*(part if number == len(parts) else f"{part} ·" for number, part in enumerate(parts, 1)))
 
 
 def _build_extent(summary: Summary) -> RenderableType:

@@ -24,7 +24,8 @@ from oku_cli.formatting import (
     format_share,
 )
 from oku_cli.terminal.layout import AlignedTable, Flow
-from oku_cli.terminal.palette import BAD, CAUTION, GOOD, MOST_COLUMNS, STATE_STYLES, STRONG
+from oku_cli.terminal.palette import BAD, CAUTION, GOOD, MOST_COLUMNS, STRONG
+from oku_cli.views.account_view import build_summary_state
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.summary import Summary
 from oku_core.statistics.change import ChangeVerdict
@@ -64,9 +65,8 @@ def _build_runs(comparison: Comparison) -> RenderableType:
         at = summary.started_at
         began = format_date_minute(datetime.fromisoformat(at).timestamp()) if at else "not begun"
         title = " · ".join(filter(None, (summary.name, summary.load)))
-        state = Text(summary.state, style=STATE_STYLES[summary.state])
         run = Text(f"{side} {summary.run}", style=STRONG)
-        table.add_row(run, began, state, title)
+        table.add_row(run, began, build_summary_state(summary), title)
     return table
 
 

@@ -11,11 +11,19 @@ from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
-from oku_cli.formatting import format_count, format_date_minute, format_elapsed, format_requests
+from oku_cli.formatting import (
+    NOTHING,
+    format_count,
+    format_date_minute,
+    format_elapsed,
+    format_requests,
+    format_share,
+)
 from oku_cli.process.interrupt_hints import InterruptHints, describe_pause
 from oku_cli.terminal.layout import Flow
-from oku_cli.terminal.palette import MOST_COLUMNS, STATE_STYLES, STRONG
+from oku_cli.terminal.palette import MOST_COLUMNS, STRONG, build_state
 from oku_core.accounting.run_state import RunState
+from oku_core.results.judgement import judge_counts
 from oku_core.spec.spec import OPEN_END
 
 
@@ -28,14 +36,16 @@ class RunRow:
     state: RunState
     requests: int
     accounted: int
+    ok: int
     created_at: float
     reason: str = ""
     load: str = ""
     active_s: float = 0.0
 
 
-_HEADS = ("run", "state", "requests", "accounted", "created")
-_COUNT_HEADS = ("requests", "accounted")
+_OK = "ok"
+_HEADS = ("run", "state", "requests", "accounted", _OK, "created")
+_COUNT_HEADS = ("requests", "accounted", _OK)
 _GAP = 2
 MOST_HINTS = 3
 """A hint on how to resume is shown for this many paused runs, the newest ones."""
@@ -68,18 +78,19 @@ class RunsTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Draw a table, or a block for each run."""
-        cells = [_build_cells(row) for row in self._rows]
-        columns = zip(_HEADS, *cells, strict=True)
-        left = options.max_width - sum(
-            max(cell_len(str(cell)) for cell in column) + _GAP for column in columns
-        )
+        heads = list(_HEADS)
         load_columns, name_columns = self._find_widest("load"), self._find_widest("name")
+        if self._fits and options.max_width - self._measure(heads) < min(
+            self._WANTED_NAME_COLUMNS, name_columns
+        ):
+            heads.remove(_OK)  # the colour of the state says enough
+        left = options.max_width - self._measure(heads)
         if not self._fits:
-            yield self._build_table(cells, load_columns, name_columns)
+            yield self._build_table(heads, load_columns, name_columns)
         elif left >= load_columns + _GAP + min(self._WANTED_NAME_COLUMNS, name_columns):
-            yield self._build_table(cells, load_columns, min(name_columns, left - _GAP - load_columns))
+            yield self._build_table(heads, load_columns, min(name_columns, left - _GAP - load_columns))
         elif left >= self._NAME_COLUMNS:
-            lines = console.render_lines(self._build_table(cells, 0, min(name_columns, left)), options)
+            lines = console.render_lines(self._build_table(heads, 0, min(name_columns, left)), options)
             loads = (None, *(row.load for row in self._rows))
             for line, load in zip(lines, loads, strict=True):
                 yield Segments((*line, Segment.line()))
@@ -89,15 +100,25 @@ class RunsTable:
             for row in self._rows:
                 yield from _build_block(row)
 
-    def _build_table(self, cells: Sequence[Sequence[Text]], load_columns: int, name_columns: int) -> Table:
+    def _measure(self, heads: Sequence[str]) -> int:
+        """The width of the columns with these heads, the gaps behind them included."""
+        cells = [_build_cells(row) for row in self._rows]
+        return sum(
+            max(cell_len(text) for text in (head, *(str(line[head]) for line in cells))) + _GAP
+            for head in heads
+        )
+
+    def _build_table(self, heads: Sequence[str], load_columns: int, name_columns: int) -> Table:
         """Build the table, without the loads if they have no columns."""
         table = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="")
-        for head in _HEADS:
+        for head in heads:
             table.add_column(head, no_wrap=True, justify="right" if head in _COUNT_HEADS else "left")
         if load_columns:
             table.add_column("load", no_wrap=True, overflow="ellipsis", width=load_columns)
         table.add_column("name", no_wrap=True, overflow="ellipsis", width=name_columns)
-        for row, line in zip(self._rows, cells, strict=True):
+        for row in self._rows:
+            cells = _build_cells(row)
+            line = [cells[head] for head in heads]
             table.add_row(*line, *([Text(row.load)] if load_columns else []), Text(row.name))
         return table
 
@@ -119,14 +140,16 @@ def build_runs_table(rows: Iterable[RunRow], *, fits: bool = True) -> Renderable
     return Constrain(table, MOST_COLUMNS) if fits else table
 
 
-def _build_cells(row: RunRow) -> tuple[Text, ...]:
-    return (
-        Text(row.run, style=STRONG),
-        Text(row.state, style=STATE_STYLES[row.state]),
-        Text(format_requests(row.requests)),
-        Text(_format_accounted(row)),
-        Text(format_date_minute(row.created_at)),
-    )
+def _build_cells(row: RunRow) -> dict[str, Text]:
+    """The cells of a run by the heads of their columns."""
+    return {
+        "run": Text(row.run, style=STRONG),
+        "state": build_state(row.state, judge_counts(row.state, ok=row.ok, ended=row.accounted)),
+        "requests": Text(format_requests(row.requests)),
+        "accounted": Text(_format_accounted(row)),
+        _OK: Text(format_share(row.ok, row.accounted) if row.accounted else NOTHING),
+        "created": Text(format_date_minute(row.created_at)),
+    }
 
 
 def _format_accounted(row: RunRow) -> str:
@@ -136,12 +159,14 @@ def _format_accounted(row: RunRow) -> str:
 
 
 def _build_block(row: RunRow) -> Iterator[RenderableType]:
-    run, state, requests, accounted, created = _build_cells(row)
+    run, state, requests, accounted, ok, created = _build_cells(row).values()
     yield Flow(run, state, gap=2, indent=2)
     if row.requests >= OPEN_END:
         extent = Flow(accounted, "accounted,", requests)
     else:
         extent = Flow(accounted, Text("of ").append_text(requests), "accounted")
     yield Padding(extent, (0, 0, 0, 2))
+    if row.accounted:
+        yield Padding(ok.append(" ok"), (0, 0, 0, 2))
     cut = [Text(text, no_wrap=True, overflow="ellipsis") for text in (row.load, row.name) if text]
     yield Padding(Group(Flow(created), *cut), (0, 0, 0, 2))

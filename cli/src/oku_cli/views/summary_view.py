@@ -74,8 +74,6 @@ def _list_account(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
 
 
 def _list_context(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
-    if summary.load:
-        yield "load", summary.load
     if summary.active_s:
         yield "throughput", _build_throughput(summary)
     if summary.planned_rps is not None:

@@ -16,6 +16,7 @@ def build_row_object(row: RunRow) -> dict[str, Any]:
         "reason": row.reason,
         "requests": row.requests,
         "accounted": row.accounted,
+        "ok": row.outcomes[0],
         "engine": row.engine,
         "target": row.target,
         "load": row.load,

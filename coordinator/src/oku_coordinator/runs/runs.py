@@ -244,5 +244,8 @@ def build_run_id(now: float) -> str:
 
 
 def _describe_flag(validity: Validity) -> str:
-    share = "" if validity.share is None else f" ({validity.share:.1%} of the requests)"
+    if validity.share is None:
+        share = ""
+    else:  # less than all is never 100 %
+        share = f" ({min(validity.share, 0.999) if validity.share < 1 else 1:.1%} of the requests)"
     return f"{validity.flag}{share}: {validity.detail}"

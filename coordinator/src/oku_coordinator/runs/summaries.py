@@ -28,6 +28,7 @@ from oku_core.results.validity import WindowFill, build_validity, flag_off_plan,
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.load_description import describe_load
 from oku_core.spec.load_plan import read_clock_s
+from oku_core.spec.target_description import describe_target
 from oku_core.thresholds.threshold_summary import ThresholdSummary, sum_up
 
 
@@ -71,6 +72,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         reason=record.reason,
         notices=list(notices),
         engine=record.spec.engine,
+        target=describe_target(record.spec),
         load=record.load if snapshot.retry else describe_load(record.spec),
         requests=record.requests,
         accounted=snapshot.lengths.accounted,

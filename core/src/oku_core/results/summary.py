@@ -241,7 +241,8 @@ class CompletesSummary(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """A run as it stands.
 
-    `load` says in words at which rate, or with how many in flight, and for how long requests are sent.
+    `target` says in words what is asked, without secrets: a URL, or the names of targets. `load` says in
+    words at which rate, or with how many in flight, and for how long requests are sent.
     `outcomes`, `not_sent`, `statuses` and `bytes_received` are of the whole run, `throughput_rps`, the
     distributions and their histograms are of all phases but the warm-up, and so is `planned_rps`, the mean
     rate that is planned for the time so far; None without a rate. `latency_ms` is from sending to the end; in
@@ -267,6 +268,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     notices: list[str] = []
     engine: Engine
+    target: str = ""
     load: str = ""
     requests: int
     accounted: int

@@ -5,13 +5,13 @@ from oku_core.errors import UserError
 from oku_core.spec.parser import Source, parse_spec
 
 
-def test_a_run_is_titled_with_its_load() -> None:
+def test_a_run_is_titled_with_its_target_and_its_load() -> None:
     """Its name stands before it, or its id; what a coordinator alone knows is left out."""
     spec = parse_spec(Source(None, {"rate": "5/s", "duration": "10s", "name": "soak"}))
-    assert RunStart.submit(spec).build_title("6f2c1a") == "soak · 5/s for 10 s, 50 requests"
-    nameless = parse_spec(Source(None, {"requests": 5, "concurrency": 2}))
+    assert RunStart.submit(spec).build_title("6f2c1a") == ("soak · delay servers · 5/s for 10 s, 50 requests")
+    nameless = parse_spec(Source(None, {"url": "http://h:1/{i}", "requests": 5, "concurrency": 2}))
     assert RunStart.resume("6f2c1a", nameless).build_title("6f2c1a") == (
-        "6f2c1a · 2 in flight per worker, 5 requests"
+        "6f2c1a · http://h:1/{i} · 2 in flight per worker, 5 requests"
     )
     unknown = RunStart(begin=RunStart.submit(spec).begin, resumed="6f2c1a")
     assert unknown.build_title("6f2c1a") == "6f2c1a"

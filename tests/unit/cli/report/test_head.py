@@ -1,4 +1,5 @@
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from tests.unit.cli.conftest import make_outcomes
@@ -25,7 +26,7 @@ def test_the_head_says_which_run(make_summary: MakeSummary) -> None:
     """It shows the name of the run, or its id if it has no name."""
     text = Page(build_head(make_summary())).text
     assert text == (
-        "soak completedrun 6f2c1a · engine aiohttp · started 2026-02-01 17:05:12 UTC"
+        "soak completed · 100 % okrun 6f2c1a · engine aiohttp · started 2026-02-01 17:05:12 UTC"
         " · ended 2026-02-01 17:05:22 UTC · active for 10.0 s"
     )
     assert Page(build_head(make_summary(name=""))).text.startswith("run 6f2c1a completed")
@@ -35,6 +36,34 @@ def test_the_head_says_the_load(make_summary: MakeSummary) -> None:
     """A run of a coordinator of another version has none."""
     text = Page(build_head(make_summary(load="5/s for 10 s, 50 requests"))).text
     assert "· engine aiohttp · 5/s for 10 s, 50 requests · started" in text
+
+
+def test_the_head_says_what_is_asked(make_summary: MakeSummary) -> None:
+    """The target stands before the load."""
+    text = Page(build_head(make_summary(target="http://h/{i}", load="5/s for 10 s"))).text
+    assert "· engine aiohttp · http://h/{i} · 5/s for 10 s · started" in text
+
+
+@pytest.mark.parametrize(
+    ("changes", "badge", "class_"),
+    [
+        ({}, "completed · 100 % ok", "state good"),
+        ({"outcomes": make_outcomes(ok=999, timeout=1)}, "completed · 99.90 % ok", "state caution"),
+        ({"outcomes": make_outcomes(connect_error=1000)}, "completed · 0 % ok", "state bad"),
+        (
+            {"state": RunState.PENDING, "accounted": 0, "outcomes": make_outcomes()},
+            "pending",
+            "state caution",
+        ),
+    ],
+)
+def test_the_badge_is_green_only_if_all_was_ok(
+    make_summary: MakeSummary, changes: dict[str, Any], badge: str, class_: str
+) -> None:
+    """It is red if nothing was ok, although the run is complete."""
+    head = Page(build_head(make_summary(**changes)))
+    assert f">{badge}</span>" in build_head(make_summary(**changes))
+    assert [element["class"] for element in head.find("span")] == [class_]
 
 
 def test_a_run_that_failed_says_why(make_summary: MakeSummary) -> None:

@@ -69,8 +69,8 @@ def test_the_live_area_shows_what_others_wrote(make_tick: MakeTick) -> None:
 def test_the_list_of_runs_shows_what_others_wrote() -> None:
     """This holds for the id and the name."""
     row = RunRow(
-        run=f"1{EVIL}", name=f"2{EVIL}", state=RunState.PAUSED, requests=1, accounted=0, created_at=0,
-        load=f"3{EVIL}",
+        run=f"1{EVIL}", name=f"2{EVIL}", state=RunState.PAUSED, requests=1, accounted=0, ok=0,
+        created_at=0, load=f"3{EVIL}",
     )  # fmt: skip
 
     shown = show(build_runs_table([row], fits=False))

@@ -44,7 +44,7 @@ def test_the_frame_shows_how_the_run_goes(draw: Draw) -> None:
     """Title, state, account, rates, latencies, times and outcomes are in their usual places."""
     assert [" ".join(line.split()) for line in draw() if "━" not in line] == [
         "",
-        "run 6f2c1a running",
+        "run 6f2c1a running · 100 % ok",
         "",
         "412,345 of 1,000,000 ended, 400,000 accounted",
         "",
@@ -56,6 +56,15 @@ def test_the_frame_shows_how_the_run_goes(draw: Draw) -> None:
         "",
         "outcomes ok 412,345",
     ]
+
+
+def test_what_a_title_says_of_target_and_load_stands_below_the_name(draw: Draw) -> None:
+    """The share that was ok stands beside the name, and is never rounded up to all."""
+    frame = draw(
+        title="soak · http://h/{i} · 5/s for 10 s", outcomes_so_far=make_counts(9_999_999, timeout=1)
+    )
+    assert frame[1].split() == ["soak", "running", "·", ">", "99.99", "%", "ok"]
+    assert frame[2].strip() == "http://h/{i} · 5/s for 10 s"
 
 
 def test_the_bar_is_solid_for_what_is_accounted_and_hatched_for_what_has_ended(draw: Draw) -> None:
@@ -112,7 +121,7 @@ def test_before_the_first_tick_the_run_starts(render: Callable[..., list[str]]) 
 def test_a_frame_without_news_says_so(draw: Draw) -> None:
     """Old numbers cannot be mistaken for new ones."""
     assert "no news" not in "\n".join(draw(silent_s=4.9))
-    assert "running, no news for 12 s" in "\n".join(draw(silent_s=12.3))
+    assert "running · 100 % ok, no news for 12 s" in "\n".join(draw(silent_s=12.3))
 
 
 def test_a_paused_run_without_answers_has_dashes(draw: Draw) -> None:

@@ -133,7 +133,7 @@ def test_a_line_of_a_run_with_a_rate_has_plan_distributions_and_causes(make_open
     tick = make_open(clock_bound_s=0.0062)
     assert build_line(tick, TrendTracker().add(tick)) == (
         "running 412,345/1,000,000 (41.2 %, 400,000 accounted) phase soak planned 5,000/s sent 4,990/s "
-        "ended 4,321/s in flight 2,000 ok 412,000 not_sent 340 lost 5 in_flight_cap 300 late 40 "
+        "ended 4,321/s in flight 2,000 ok 412,000 (99.92 %) not_sent 340 lost 5 in_flight_cap 300 late 40 "
         "p50 1.70 ms p99 6.04 ms response time p50 2.00 ms p99 900 ms lateness p50 40.0 µs p99 850 ms "
         "workers 2 clock known to within 6.20 ms left 75 s"
     )

@@ -36,7 +36,7 @@ def test_a_tick_is_one_line(make_tick: MakeTick) -> None:
     (line,) = written.lines
     assert line == (
         "17:05:12 running 412,345/1,000,000 (41.2 %, 400,000 accounted) 16,340/s "
-        "in flight 2,000 ok 412,345 p50 1.70 ms p99 6.04 ms workers 2"
+        "in flight 2,000 ok 412,345 (100 %) p50 1.70 ms p99 6.04 ms workers 2"
     )
 
 
@@ -51,7 +51,7 @@ def test_problems_resends_and_the_time_left_are_named(make_tick: MakeTick) -> No
                 resent_at_most=1234,
             )
         )
-    assert "ok 412,000 timeout 340 connect_error 5 p50" in written.lines[-1]
+    assert "ok 412,000 (99.92 %) timeout 340 connect_error 5 p50" in written.lines[-1]
     assert written.lines[-1].endswith("workers 2 resent at most 1,234 left 36 s")
 
 

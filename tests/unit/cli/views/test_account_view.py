@@ -28,7 +28,13 @@ def test_the_headline_names_the_run_its_state_and_its_account(
 ) -> None:
     """The first line says whether every request is accounted."""
     lines = [" ".join(line.split()) for line in render(build_headline(make_summary(), None))]
-    assert lines == ["run 6f2c1a · soak · aiohttp completed", "1,000 of 1,000 accounted"]
+    assert lines == ["run 6f2c1a · soak · aiohttp completed · 100 % ok", "1,000 of 1,000 accounted"]
+
+
+def test_the_headline_names_target_and_load(make_summary: MakeSummary, render: Render) -> None:
+    """They stand between the run and its account."""
+    summary = make_summary(target="http://h/{i}", load="5/s for 200 s")
+    assert render(build_headline(summary, None))[1].rstrip() == "http://h/{i} · 5/s for 200 s"
 
 
 @pytest.mark.parametrize(
@@ -44,10 +50,10 @@ def test_a_run_that_is_not_complete_says_how_far_it_came(
     make_summary: MakeSummary, render: Render, state: RunState, rest: str
 ) -> None:
     """The hint on how to resume stands below."""
-    summary = make_summary(state=state, accounted=412, name="")
+    summary = make_summary(state=state, accounted=412, outcomes=make_outcomes(ok=412), name="")
     lines = render(build_headline(summary, "Resume it with: oku resume 6f2c1a"))
     assert [lines[1].rstrip(), lines[-1].rstrip()] == [rest, "Resume it with: oku resume 6f2c1a"]
-    assert lines[0].split() == ["run", "6f2c1a", "·", "aiohttp", state]
+    assert lines[0].split() == ["run", "6f2c1a", "·", "aiohttp", state, "·", "100", "%", "ok"]
 
 
 def test_what_a_run_waits_for_stands_below_its_account(make_summary: MakeSummary, render: Render) -> None:

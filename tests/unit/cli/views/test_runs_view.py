@@ -21,6 +21,7 @@ def make_row(run: str, created_at: float, name: str = "soak") -> RunRow:
         state=RunState.CANCELLING,
         requests=100_000_000,
         accounted=41_234_567,
+        ok=41_234_566,
         created_at=created_at,
     )
 
@@ -30,10 +31,11 @@ def test_the_newest_run_comes_first(render: Render) -> None:
     lines = render(
         build_runs_table([make_row("aaaaaa", 1_769_965_512.0), make_row("bbbbbb", 1_769_965_513.0)])
     )
+    cells = ["cancelling", "100,000,000", "41,234,567", ">", "99.99", "%", "2026-02-01", "17:05", "soak"]
     assert [line.split() for line in lines] == [
-        ["run", "state", "requests", "accounted", "created", "load", "name"],
-        ["bbbbbb", "cancelling", "100,000,000", "41,234,567", "2026-02-01", "17:05", "soak"],
-        ["aaaaaa", "cancelling", "100,000,000", "41,234,567", "2026-02-01", "17:05", "soak"],
+        ["run", "state", "requests", "accounted", "ok", "created", "name"],
+        ["bbbbbb", *cells],
+        ["aaaaaa", *cells],
     ]
 
 
@@ -58,14 +60,16 @@ def make_rate(run: str) -> RunRow:
     """A run with a rate, under an id as they are made."""
     load = "5,000/s for 10 min, 3,000,000 requests"
     row = make_row(run, 1_769_965_512.0, name="nightly")
-    return replace(row, state=RunState.COMPLETED, requests=3_000_000, accounted=3_000_000, load=load)
+    return replace(
+        row, state=RunState.COMPLETED, requests=3_000_000, accounted=3_000_000, ok=3_000_000, load=load
+    )
 
 
 def test_each_run_has_its_load(render: Render) -> None:
     """It has a line of its own where it does not fit."""
     row = make_rate("261122-201929-84jt")
     head, line = render(build_runs_table([replace(row, load="200/s for 9 s")]), 110)
-    assert head.split() == ["run", "state", "requests", "accounted", "created", "load", "name"]
+    assert head.split() == ["run", "state", "requests", "accounted", "ok", "created", "load", "name"]
     assert line.rstrip().endswith("17:05  200/s for 9 s  nightly")
     head, line, load = render(build_runs_table([row]), 80)
     assert head.split() == ["run", "state", "requests", "accounted", "created", "name"]
@@ -74,6 +78,7 @@ def test_each_run_has_its_load(render: Render) -> None:
     text = "\n".join(line.strip() for line in render(build_runs_table([row]), 50))
     assert text.splitlines()[1:] == [
         "3,000,000 of 3,000,000 accounted",
+        "100 % ok",
         "2026-02-01 17:05",
         "5,000/s for 10 min, 3,000,000 requests",
         "nightly",
@@ -90,6 +95,15 @@ def test_a_run_that_a_time_ends_shows_what_is_accounted_and_in_which_time(render
     assert "open-ended" in text
     assert "20 in flight per" in text
     assert "1,000,000,000,000,000" not in text
+
+
+@pytest.mark.parametrize(("ok", "style"), [(1_000, "bold green"), (999, "bold magenta"), (0, "bold red")])
+def test_only_a_run_in_which_all_was_ok_is_green(ok: int, style: str) -> None:
+    """One in which nothing was ok is red, although it is complete."""
+    row = replace(make_rate("a"), accounted=1_000, requests=1_000, ok=ok)
+    console = Terminal(file=StringIO(), width=120)
+    shown = {segment.text: str(segment.style) for segment in console.render(build_runs_table([row]))}
+    assert shown["completed"] == style
 
 
 def test_nothing_is_cut_for_a_program() -> None:

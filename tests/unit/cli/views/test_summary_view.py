@@ -32,7 +32,8 @@ def test_the_end_screen_tells_the_account_and_the_statistics(
         " ".join(line.split()) for line in render(build_summary(make_summary(load="16/s for 1 min 2 s")))
     ]
     assert [line for line in lines if line and " to " not in line] == [
-        "run 6f2c1a · soak · aiohttp completed",
+        "run 6f2c1a · soak · aiohttp completed · 100 % ok",
+        "16/s for 1 min 2 s",
         "1,000 of 1,000 accounted",
         "outcomes ok 1,000 100 %",
         "statuses 200 1,000",
@@ -40,7 +41,6 @@ def test_the_end_screen_tells_the_account_and_the_statistics(
         "served 1,000 = accounted",
         "latency min 1.00 ms p50 5.99 ms p95 10.5 ms p99.9 11.0 ms",
         "mean 6.00 ms p90 9.99 ms p99 10.9 ms max 11.0 ms",
-        "load 16/s for 1 min 2 s",
         "throughput 16/s over 61.2 s",
         "received 13.0 kB",
         "started 2026-02-01 17:05:12, ended 2026-02-01 17:06:13",
