@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, build_part, deal_lease
 from tests.kit.coordinators.ticks import build_tick
-from tests.kit.outcomes import make_counts
+from tests.kit.outcomes import make_counts, make_reasons
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
@@ -51,7 +51,7 @@ class World:
 
     def account(self, lease: LeaseRecord, outcomes: list[int]) -> None:
         """Account for a lease, all of whose requests have such outcomes."""
-        part = Part(outcomes=outcomes, per_second={3: outcomes})
+        part = Part(outcomes=outcomes, per_second={3: outcomes}, reasons=make_reasons(outcomes))
         checkpoint = build_checkpoint(lease, parts=[part if not outcomes[0] else build_part(outcomes[0])])
         apply_batches(self.ledger, [build_batch(lease, checkpoint)], 5.0)
 
