@@ -241,7 +241,7 @@ class WorkerActor:
                 f" ends {order.ends}"
             )
             self.runner.control(order)
-        else:
+        elif isinstance(order, Intervals):
             self._take_intervals(order)
 
     def _take_intervals(self, order: Intervals) -> None:

@@ -36,7 +36,7 @@ from oku_core.messaging.celery_app import (
 )
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import decode_leases, decode_order, seal_checkpoints, seal_progress
-from oku_core.messaging.order import Control, Intervals
+from oku_core.messaging.order import Intervals, Stop
 from oku_core.messaging.sending import send_checkpoints
 from oku_core.messaging.signing import Signer
 
@@ -164,7 +164,7 @@ class Fleet:
         for worker in self.workers:
             if isinstance(order, Intervals):
                 worker.checkpoint_s = order.checkpoint_s
-            elif not isinstance(order, Control):
+            elif isinstance(order, Stop):
                 worker.obey_stop(order, now)
             self._plan(worker)
 

@@ -18,7 +18,7 @@ SPEC = Spec(body=str(FILE), cacert=str(FILE), workers=1)
 def test_workers_are_told_what_to_fetch(ledger: Ledger) -> None:
     """Each file once, with its ticket, and as long as the run has its turn; nothing without files."""
     broker = BrokerTwin()
-    preparation = FilePreparation(ledger, Roster(10.0), broker, lambda digest: f"ticket for {digest[:2]}")  # type: ignore[arg-type]
+    preparation = FilePreparation(ledger, Roster(10.0), broker, lambda digest: f"ticket for {digest[:2]}")
     preparation.look()
     ledger.runs.create("r0", Spec(), 1.0)
     preparation.look()

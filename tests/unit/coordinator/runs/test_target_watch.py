@@ -144,8 +144,8 @@ def test_a_run_of_which_something_was_ok_is_paused_once_its_leases_are_back(worl
     world.pass_seconds(19, REFUSED)
     assert world.notices == [f"{GONE}; the run ends after 20 s of this"]
     world.pass_seconds(1, REFUSED)
-    assert world.run.state == RunState.PAUSING
+    states = [world.run.state]
     world.account(lease, make_counts(connect_error=20))
-    assert world.run.state == RunState.PAUSED
+    assert [*states, world.run.state] == [RunState.PAUSING, RunState.PAUSED]
     assert world.run.reason.startswith("the target is down: no request was ok within 20 s")
     assert world.run.resent_at_most == 0

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
+from oku_core.data.data_format import DataFormat
 from oku_core.data.escape import IN_HEADER, IN_URL
 from oku_core.data.row_reader import Value
 from oku_core.data.scan import Scan, Table, Use, read_table, scan
@@ -53,9 +54,9 @@ def build_spec(**values: Any) -> Spec:
     """A spec with the data of two columns."""
     found = describe_scan(
         "d.jsonl",
-        Table("jsonl", ("sku", "text")),
+        Table(DataFormat.JSON_LINES, ("sku", "text")),
         Scan("0" * 64, 9, 9, "1" * 64),
-        repeat=False,  # type: ignore[arg-type]
+        repeat=False,
     )
     return parse_spec(Source("spec.yaml", {**TEMPLATE, "data": found, **values}))
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.ledger_schedules import Deal, Dealing
+from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing
 from oku_core.accounting.index_ranges import Range
 from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.lane import Lane

@@ -12,7 +12,7 @@ def test_what_is_known_was_told_before(told: list[tuple[int, int]]) -> None:
     known = ResponseCache()
     for number, length in told:
         response = b"%d " % number + b"x" * (length - len(b"%d " % number))
-        parsed = (0, 200, number)
+        parsed = (0, 200, number, "")
         known.add(response, parsed)
         assert known.find(response) == (parsed if len(response) <= LONGEST_BYTES else None)
     assert known.count <= MOST
@@ -22,8 +22,8 @@ def test_it_is_quick_again_after_it_was_full() -> None:
     """A target with more answers than fit is no reason to give up on those that come often."""
     known = ResponseCache()
     for number in range(MOST + 1):
-        known.add(b"%d" % number, (200, number, True))
-    assert known.find(b"%d" % MOST) == (200, MOST, True)
+        known.add(b"%d" % number, (0, 200, number, ""))
+    assert known.find(b"%d" % MOST) == (0, 200, MOST, "")
     assert known.find(b"0") is None
-    known.add(b"0", (404, 0, False))
-    assert known.find(b"0") == (404, 0, False)
+    known.add(b"0", (1, 404, 0, "status 404"))
+    assert known.find(b"0") == (1, 404, 0, "status 404")
