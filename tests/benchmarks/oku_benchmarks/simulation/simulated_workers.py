@@ -36,7 +36,7 @@ from oku_core.messaging.celery_app import (
 )
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import decode_leases, decode_order, seal_checkpoints, seal_progress
-from oku_core.messaging.order import Intervals, Stop
+from oku_core.messaging.order import Control, Intervals, Stop
 from oku_core.messaging.sending import send_checkpoints
 from oku_core.messaging.signing import Signer
 
