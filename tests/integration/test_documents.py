@@ -16,6 +16,8 @@ from docs.tools.references import ROOT, list_documents
 from tests.kit.documents.blocks import Block, Mark, read_blocks
 from tests.kit.documents.terminal import opening_terminal
 
+from oku_cli.options.spec.data_scan import scanned
+from oku_cli.options.spec.run_files import ReadSources
 from oku_cli.options.spec.spec_file import decode_yaml
 from oku_core.errors import UserError
 from oku_core.spec.parser import Source, parse_spec
@@ -113,14 +115,19 @@ def list_texts(blocks: Sequence[Block]) -> list[str]:
 
 
 @pytest.mark.parametrize("block", list_blocks("yaml"), ids=lambda block: block.place)
-def test_what_a_page_shows_of_a_file_is_valid(block: Block) -> None:
+def test_what_a_page_shows_of_a_file_is_valid(block: Block, tmp_path: Path) -> None:
     """A spec is read by its parser, unless it shows a mistake; values of the chart have its schema."""
+    for other in next(blocks for blocks in BLOCKS.values() if block in blocks):
+        if name := other.marks.get(Mark.FILE):
+            (tmp_path / name).write_text(other.content)
     if Mark.VALUES in block.marks:
         schema = json.loads((ROOT / "charts" / "oku" / "values.schema.json").read_text())
         jsonschema.validate(yaml.safe_load(block.content), schema)
     else:
         with pytest.raises(UserError) if Mark.REFUSED in block.marks else nullcontext():
-            parse_spec(Source(block.place, decode_yaml(block.content.encode())))
+            source = Source(str(tmp_path / "spec.yaml"), decode_yaml(block.content.encode()))
+            with scanned(ReadSources([source], [])) as read:
+                parse_spec(*read.sources)
 
 
 @pytest.mark.parametrize("block", list_blocks("json"), ids=lambda block: block.place)
@@ -141,5 +148,7 @@ def test_every_block_is_checked_or_says_why_not(page: Path) -> None:
     )
     for block in BLOCKS[page]:
         known = block.language in {"sh", "yaml", "json"} | NEVER_CHECKED
-        assert known or Mark.OUTPUT in block.marks, f"{block.place}: nothing checks a block of this kind"
+        assert known or {Mark.OUTPUT, Mark.FILE} & set(block.marks), (
+            f"{block.place}: nothing checks a block of this kind"
+        )
         assert block.marks.get(Mark.NOT_RUN) != "", f"{block.place}: the reason is missing"
