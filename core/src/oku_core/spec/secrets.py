@@ -21,7 +21,7 @@ from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
 from oku_core.spec.values.header import Header, find_framing_fault
-from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, SECRET_PLACEHOLDER
+from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, SECRET_PLACEHOLDER, list_names
 from oku_core.spec.values.url import Url
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -56,7 +56,9 @@ class SecretSource:
         placeholders = frozenset(list_secrets(spec))
         if not placeholders:
             return spec
-        filled = _fill_in(spec, {placeholder: self._read(placeholder) for placeholder in placeholders})
+        values = {placeholder: self._read(placeholder) for placeholder in placeholders}
+        _check_columns(spec, values)
+        filled = _fill_in(spec, values)
         framed = [(filled.headers, filled.body)]
         framed += [(list_headers(filled, target), target.body) for target in filled.targets]
         if any(find_framing_fault(headers, body) for headers, body in framed):
@@ -129,6 +131,13 @@ def list_secrets(spec: Spec) -> Iterator[str]:
         texts += [target.url, *target.headers, target.body or ""]
     for text in texts:
         yield from (found[0] for found in SECRET_PLACEHOLDER.finditer(text))
+
+
+def _check_columns(spec: Spec, values: Mapping[str, str]) -> None:
+    columns = frozenset(() if spec.data is None else spec.data.columns)
+    for placeholder, value in values.items():
+        if columns.intersection(list_names(value)):
+            raise SecretError(f"{placeholder}: its value has braces in it, which would be taken for a column")
 
 
 def _fill_in(spec: Spec, values: Mapping[str, str]) -> Spec:

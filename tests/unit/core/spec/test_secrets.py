@@ -1,8 +1,11 @@
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from oku_core.data.data_format import DataFormat
 from oku_core.process.redaction import redact
+from oku_core.spec.data_file import DataFile
 from oku_core.spec.secrets import SecretError, SecretSource, list_secrets, reads_sources
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
@@ -153,3 +156,16 @@ def test_values_do_not_appear_in_logs(source: SecretSource) -> None:
     for text in (value, repr(value), "it%27s%20a%20%5C%20secret%2F%C3%9F", f"x{HIDDEN}y"):
         assert "secret" not in redact(text)
         assert HIDDEN not in redact(text)
+
+
+def test_a_value_is_not_taken_for_a_column(source: SecretSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value in braces would be replaced by that of a row; without such a column it is sent as it is."""
+    monkeypatch.setenv("TOKEN", f"{HIDDEN}{{sku}}")
+    data = DataFile(
+        name="d.csv", format=DataFormat.CSV, digest="0" * 64, size=9, rows=1, columns=("sku",), index="0" * 64
+    )
+    spec = Spec(urls=(Url("http://h/"),), headers=(Header("A: {env:TOKEN}"),), data=data)
+    fault = "{env:TOKEN}: its value has braces in it, which would be taken for a column"
+    assert refuse(source, spec) == fault
+    without = source.fill_in(msgspec.structs.replace(spec, data=None))
+    assert without.headers == (Header(f"A: {HIDDEN}{{sku}}"),)
