@@ -27,7 +27,7 @@ from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.summary import Summary
 
-_CLASSES = {Verdict.FASTER: "completed", Verdict.SLOWER: "failed"}
+_CLASSES = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}
 _NOTE = (
     "In brackets 95 % intervals, from a moving-block bootstrap over the seconds of each run. All verdicts "
     "together are wrong about two equal runs in at most 5 %. They say how figures vary within a run, not "

@@ -4,7 +4,14 @@ from collections.abc import Iterator
 
 import msgspec
 
-from oku_cli.formatting import format_count, format_latency, format_rate, format_requests, format_share
+from oku_cli.formatting import (
+    format_count,
+    format_latency,
+    format_ok,
+    format_rate,
+    format_requests,
+    format_share,
+)
 from oku_cli.terminal.threshold_text import describe_standing, describe_verdict
 from oku_cli.views.validity_view import describe_extent
 from oku_core.results.summary import Summary
@@ -23,7 +30,9 @@ def _iter_lines(summary: Summary) -> Iterator[str]:
     verdict = summary.verdict or summary.state
     yield f"## {_escape(summary.name or f'run {summary.run}')}: {verdict}"
     yield ""
-    yield _escape(" · ".join(filter(None, (f"run {summary.run}", summary.state, summary.load))))
+    ok = format_ok(summary.outcomes.ok, summary.accounted)
+    parts = (f"run {summary.run}", summary.state, ok, summary.target, summary.load)
+    yield _escape(" · ".join(filter(None, parts)))
     if summary.reason:
         yield ""
         yield f"**{_escape(summary.reason)}**"
