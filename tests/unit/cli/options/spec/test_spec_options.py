@@ -70,7 +70,10 @@ def test_help_shows_defaults_as_one_would_write_them() -> None:
 
     assert "including connecting. [default: 10s]" in text
     assert "[default: 200]" in text
-    assert "[default: 1000 with a URL, 100000 without; none with --duration or --stage]" in text
+    assert (
+        "[default: 1000 with a URL, 100000 without; the rows of --data; none with --duration or --stage]"
+        in text
+    )
 
 
 def test_only_what_was_given_overrides_a_file() -> None:
