@@ -19,13 +19,14 @@ class FakeClient:
     """A coordinator in memory.
 
     Args:
-        outages: how many calls fail before one is answered, again and again.
+        fails_every: of so many calls in a row, the last one is not answered.
     """
 
-    def __init__(self, outages: int = 0) -> None:
+    def __init__(self, fails_every: int = 1000) -> None:
         self.content = b""
         self.offsets: list[int] = []
-        self._outages = self._left = outages
+        self._fails_every = fails_every
+        self._calls = 0
 
     async def fetch_file(self, digest: str) -> StoredFile:
         """What is here."""
@@ -49,10 +50,9 @@ class FakeClient:
         return stored
 
     def _fail(self) -> None:
-        if self._left:
-            self._left -= 1
+        self._calls += 1
+        if self._calls % self._fails_every == 0:
             raise UnreachableError("the coordinator does not answer")
-        self._left = self._outages
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_what_is_there_is_not_sent_again(file: LocalFile) -> None:
 
 def test_an_upload_outlives_outages(file: LocalFile) -> None:
     """It asks anew what is there, and goes on."""
-    client = FakeClient(outages=1)
+    client = FakeClient(fails_every=3)
     send(client, file)
     assert client.content == CONTENT
 
@@ -99,7 +99,7 @@ def test_a_coordinator_that_stays_away_ends_it(file: LocalFile, monkeypatch: pyt
     """After a while, with the reason."""
     monkeypatch.setattr(upload, "_PATIENCE_S", -1.0)
     with pytest.raises(UnreachableError, match="does not answer"):
-        send(FakeClient(outages=1000), file)
+        send(FakeClient(fails_every=1), file)
 
 
 def test_a_wrong_part_is_sent_anew_once(file: LocalFile) -> None:
