@@ -111,14 +111,18 @@ def _find_requests(record: RunRecord) -> int:
 
 
 def _bound_target(basis: ThresholdBasis, target: str) -> int:
-    """How many requests of a target may still come, at most: each block has as many as its weight says."""
-    targets = basis.record.spec.targets
+    """How many requests of a target may still come, at most: each block has as many as its weight says.
+
+    These are blocks of the whole space: a retry may send any part of it.
+    """
+    spec = basis.record.spec
+    targets = spec.targets
     divisor = math.gcd(*(each.weight for each in targets))
     block = sum(each.weight for each in targets) // divisor
     weight = next(each.weight for each in targets if each.name == target) // divisor
     parts = basis.accounts.parts.items()
     so_far = sum(part.accounted for (_, name), part in parts if name == target)
-    return weight * -(-_find_requests(basis.record) // block) - so_far
+    return weight * -(-spec.requests // block) - so_far
 
 
 def _ends_by_count(spec: Spec) -> bool:

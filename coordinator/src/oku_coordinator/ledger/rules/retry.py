@@ -1,7 +1,7 @@
 """A run over exactly the failed requests of another one: its request space is the same, the rest is unused.
 
 So the request of index i is what it was. A run with a rate, or that ends after a time, is tried again without
-them, with as many in flight as it may have.
+them, with as many in flight as it may have. Its thresholds are about all of its requests: a retry has none.
 """
 
 from collections.abc import Iterator, Sequence
@@ -80,6 +80,7 @@ def build_retry_spec(spec: Spec, stop: int) -> Spec:
         arrivals=closed.arrivals,
         late=closed.late,
         warm_up_s=None,
+        thresholds=(),
     )
 
 
