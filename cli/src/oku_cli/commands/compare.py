@@ -58,9 +58,9 @@ def command(
     coordinator: CoordinatorRef | None,
     **output: Any,
 ) -> int:
-    """Compare run B with run A: accounts, rates, quantiles with intervals, and specs.
+    """Compare run B with run A, and say whether it is faster.
 
-    Says whether B is faster or slower than A, or that no difference shows, and which one would have shown. A
+    Shows accounts, rates, quantiles with their intervals, and what differs in the specs. Says whether B is faster or slower than A, or that no difference shows, and which one would have shown. A
     and B are runs as anywhere: latest, an id, a name, or any unique part of an id.
     """
     for key in despite:

@@ -18,6 +18,7 @@ _DEEPEST_JSON = 5
 """Levels of a JSON body that are written as YAML; a deeper one is written as text."""
 _JSON_TYPE = "application/json"
 _WIDTH = 110
+_TEXT_TAG = "tag:yaml.org,2002:str"
 
 
 def write_spec(imported: ImportedSpec, secrets: SecretBox) -> str:
@@ -221,6 +222,14 @@ class _Dumper(yaml.SafeDumper):
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  # of nothing
         """Write no alias."""
         return True
+
+
+def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    """Quote what has line breaks of any kind, which other styles fold, or what cannot be seen."""
+    return dumper.represent_scalar(_TEXT_TAG, text, style=None if text.isprintable() else '"')
+
+
+_Dumper.add_representer(str, _represent_text)
 
 
 def _dump(document: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@ import json
 from typing import Any
 
 import msgspec
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from oku_cli.imports.headers import SecretBox
@@ -36,6 +36,7 @@ def parse(text: str) -> Spec:
 
 
 @given(VALUES)
+@example({"\x85": "\u2028 a\n b"})
 def test_a_json_body_means_what_it_meant(value: Any) -> None:
     """Whether it is written as YAML or as text."""
     body = json.dumps([value], ensure_ascii=False)
