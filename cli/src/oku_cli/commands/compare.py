@@ -60,8 +60,9 @@ def command(
 ) -> int:
     """Compare run B with run A, and say whether it is faster.
 
-    Shows accounts, rates, quantiles with their intervals, and what differs in the specs. Says whether B is faster or slower than A, or that no difference shows, and which one would have shown. A
-    and B are runs as anywhere: latest, an id, a name, or any unique part of an id.
+    Shows accounts, rates, quantiles with their intervals, and what differs in the specs. Says whether B is
+    faster or slower than A, or that no difference shows, and which one would have shown. A and B are runs as
+    anywhere: latest, an id, a name, or any unique part of an id.
     """
     for key in despite:
         if key not in FIELD_BY_KEY:
