@@ -12,7 +12,8 @@ from oku_core.spec.fields import FieldGroup
 HEADINGS = {
     "run": [*FieldGroup, "Where runs are", "Loki and Grafana", "Files and secrets", "Help"],
     "resume": [
-        "Load", "Delay servers", "Where runs are", "Output", "Loki and Grafana", "Files and secrets", "Help",
+        "Load", "Delay servers", "Where runs are", "Output", "Thresholds", "Loki and Grafana",
+        "Files and secrets", "Help",
     ],
     "report": ["Output", "Where runs are", "Help"],
     "worker": ["Broker", "Life of the process", "Files and secrets", "Logs", "Help"],

@@ -71,6 +71,8 @@ WRONG_VALUES: list[tuple[str, object, str]] = [
     ("grace", -0.1, "-0.1 is not at least 0s"),
     ("grace", "3600.5s", "3600.5s is not at most 1h"),
     ("stop-when-down", "2h", "2h is neither a duration between 1s and 1h nor never"),
+    ("thresholds", [], "no threshold is given"),
+    ("thresholds", "p99 < x", "p99 < x: character 7: x is not a duration with its unit, such as 300ms or 2s"),
     ("start-within", -1, "-1 is not at least 0s"),
     ("expect-status", 600, "600 is not a status such as 200 or 2xx"),
     ("expect-status", "6xx", "6xx is not a status such as 200 or 2xx"),

@@ -21,6 +21,7 @@ from oku_core.spec.values.header import Header
 from oku_core.spec.values.late import Late
 from oku_core.spec.values.rate import Rate
 from oku_core.spec.values.stage import StageText
+from oku_core.spec.values.threshold import Threshold
 from oku_core.spec.values.url import Url
 
 KEYS = [field.key for field in FIELDS]
@@ -90,6 +91,7 @@ def test_every_key_fills_its_attribute() -> None:
         "expect-header": "X-Cache: HIT",
         "expect-size": "> 0",
         "expect-within": "500ms",
+        "thresholds": "p99 < 1s",
     }
     expected = Spec(
         requests=1_000_000,
@@ -126,6 +128,7 @@ def test_every_key_fills_its_attribute() -> None:
         expect_header=(Header("X-Cache: HIT"),),
         expect_size=(SizeBound("> 0"),),
         expect_within_s=0.5,
+        thresholds=(Threshold("p99 < 1s"),),
     )
     assert parse_spec(Source(None, written)) == expected
     assert parse_spec(Source(None, {"url": "http://h/{i}"})) == Spec(

@@ -472,7 +472,7 @@ def test_a_closed_lease_has_a_line_for_each_of_its_parts(path: Path) -> None:
         waiting = ledger.outbox.take(100, 10**6, 7.0)
     lines = [msgspec.json.decode(line.text) for line in waiting if line.kind == LineKind.RANGE]
     figures = [
-        (line["lease"], line["start"], line["stop"], line["requests"], line.get("name")) for line in lines
+        (line["lease"], line["start"], line["stop"], line["requests"], line.get("target")) for line in lines
     ]
     assert figures == [
         (closed.id, 0, 12, 7, "home"),
