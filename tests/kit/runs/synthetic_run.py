@@ -225,6 +225,10 @@ class SyntheticRun:
         )  # fmt: skip
         text = "a coordinator has started"
         yield self._line("event", second + 0.002, type="coordinator_started", text=text)
+        text = "the target is gone: no request was ok for 10 s"
+        yield self._line("event", second + 0.003, type="target_gone", text=text)
+        text = "the target answers again after 12 s"
+        yield self._line("event", second + 0.004, type="target_back", text=text)
 
     def _build_coverage(self, second: int) -> Iterator[Line]:
         tick = self._build_tick(second)
