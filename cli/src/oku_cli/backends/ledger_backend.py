@@ -4,21 +4,22 @@ import sqlite3
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from oku_cli.backends.data_dir import DataDir
 from oku_coordinator.api.run_json import build_row_object
-from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
-from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.run_failures import write_failures
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.errors import UserError
 from oku_core.results.summary import Summary
+
+if TYPE_CHECKING:
+    from oku_coordinator.runs.file_keeper import FileKeeper
 
 _LOCK_WAIT_S = 10.0
 
@@ -101,7 +102,7 @@ class LedgerBackend:
             with self._folder.held(), self._change() as ledger:
                 ledger.deletions.begin(run)
                 self._folder.find_report(run).unlink(missing_ok=True)
-                keeper = FileKeeper(ledger, FileStore(self._folder.files))
+                keeper = self._build_keeper(ledger)
                 while (left := ledger.deletions.find()) is not None:
                     digests = ledger.files.fetch(left)
                     while ledger.deletions.delete_some(left):
@@ -112,6 +113,13 @@ class LedgerBackend:
                     pass
         except RunInUseError as error:
             raise UserError(str(error)) from error
+
+    def _build_keeper(self, ledger: Ledger) -> "FileKeeper":
+        # They load the HTTP client, for which nobody at a prompt should have to wait.
+        from oku_coordinator.files.file_store import FileStore  # noqa: PLC0415
+        from oku_coordinator.runs.file_keeper import FileKeeper  # noqa: PLC0415
+
+        return FileKeeper(ledger, FileStore(self._folder.files))
 
     def require_run(self, run: str) -> RunRecord:
         """A run of this folder; `UserError` if it has none with that id."""
