@@ -12,6 +12,7 @@ from aiohttp.client_reqrep import ConnectionKey
 from oku_core.messaging.lease import Lease
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.values.template import Rows
 from oku_core.spec.values.url import Url
 from oku_workers.engines.aiohttp import engine as aiohttp_engine
 from oku_workers.engines.engine_registry import EngineProtocol, build_engine
@@ -44,6 +45,7 @@ class EngineBench(ABC):
 
     Args:
         monkeypatch: puts the clock and the targets of the test in the place of real ones.
+        rows: the rows of the run, if its spec has data.
         changes: what the spec says beside three requests at a time and a timeout of an hour.
 
     Attributes:
@@ -54,7 +56,7 @@ class EngineBench(ABC):
     clocked: ClassVar[tuple[ModuleType, ...]]
     engine: EngineProtocol
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, **changes: Any) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, rows: Rows | None = None, **changes: Any) -> None:
         fields: dict[str, Any] = {"urls": (Url("http://host/{i}"),), "concurrency": 3, "timeout_s": 3600.0}
         self.spec = Spec(engine=self.kind, **(fields | changes))
         self.feed = Feed()
@@ -64,7 +66,7 @@ class EngineBench(ABC):
             monkeypatch.setattr(module, "monotonic_ns", lambda: self.now_ns)
         self.put_targets(monkeypatch)
         self.supervisor = Supervisor()
-        self.engine = build_engine(self.spec, self.feed, self.supervisor)
+        self.engine = build_engine(self.spec, self.feed, self.supervisor, rows=rows)
         self.engine.start()
 
     def add(self, *ranges: tuple[int, int], limit: int = 10**9) -> Execution:

@@ -4,11 +4,14 @@ Blocks of 64 rows are read and parsed as a whole: requests of a lease walk throu
 those of several leases, or of a lane, through several blocks side by side.
 """
 
+import csv
 import os
 from collections.abc import Sequence
 from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple, Self
+
+import msgspec
 
 from oku_core.data.csv_rows import parse_rows
 from oku_core.data.data_error import DataError
@@ -112,7 +115,7 @@ class RowReader:
             block = self._parse(content)
         except OSError as error:
             raise DataError(f"data cannot be read: {error.strerror}") from error
-        except (ValueError, IndexError) as error:
+        except (ValueError, IndexError, csv.Error, msgspec.MsgspecError) as error:
             raise DataError(f"the data or its row index is damaged: {error}") from error
         expected = min(ROWS_OF_BLOCK, self._rows - number * ROWS_OF_BLOCK)
         if len(block) < expected:

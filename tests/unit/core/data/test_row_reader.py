@@ -131,3 +131,17 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     path.write_text("a,b\n1,2\n")
     with open_numbers(path, 100) as reader, pytest.raises(DataError, match="its row index is damaged"):
         reader.read(70)
+
+
+def test_json_lines_that_are_not_those_of_the_scan_are_refused(tmp_path: Path) -> None:
+    """Whatever stands in them, it is one line that says so."""
+    path, index = tmp_path / "t.jsonl", tmp_path / "index"
+    path.write_bytes(b'{"a": 1}\n')
+    table, rows = read_table(path, "t.jsonl"), scan(path, "t.jsonl", index, Use(frozenset("a"))).rows
+    for damaged in (b'{"b": 1}\n', b'{"a": x}\n', b'["a", 1]\n'):
+        path.write_bytes(damaged)
+        with (
+            RowReader(path, index, table, rows, [Value("a", AS_TEXT)]) as reader,
+            pytest.raises(DataError, match="the data or its row index is damaged"),
+        ):
+            reader.read(0)

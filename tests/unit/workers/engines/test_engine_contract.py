@@ -2,15 +2,23 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 from tests.kit.workers.engine_benches import BENCHES, EngineBench, settle
 
+from oku_core.accounting.failure_reason import ReasonCount
+from oku_core.data.data_error import DataError
+from oku_core.data.data_format import DataFormat
+from oku_core.data.escape import IN_HEADER
+from oku_core.data.row_reader import Value
 from oku_core.process.supervision import Supervisor
+from oku_core.spec.data_file import DataFile
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.engine_registry import build_engine
+from oku_workers.engines.failure_reason import NO_ROW
 from oku_workers.executions.feed import Feed
 from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, OK, TIMEOUT, Tally
 
@@ -54,6 +62,36 @@ async def test_an_engine_without_work_can_be_closed(engine: Engine, *, is_starte
         built.start()
     assert built.in_flight == 0
     await built.close()
+
+
+class DamagedRows:
+    """Of every three rows, the first one can be read."""
+
+    values = (Value("sku", IN_HEADER),)
+
+    def read(self, index: int) -> Sequence[str]:
+        """The row of a request."""
+        if index % 3:
+            raise DataError("the data or its row index is damaged: offsets are out of order")
+        return (f"s{index}",)
+
+
+async def test_a_request_whose_row_cannot_be_read_fails(build_bench: BuildBench) -> None:
+    """It counts once, as one that could not be sent; the others are sent, and their answers count."""
+    data = DataFile(
+        name="a.csv", format=DataFormat.CSV, digest="0" * 64, size=9, rows=9, columns=("sku",), index="1" * 64
+    )
+    bench = build_bench(rows=DamagedRows(), data=data, headers=(Header("X-Sku: {sku}"),), concurrency=1)
+    execution = bench.add((0, 9))
+    for index in (0, 3, 6):
+        await settle()
+        assert bench.sent[-1] == index
+        bench.answer(index)
+    await settle()
+    assert (execution.outcomes[OK], execution.outcomes[CONNECT_ERROR], execution.ended) == (3, 6, 9)
+    [tally] = execution.tallies
+    assert tally.failures.build_reasons() == [ReasonCount(CONNECT_ERROR, NO_ROW, 6, 1, 8)]
+    assert execution.finished.done()
 
 
 async def test_it_keeps_the_window_full(bench: EngineBench) -> None:

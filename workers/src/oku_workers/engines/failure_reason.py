@@ -11,6 +11,7 @@ import socket
 import ssl
 
 from oku_core.accounting.failure_reason import LONGEST_REASON
+from oku_core.data.data_error import DataError
 from oku_core.process.redaction import redact
 from oku_workers.engines.response_reader import MalformedResponseError
 from oku_workers.executions.tally import DISCONNECTED, PROTOCOL_ERROR, TIMEOUT
@@ -18,6 +19,7 @@ from oku_workers.executions.tally import DISCONNECTED, PROTOCOL_ERROR, TIMEOUT
 HUNG_UP = "the server hung up"
 UNASKED = "not HTTP: a response without a request"
 NO_URL = "the URL cannot be asked for"
+NO_ROW = "the row of the data cannot be read"
 _NAME_NOT_FOUND, _NO_NAME_SERVER = "name not found", "no answer from the name server"
 _SYSTEM = {
     errno.ECONNREFUSED: "refused",
@@ -71,6 +73,8 @@ def explain_error(outcome: int, error: object, timeout: str) -> str:
     """
     if outcome == TIMEOUT:
         return timeout
+    if isinstance(error, DataError):
+        return NO_ROW
     if not isinstance(error, BaseException):
         return _shorten(str(error))
     for link in _list_links(error):

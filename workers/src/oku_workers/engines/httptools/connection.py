@@ -35,7 +35,8 @@ class Owner(Protocol):
         limit_ns: the longest time of a request.
         timeout_reason: why a request failed that took longer.
         feed: gives the indices.
-        build: makes the bytes of request `i`, if all take one route and may go at any time; else None.
+        build: makes the bytes of request `i`, if all take one route and may go at any time; else None. They
+            are empty if the request cannot be sent.
     """
 
     limit_ns: int
@@ -184,7 +185,7 @@ class Connection(OriginConnection):
             now_ns = monotonic_ns()
             tally, coordinate, latency_ns = self.tally, self.coordinate, now_ns - self.since_ns
             following, build = self._feed.current, self._build
-            if following is None or build is None:
+            if following is None or build is None or not (request := build(following.next_coordinate)):
                 lateness_us = self.lateness_us
                 if latency_ns > self._route.ok_ns:
                     known = self._judge_late(known, latency_ns)
@@ -198,7 +199,7 @@ class Connection(OriginConnection):
             following.next_coordinate = index + 1
             if following.next_coordinate == following.stop:
                 self._feed.advance()
-            self._write(build(index))
+            self._write(request)
             if tally is None or latency_ns > self._route.ok_ns:
                 self._count(tally, coordinate, self._judge_late(known, latency_ns), latency_ns, 0)
                 return

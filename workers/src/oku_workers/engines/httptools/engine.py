@@ -13,20 +13,25 @@ import ssl
 from functools import partial
 from itertools import islice
 from time import monotonic_ns
+from typing import TYPE_CHECKING
 
+from oku_core.data.data_error import DataError
 from oku_core.process.open_files import read_open_files
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.defaults import KEEPALIVE_S, STUCK_S
-from oku_workers.engines.failure_reason import NO_URL, explain_error, explain_timeout
+from oku_workers.engines.failure_reason import NO_ROW, NO_URL, explain_error, explain_timeout
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.httptools.connection import Connection
-from oku_workers.engines.httptools.route import Routes
+from oku_workers.engines.httptools.route import Route, Routes
 from oku_workers.engines.window import FILES_BESIDE, choose_window, limit_window
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.tally import CONNECT_ERROR, TIMEOUT
+
+if TYPE_CHECKING:
+    from oku_workers.engines.httptools.request import BuildRequest
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +67,10 @@ class HttptoolsEngine:
         self.window = self._free = limit_window(choose_window(spec))
         routes = Routes(spec, local_address, tls, rows)
         self._turns, self._period = routes.turns, len(routes.turns)
-        self.build = self._turns[0].build if len(routes.all) == 1 and not feed.is_paced else None
+        self.build: BuildRequest | None = None
+        if len(routes.all) == 1 and not feed.is_paced:
+            [route] = routes.all
+            self.build = route.build if rows is None else partial(self._build_request, route)
         self._origins = routes.origins
         self._most_connections = _choose_most_connections(self.window, len(self._origins))
         self._connections: set[Connection] = set()
@@ -136,10 +144,12 @@ class HttptoolsEngine:
         execution = self.feed.current
         if execution is not None and self._free >= 0:
             route = self._turns[execution.next_index % self._period if self._period > 1 else 0]
-            if route.origin is connection.origin:
-                tally, coordinate, index, due_ns = self.feed.take()
+            if route.origin is connection.origin and (
+                request := self._build_request(route, execution.next_index)
+            ):
+                tally, coordinate, _, due_ns = self.feed.take()
                 connection.note(route, tally, coordinate, now_ns, due_ns)
-                connection.send(route.build(index))
+                connection.send(request)
                 return
         connection.rest(now_ns)
         connection.origin.idle[connection] = None
@@ -182,23 +192,24 @@ class HttptoolsEngine:
         feed, failed = self.feed, 0
         while self._free > 0 and not self._is_closing and (execution := feed.current) is not None:
             route = self._turns[execution.next_index % self._period if self._period > 1 else 0]
-            if route.origin is None:
+            request = self._build_request(route, execution.next_index)
+            if route.origin is None or not request:
                 failed += 1
                 if failed > MOST_FAILURES_AT_ONCE:
                     asyncio.get_running_loop().call_soon(self._fill)
                     return
-                self._fail_at_once()
+                self._fail_at_once(NO_URL if route.origin is None else NO_ROW)
                 continue
             connection = route.origin.pop_idle()
             if connection is None and len(self._connecting) >= CONNECTING_AT_ONCE:
                 return
             self._free -= 1
-            tally, coordinate, index, due_ns = feed.take()
+            tally, coordinate, _, due_ns = feed.take()
             if connection is not None:
                 connection.note(route, tally, coordinate, monotonic_ns(), due_ns)
-                connection.send(route.build(index))
+                connection.send(request)
                 continue
-            connection = Connection(self, route, route.build(index))
+            connection = Connection(self, route, request)
             connection.note(route, tally, coordinate, monotonic_ns(), due_ns)
             self._connect(connection)
 
@@ -210,11 +221,19 @@ class HttptoolsEngine:
             if route.origin is not None and route.keeps_connections:
                 self._connect(Connection(self, route))
 
-    def _fail_at_once(self) -> None:
-        """Take a request that nobody can be asked for."""
+    def _build_request(self, route: Route, index: int) -> bytes:
+        """The bytes of a request that is about to be taken; nothing if it cannot be sent."""
+        try:
+            return route.build(index)
+        except DataError as error:
+            self._errors.report(CONNECT_ERROR, error)
+            return b""
+
+    def _fail_at_once(self, reason: str) -> None:
+        """Take a request that cannot be sent."""
         now_ns = monotonic_ns()
         tally, coordinate, _, due_ns = self.feed.take()
-        tally.fail(CONNECT_ERROR, coordinate, NO_URL, (now_ns - due_ns) // 1000 if due_ns else 0)
+        tally.fail(CONNECT_ERROR, coordinate, reason, (now_ns - due_ns) // 1000 if due_ns else 0)
 
     def _connect(self, connection: Connection) -> None:
         if len(self._connections) >= self._most_connections:
