@@ -8,7 +8,7 @@ import pytest
 from tests.kit.loki.dashboards import DashboardQuery, Frame, Grafana, Source, list_queries
 from tests.kit.loki.loki import Loki
 from tests.kit.outcomes import make_counts
-from tests.kit.runs.synthetic_run import SyntheticRun, push
+from tests.kit.runs.synthetic_run import LOAD, TARGET, SyntheticRun, push
 
 QUERIES = {str(query): query for query in list_queries()}
 assert len(QUERIES) == len(list_queries())
@@ -143,6 +143,26 @@ def test_targets_sum_to_the_run(stage: Stage) -> None:
     grafana = Grafana(stage.loki.url, stage.grafana.start_s, stage.grafana.end_s, chosen)
     [frame] = grafana.fetch(QUERIES["oku-run: Targets: A"])
     assert frame.labels == {"target": "buy"}
+
+
+def test_the_head_says_what_is_asked_and_whether_it_passed(stage: Stage) -> None:
+    """A run without thresholds has no verdict."""
+    [head] = stage.fetch("Target and load: A")
+    assert head.labels == {"target": TARGET, "load": LOAD}
+    [verdict] = stage.fetch("Verdict: A")
+    assert verdict.labels == {"verdict": "failed"}
+
+
+def test_failures_are_those_of_the_latest_time_at_rest(stage: Stage) -> None:
+    """A run that was paused has lines of what had failed until then, too: they do not add up."""
+    run = replace(stage.run, run="20261121-143000-dddd", seconds=20, late_before=0)
+    reasons = {"target": "buy", "outcome": "timeout", "reason": "no answer within 10s"}
+    for after, requests, last in ((30, 5, 300), (60, 9, 700)):
+        push(stage.loki.url, iter([run.build_failure(after, requests, last, **reasons)]))
+    grafana = Grafana(stage.loki.url, run.start, stage.grafana.end_s, {"run": run.run})
+    rows = [grafana.fetch(QUERIES[f"oku-run: What failed, and why: {ref}"]) for ref in "ABC"]
+    assert [[frame.labels for frame in frames] for frames in rows] == [[reasons]] * 3
+    assert [frames[0].values for frames in rows] == [[9], [7], [700]]
 
 
 def test_runs_are_listed_by_name_or_all_together(stage: Stage) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from oku_core.accounting.outcome import NotSentCause, Outcome
 from oku_core.accounting.run_state import RunState
+from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 GOOD = "green"
 CAUTION = "orange"
@@ -41,6 +42,12 @@ STATE_COLOURS: Mapping[RunState, str] = {
     RunState.FAILED: BAD,
 }
 """No state is good by itself: a run may be complete without a single request that was ok."""
+
+VERDICT_COLOURS: Mapping[ThresholdVerdict, str] = {
+    ThresholdVerdict.PASSED: GOOD,
+    ThresholdVerdict.FAILED: BAD,
+    ThresholdVerdict.UNDECIDED: CAUTION,
+}
 
 PART_COLOURS: Mapping[str, str] = {
     "accounted": "green",

@@ -33,13 +33,15 @@ def build() -> Dashboard:
             Row(
                 "",
                 [
-                    stats.build_state(width=3),
-                    stats.build_progress(width=3),
+                    stats.build_head(width=16),
+                    stats.build_state(width=4),
+                    stats.build_verdict(width=4),
+                    stats.build_progress(width=4),
                     stats.build_accounted(width=4),
                     stats.build_rate(width=4),
                     stats.build_failures(width=4),
-                    stats.build_p99(width=3),
-                    stats.build_time_left(width=3),
+                    stats.build_p99(width=4),
+                    stats.build_time_left(width=4),
                 ],
             ),
             Row("Account", [stats.build_account(width=16), stats.build_sums(width=8)]),
@@ -63,6 +65,7 @@ def build() -> Dashboard:
                     stats.build_outcomes(width=8),
                     stats.build_statuses(width=6),
                     _build_validity(),
+                    _build_failures(),
                 ],
             ),
             Row(
@@ -114,6 +117,27 @@ def _build_validity() -> Panel:
         queries=[Query(f"{flags.pick()} | line_format `{{{{.text}}}}`", most_lines=100)],
         width=10,
         no_value="no flags; they are written when the run comes to rest",
+    )
+
+
+def _build_failures() -> Panel:
+    failures = Lines(ONE_RUN, LineKind.FAILURE)
+    by = ("target", "outcome", "reason")
+    columns = {name: failures.last(name, SPAN, by) for name in ("requests", "first_index", "last_index")}
+    return table(
+        key="outcome",
+        sort_by="requests",
+        title="What failed, and why",
+        shows="The requests that were not ok by outcome and reason, the most frequent first, with the lowest"
+        " and the highest index of each, from the latest time that the run came to rest; their target if the"
+        " run names its targets.",
+        exactness=Exactness.EXACT,
+        queries=[Query(expr, name.replace("_", " "), is_instant=True) for name, expr in columns.items()],
+        unit="locale",
+        decimals=0,
+        width=24,
+        no_value="nothing failed, or the run is not at rest",
+        overrides=[override("reason", custom_minWidth=300)],
     )
 
 

@@ -1,12 +1,21 @@
 """Panels of single figures: the state of a run, its account, its outcomes and its latencies as a whole."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.accounting.run_state import RunState
 from oku_core.results.lines import LineKind
-from oku_dashboards.colours import BAD, CAUTION, FAINT, GOOD, OUTCOME_COLOURS, PLAIN, STATE_COLOURS
+from oku_dashboards.colours import (
+    BAD,
+    CAUTION,
+    FAINT,
+    GOOD,
+    OUTCOME_COLOURS,
+    PLAIN,
+    STATE_COLOURS,
+    VERDICT_COLOURS,
+)
 from oku_dashboards.logql import ONE_RUN, SPAN, Lines, rate
 from oku_dashboards.panel import HALF, Exactness, Json, Panel, Query, by_threshold, override
 from oku_dashboards.visualizations import bar_gauge, gauge, stat
@@ -24,6 +33,9 @@ LATENCIES = {
 }
 """The fields of the summary, and how they are shown."""
 _NO_RUN = "no run"
+NO_VERDICT = "none"
+_SMALL = 18
+"""Of words that may be a hundred characters, in pixels."""
 _NOW = "30s"
 """How much time a figure of now covers: the line of a tick waits for the checkpoints of its second."""
 _NOTHING_NOW = "at rest"
@@ -41,6 +53,39 @@ class StatPanels:
 
     whose: str = ONE_RUN
 
+    def build_head(self, width: int = HALF) -> Panel:
+        """What is asked, and how."""
+        words = ("target", "load")
+        heads = Lines(self.whose, LineKind.TICK, where='load != ""', needs=words)
+        return stat(
+            fields="/^(target|load)$/",
+            title="Target and load",
+            shows="What the run asks, and how its requests are sent.",
+            exactness=Exactness.LEDGER,
+            queries=[Query(f"topk(1, {heads.latest_at(SPAN, words)})", is_instant=True)],
+            no_value=_NO_RUN,
+            options={"textMode": "value", "text": {"titleSize": _SMALL, "valueSize": _SMALL}},
+            width=width,
+        )
+
+    def build_verdict(self, width: int = HALF) -> Panel:
+        """Whether the run has passed, in the colour of that."""
+        needs = ("verdict",)
+        verdicts = Lines(self.whose, LineKind.SUMMARY, where='verdict != ""', needs=needs)
+        return stat(
+            fields="/^verdict$/",
+            title="Verdict",
+            shows="Whether the run has passed its thresholds, from the latest summary, which is written"
+            " whenever the run comes to rest. A run that is over without a single request that was ok has"
+            " failed; others without thresholds have no verdict.",
+            exactness=Exactness.EXACT,
+            queries=[Query(f"topk(1, {verdicts.latest_at(SPAN, needs)})", is_instant=True)],
+            no_value=NO_VERDICT,
+            defaults={"mappings": [_build_mapping(VERDICT_COLOURS.items())], "color": {"mode": "thresholds"}},
+            options={"colorMode": "background", "textMode": "value"},
+            width=width,
+        )
+
     def build_state(self, width: int = HALF) -> Panel:
         """The state, in its colour."""
         states = Lines(self.whose, LineKind.TICK, LineKind.EVENT, where='state != ""', needs=("state",))
@@ -52,7 +97,7 @@ class StatPanels:
             exactness=Exactness.RECORDED,
             queries=[Query(f"topk(1, {states.latest_at(SPAN, ('state',))})", is_instant=True)],
             no_value=_NO_RUN,
-            defaults={"mappings": [_build_state_mapping()], "color": {"mode": "thresholds"}},
+            defaults={"mappings": [_build_mapping(STATE_COLOURS.items())], "color": {"mode": "thresholds"}},
             options={"colorMode": "background", "textMode": "value"},
             width=width,
         )
@@ -267,9 +312,9 @@ class StatPanels:
         return Lines(self.whose, LineKind.SUMMARY)
 
 
-def _build_state_mapping() -> Json:
+def _build_mapping(colours: Iterable[tuple[StrEnum, str]]) -> Json:
     options = {
-        str(state): {"text": state.value, "color": STATE_COLOURS[state], "index": place}
-        for place, state in enumerate(RunState)
+        word.value: {"text": word.value, "color": colour, "index": place}
+        for place, (word, colour) in enumerate(colours)
     }
     return {"type": "value", "options": options}

@@ -21,7 +21,7 @@ DASHBOARD_PX = 1560
 """How wide the 24 columns of a dashboard are on a usual screen: a panel asks for a point for each pixel."""
 _FIELDS_OF_RATES = (
     "requests_planned", "planned_rps", "plan.", "response_time", "lateness", "clock_bound", "by (phase)",
-    'kind="phase"', "by (target)", 'kind="target"',
+    'kind="phase"', "by (target)", 'kind="target"', "verdict",
 )  # fmt: skip
 _UNITS_S = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _NICE_STEPS_S = (
@@ -90,7 +90,7 @@ class DashboardQuery:
 
     @property
     def is_for_rates(self) -> bool:
-        """Whether it shows what runs without a rate, and with only one phase and one target, do not have."""
+        """Whether it shows what only runs with a rate, phases, targets or thresholds have."""
         return self.source in {Source.COURSE, Source.FIGURE} and any(
             field in self.expr for field in _FIELDS_OF_RATES
         )

@@ -22,6 +22,8 @@ from oku_core.accounting.outcome import build_outcome_counts
 Line = tuple[Mapping[str, str], int, str]
 """Labels, time in ns, text."""
 
+TARGET, LOAD = "item, buy at http://shop.test", "3,000/s for 2 min"
+"""What it is about, in words."""
 LEASE_S = 10
 COVERAGE_S = 5
 PARTS = 50
@@ -52,7 +54,7 @@ class SyntheticRun:
         is_at_rest: whether it has been completed, with a summary.
         late_before: lines of seconds before this one are in the stream of late ones.
         has_rate: whether it was sent at a rate, in two phases, each half of it, to two targets: four of five
-            requests to the one, and all that failed to the other.
+            requests to the one, and all that failed to the other; and had a threshold, which failed.
     """
 
     run: str
@@ -125,6 +127,8 @@ class SyntheticRun:
         is_last = self.is_at_rest and second == self.seconds - 1
         return {
             "state": "completed" if is_last else "running",
+            "target": TARGET,
+            "load": LOAD,
             "requests_total": self.requests,
             "accounted": accounted,
             "leased": leased,
@@ -282,11 +286,19 @@ class SyntheticRun:
                 planned_rps=1235.0, p50_ms=25.0, p99_ms=150.0, **_build_due_quantiles(1),
             )  # fmt: skip
 
+        failed = {"target": "buy"} if self.has_rate else {}
+        failed |= {"outcome": "timeout", "reason": "no answer within 10s"}
+        yield self.build_failure(end + 0.2, self.failures, self.requests - 1, **failed)
         for place, name in enumerate(("item", "buy") if self.has_rate else ()):
             yield self._line(
                 "target", end + 0.2 + place / 1000, target=name, rate_rps=2000.0 - 1500 * place,
                 p50_ms=25.0, p90_ms=60.0, p99_ms=150.0, **_build_due_quantiles(1),
             )  # fmt: skip
+
+    def build_failure(self, second: float, requests: int, last_index: int, **names: str) -> Line:
+        """The line of a reason for which requests had failed until a second."""
+        indices = {"first_index": 7, "last_index": last_index}
+        return self._line("failure", second, **names, requests=requests, **indices)
 
     def _living(self, second: int) -> range:
         is_short = self.loses_worker and second >= self._lost_at
@@ -326,8 +338,9 @@ _PLANNED = {
     "lateness_ms": _TOTALS,
     "planned_rps": 2500.0,
     "plan": {"seconds": 118, "off_seconds": 2, "off_share": 2 / 118, "missed": 40, "causes": []},
+    "verdict": "failed",
 }
-"""What a summary of a run with a rate has in addition."""
+"""What a summary of a run with a rate, and with a threshold, has in addition."""
 
 
 def _build_due_quantiles(swing: float) -> dict[str, float]:

@@ -11,17 +11,19 @@ import pytest
 
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
-from oku_dashboards.colours import OUTCOME_COLOURS, STATE_COLOURS
+from oku_core.thresholds.threshold_summary import ThresholdVerdict
+from oku_dashboards.colours import OUTCOME_COLOURS, STATE_COLOURS, VERDICT_COLOURS
 from oku_dashboards.dashboard_files import build_files
 from oku_dashboards.panel import Exactness
 
 DASHBOARDS: dict[str, dict[str, Any]] = {path.stem: json.loads(text) for path, text in build_files().items()}
 UIDS = ("oku-run", "oku-workers", "oku-coverage", "oku-compare")
-LASTING = {"range", "status", "summary", "phase", "target", "event"}
+LASTING = {"range", "status", "summary", "phase", "target", "failure", "event"}
 LEDGER_FIELDS = {
     *("accounted", "leased", "pending", "requests_total", "resent_at_most", "active_s"),
     *("clock_s", "length_s", "unused"),
     *("part", "start", "stop", "again"),
+    *("target", "load"),
 }
 """What ticks and coverage have from the ledger."""
 SERIES_FIELDS = {
@@ -38,6 +40,7 @@ MIN_STEPS_S = {
     "status": 10,
     "phase": 1,
     "target": 1,
+    "failure": 1,
 }
 
 
@@ -345,6 +348,15 @@ def test_overrides_are_for_fields_that_there_are() -> None:
 def test_every_state_has_a_colour() -> None:
     """A new state needs a colour, too."""
     assert set(STATE_COLOURS) == set(RunState)
+
+
+def test_a_verdict_has_the_colour_of_what_it_means() -> None:
+    """Every verdict has one, and a run without a verdict shows nothing good or bad."""
+    assert VERDICT_COLOURS == {"passed": "green", "failed": "red", "undecided": "orange"}
+    assert set(VERDICT_COLOURS) == set(ThresholdVerdict)
+    [verdict] = [panel for panel in list_panels("oku-run") if panel["title"] == "Verdict"]
+    mapping = verdict["fieldConfig"]["defaults"]["mappings"][0]["options"]
+    assert {word: mapped["color"] for word, mapped in mapping.items()} == VERDICT_COLOURS
 
 
 @pytest.mark.parametrize("panel", of_kind("stat"))

@@ -49,6 +49,18 @@ NO_TIME = TimeProgress()
 """That of a run that only its last request ends."""
 
 
+class RunHead(NamedTuple):
+    """What a run is about, in words.
+
+    Attributes:
+        target: what is asked.
+        load: how requests are sent.
+    """
+
+    target: str
+    load: str
+
+
 class LineKind(StrEnum):
     """What a line is about; docs/metrics.md has the fields of each kind."""
 
@@ -161,12 +173,18 @@ def _round(figure: float | None, digits: int) -> float | None:
     return None if figure is None else round(figure, digits)
 
 
-def build_tick_line(state: str, sample: Sample, progress: TimeProgress = NO_TIME) -> Fields:
+def build_tick_line(state: str, head: RunHead, sample: Sample, progress: TimeProgress = NO_TIME) -> Fields:
     """The line of one second of a run that is in this state.
 
     What a run without an end in number has in all is in no line, and so is what of that is pending.
     """
-    fields = {"state": state or None, **build_sample_fields(sample), **progress.build_fields()}
+    fields = {
+        "state": state or None,
+        "target": head.target,
+        "load": head.load,
+        **build_sample_fields(sample),
+        **progress.build_fields(),
+    }
     if sample.requests_total >= OPEN_END:
         fields["requests_total"] = fields["pending"] = None
     return fields

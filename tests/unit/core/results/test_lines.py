@@ -13,6 +13,7 @@ from oku_core.messaging.progress import Progress
 from oku_core.results.lease_figures import ClosedLease, LeaseFigures
 from oku_core.results.lines import (
     BOUNDS_MS,
+    RunHead,
     TimeProgress,
     build_late_tick_line,
     build_latency_lines,
@@ -37,6 +38,7 @@ from oku_core.results.summary import (
 )
 from oku_core.spec.spec import Engine
 
+HEAD = RunHead("http://shop.test/{i}", "100 requests")
 LATENCIES_US = st.lists(st.integers(0, HIGHEST_US) | st.integers(0, 10_000), max_size=40)
 
 
@@ -116,11 +118,11 @@ def test_the_line_of_a_tick_has_the_fields_of_its_sample() -> None:
         resent_at_most=0, workers=2, in_flight=4, outcomes=make_counts(3, unexpected_status=1),
         latency=build_latency([1000]), requests_planned=3, phase="soak", clock_bound_s=0.001,
     )  # fmt: skip
-    line = build_tick_line(RunState.RUNNING, sample)
+    line = build_tick_line(RunState.RUNNING, HEAD, sample)
     counts = {outcome: line[outcome] for outcome in OUTCOMES}
-    assert line["state"] == "running"
+    assert (line["state"], line["target"], line["load"]) == ("running", *HEAD)
     assert list(counts.values()) == sample.outcomes
-    names = line.keys() - counts.keys() - {"state"}
+    names = line.keys() - counts.keys() - {"state", "target", "load"}
     times = {"clock_s", "length_s", "unused"}
     assert all(line[name] is None for name in times)
     names -= times
@@ -141,7 +143,7 @@ def test_a_tick_of_a_run_without_an_end_in_number_says_how_much_of_its_time_has_
         at=1.0, seconds=1.0, requests_total=10**15, accounted=10, leased=20, pending=10**15 - 30, done=15,
         resent_at_most=0, workers=2, in_flight=4, outcomes=make_counts(3), latency=HistogramSnapshot(),
     )  # fmt: skip
-    line = build_tick_line(RunState.RUNNING, sample, TimeProgress(2.5004, 10.0))
+    line = build_tick_line(RunState.RUNNING, HEAD, sample, TimeProgress(2.5004, 10.0))
     assert (line["requests_total"], line["pending"], line["accounted"]) == (None, None, 10)
     assert (line["clock_s"], line["length_s"], line["unused"]) == (2.5, 10.0, None)
 

@@ -13,7 +13,7 @@ import msgspec
 
 from oku_coordinator.ledger.rules.planned_seconds import PlannedSeconds, fetch_planned_seconds
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import outbox_table, series_table
+from oku_coordinator.ledger.tables import outbox_table, run_table, series_table
 from oku_core.results.lines import Fields, LineKind, build_late_tick_line, build_tick_line
 from oku_core.results.sample import Sample, build_rates, decode_kept
 from oku_core.results.series import SeriesRow, add_counts, assign, find_seconds
@@ -36,11 +36,11 @@ def put_settled(transaction: Transaction, run: str, settled_to: float) -> None:
     stop = math.inf if settled_to == math.inf else math.floor(published_to + 0.5)
     increments = series_table.take_increments(transaction, run, stop)
     if (due or increments) and outbox_table.is_published(transaction, run):
-        planned = fetch_planned_seconds(transaction, run)
+        planned, head = fetch_planned_seconds(transaction, run), run_table.fetch_head(transaction, run)
         seen, unseen = assign(find_seconds([sample for _, sample in due]), increments)
         for number, (state, sample) in enumerate(due):
             counted = planned.add_to(_add(sample, seen.get(number, [])))
-            line = build_tick_line(state, counted, planned.measure_progress(counted))
+            line = build_tick_line(state, head, counted, planned.measure_progress(counted))
             outbox_table.put(transaction, run, LineKind.TICK, sample.at, [line])
         late = list(_build_late(transaction, run, chain.from_iterable(unseen.values()), late_lines, planned))
         outbox_table.enter(transaction, run, LineKind.TICK, late)

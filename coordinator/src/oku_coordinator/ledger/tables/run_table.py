@@ -19,9 +19,11 @@ from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_reference import LATEST
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError, format_value
+from oku_core.results.lines import RunHead
 from oku_core.spec.files import list_files
 from oku_core.spec.load_description import describe_load
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
+from oku_core.spec.target_description import describe_target
 
 MOST_SPECS = 8
 """How many decoded specs are kept; with one more, they are forgotten."""
@@ -58,6 +60,12 @@ def fetch_spec(transaction: Transaction, run: str) -> Spec:
     if len(transaction.specs) >= MOST_SPECS:
         transaction.specs.clear()
     return transaction.specs.setdefault(run, decode_spec(row["spec"]))
+
+
+def fetch_head(transaction: Transaction, run: str) -> RunHead:
+    """What a run is about, in words; it must be there."""
+    row = transaction.select("SELECT load FROM runs WHERE run = ?", run)[0]
+    return RunHead(target=describe_target(fetch_spec(transaction, run)), load=row["load"])
 
 
 def _decode_columns(row: sqlite3.Row) -> dict[str, Any]:

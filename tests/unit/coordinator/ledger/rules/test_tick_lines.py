@@ -18,6 +18,7 @@ from oku_core.messaging.checkpoint import Checkpoint, Part
 from oku_core.results.lines import LineKind
 from oku_core.results.sample import Sample
 from oku_core.spec.spec import Spec
+from oku_core.spec.target_description import describe_target
 
 BEGIN = 1_800_000_000
 
@@ -98,6 +99,8 @@ def test_a_tick_has_what_the_checkpoints_say_of_its_second(ledger: Ledger, lease
     assert count(lines) == [(1.002, 0, 1.0), (2.002, 20, 1.0), (1.0, 10, 0)]
     settled = lines[1][1]
     assert settled | {"state": "running", "ok": 20, "rate_rps": 20.0, "in_flight": 5} == settled
+    record = ledger.runs.fetch("r1")
+    assert settled | {"target": describe_target(record.spec), "load": record.load} == settled
 
 
 def test_counts_that_come_late_are_added(ledger: Ledger, lease: LeaseRecord) -> None:
