@@ -18,6 +18,8 @@ _OTHER_VARIABLES = {
     "OKU_MESSAGE_KEY": ("the key itself, instead of `--message-key-file`", ("worker", "coordinator")),
 }
 """Those that are no option's."""
+_NOT_RUN = {"compare": "it names runs of two versions of a service", "import": "it names files of a browser"}
+"""Why a test cannot type the examples of a command."""
 
 Row = tuple[str, ...]
 Groups = Mapping[str, tuple[Row, ...]]
@@ -88,7 +90,8 @@ def _build_examples(command: click.Command) -> Iterator[str]:
     if examples := getattr(command, "examples", None):
         width = max(map(len, examples.values()))
         lines = (f"{line:{width}}  # {meaning[0].lower()}{meaning[1:]}" for meaning, line in examples.items())
-        yield "\n".join(["```sh", *lines, "```"])
+        marks = [f"<!-- not run: {_NOT_RUN[command.name]} -->"] if command.name in _NOT_RUN else []
+        yield "\n".join([*marks, "```sh", *lines, "```"])
 
 
 def _read_help(command: click.Command) -> str:
