@@ -62,7 +62,7 @@ class KubeEndpoint:
 
     async def _find_service(self, kubectl: Kubectl) -> dict[str, Any]:
         found = await kubectl.fetch("services", build_selector(self.release))
-        services = [service for service in found if _has_tcp(service)]  # that of the clock is UDP alone
+        services = [service for service in found if find_port(service)]  # others are for workers
         if len(services) == 1:
             return services[0]
         where = f"namespace {self.namespace}" if self.namespace else "the namespace of the kube context"
@@ -114,18 +114,14 @@ def build_selector(release: str) -> str:
 
 
 def find_port(service: dict[str, Any]) -> int:
-    """Return the port of the API: the one called `http`, otherwise the first."""
+    """Return the port of the API, which is called `http`; 0 if the Service has none."""
     ports = service["spec"]["ports"]
-    return int(next((port for port in ports if port.get("name") == "http"), ports[0])["port"])
+    return int(next((port["port"] for port in ports if port.get("name") == "http"), 0))
 
 
 def build_forward(kubectl: Kubectl, service: str, port: int) -> list[str]:
     """Build the command that forwards a free local port to a Service."""
     return kubectl.build_command("port-forward", "--address", "127.0.0.1", f"service/{service}", f":{port}")
-
-
-def _has_tcp(service: dict[str, Any]) -> bool:
-    return any(port.get("protocol", "TCP") == "TCP" for port in service["spec"]["ports"])
 
 
 def _name_release(service: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.unit.chart.rendering import find_kind, render
 from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath, build_secret, build_service
 
 from oku_cli.remote import kubectl as kubectl_module
@@ -23,10 +24,11 @@ async def test_the_coordinator_is_found_and_reached(kubectl: KubectlOnPath) -> N
     assert forward == "port-forward --address 127.0.0.1 service/demo-oku :8700"
 
 
-async def test_the_service_of_the_clock_is_not_taken_for_a_release(kubectl: KubectlOnPath) -> None:
-    """It has the same labels, and UDP alone."""
+async def test_services_for_workers_are_not_taken_for_releases(kubectl: KubectlOnPath) -> None:
+    """Those of the clock and of files have the same labels, and no port of the API."""
     clock = build_service("demo", {"name": "clock", "port": 8700, "protocol": "UDP"})
-    kubectl.set(services=[clock, build_service("demo")])
+    files = build_service("demo", {"name": "files", "port": 8701})
+    kubectl.set(services=[clock, files, build_service("demo")])
     async with Client(KubeEndpoint()) as client:
         assert await client.fetch_runs() == [{"run": "r1"}]
 
@@ -157,10 +159,19 @@ async def test_nobody_waits_for_a_kubectl_that_hangs(
 
 
 def test_the_port_of_the_api_is_the_one_called_http() -> None:
-    """A single port needs no name."""
+    """A Service without it is not that of the API."""
     metrics, http = {"name": "metrics", "port": 9000}, {"name": "http", "port": 80}
     assert find_port(build_service("a", metrics, http)) == 80
-    assert find_port(build_service("a", {"port": 8701})) == 8701
+    assert find_port(build_service("a", metrics)) == 0
+
+
+def test_the_chart_has_one_service_of_the_api() -> None:
+    """Each release is found once by the labels that `oku --kube` looks for."""
+    labels = dict(part.split("=") for part in build_selector("").split(","))
+    services = find_kind(render(), "Service")
+    found = [each for each in services if labels.items() <= each["metadata"]["labels"].items()]
+    assert len(found) > 1
+    assert sum(map(bool, map(find_port, found))) == 1
 
 
 def test_a_release_is_found_by_its_labels() -> None:
