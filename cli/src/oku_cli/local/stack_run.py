@@ -4,7 +4,6 @@ from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.comparison.seconds_reader import add_intervals
 from oku_cli.exit_code import ExitCode
-from oku_cli.local.first_error import find_first_error
 from oku_cli.local.loki_delivery import wait_for_delivery
 from oku_cli.local.stack import LocalStack, StackError
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
@@ -49,10 +48,8 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
         await stack.end(at_once=at_once)
         _park(LedgerBackend(data_dir))
     code = follower.finish(await add_intervals(LedgerBackend(data_dir), summary))
-    if first_error := find_first_error(data_dir.logs, summary):
-        console.print(f" error       {first_error}", soft_wrap=True)  # aligned with the end screen
-        console.print()
     if undelivered:
+        # Aligned with the end screen.
         console.print(f" loki        {undelivered}", style=CAUTION, soft_wrap=True)
         console.print()
     await _leave_report(data_dir, run, None if watch.quiet else console)

@@ -1,9 +1,12 @@
 """Says in one line what to check when no request of a run was ok, as a newcomer's first run often ends."""
 
+from collections.abc import Sequence
+
 import msgspec
 
+from oku_core.accounting.failure_reason import UNTRUSTED
 from oku_core.accounting.outcome import Outcome
-from oku_core.results.summary import Summary
+from oku_core.results.summary import FailureSummary, Summary
 
 _ADVICE = {
     Outcome.TIMEOUT: "nothing was answered in time: --timeout says how long a request may take",
@@ -24,7 +27,15 @@ def describe_failure(summary: Summary) -> str | None:
         return None
     if most is Outcome.UNEXPECTED_STATUS:
         return _describe_statuses({f"{status[0]}xx" for status in summary.statuses})
+    if most is Outcome.CONNECT_ERROR and _is_untrusted(summary.failures):
+        return "no connection could be made: the certificate of the target is not trusted"
     return _ADVICE[most]
+
+
+def _is_untrusted(failures: Sequence[FailureSummary]) -> bool:
+    """Whether most connections failed for want of a certificate that is trusted; the first are the most."""
+    reasons = [failure.reason for failure in failures if failure.outcome is Outcome.CONNECT_ERROR]
+    return bool(reasons) and reasons[0].startswith(UNTRUSTED)
 
 
 def _describe_statuses(classes: set[str]) -> str:

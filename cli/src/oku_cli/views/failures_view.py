@@ -9,14 +9,16 @@ from oku_cli.formatting import format_count, format_outcome, format_share
 from oku_cli.terminal.layout import AlignedTable, Flow
 from oku_cli.terminal.palette import BAD, GOOD, STRONG
 from oku_cli.terminal.printable import make_printable
+from oku_core.accounting.failure_reason import UNTRUSTED
 from oku_core.results.summary import CompletesSummary, FailureSummary
 
 MOST_SHOWN = 8
 """How many reasons the end screen shows; the summary as JSON has all of them."""
+_CERTIFICATE_ADVICE = "--cacert trusts another issuer, --insecure any certificate"
 
 
 def build_failures(failures: Sequence[FailureSummary]) -> RenderableType:
-    """List reasons with their counts and the first and last index of each."""
+    """List reasons with their counts and the first and last index of each, and what to do about some."""
     has_targets = any(failure.target for failure in failures)
     table = AlignedTable((*(("left",) if has_targets else ()), "left", "left", "right", "left"))
     for failure in failures[:MOST_SHOWN]:
@@ -29,8 +31,12 @@ def build_failures(failures: Sequence[FailureSummary]) -> RenderableType:
             describe_indices(failure),
             style=BAD,
         )
-    more = len(failures) - MOST_SHOWN
-    return Group(table, Text(f"and {more} other reasons")) if more > 0 else table
+    lines: list[RenderableType] = [table]
+    if (more := len(failures) - MOST_SHOWN) > 0:
+        lines.append(Text(f"and {more} other reasons"))
+    if any(failure.reason.startswith(UNTRUSTED) for failure in failures):
+        lines.append(Text(_CERTIFICATE_ADVICE))
+    return Group(*lines)
 
 
 def describe_indices(failure: FailureSummary) -> str:

@@ -23,6 +23,8 @@ UNKNOWN = "unknown"
 """The reason of what failed under an Oku that kept none."""
 WORKER_LOST = "worker lost"
 """The reason of what is lost."""
+UNTRUSTED = "certificate not trusted"
+"""How the reasons begin for which the certificate of a server was refused."""
 CAUSE_REASONS: tuple[str, ...] = tuple(cause.replace("_", " ") for cause in NOT_SENT_CAUSES)
 """The reasons for which requests are not sent, in the order of `NOT_SENT_CAUSES`."""
 FAILING = range(1, len(OUTCOMES))

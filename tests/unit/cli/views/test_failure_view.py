@@ -5,7 +5,7 @@ import pytest
 from oku_cli.views.account_view import build_headline
 from oku_cli.views.failure_view import describe_failure
 from oku_core.accounting.outcome import Outcome
-from oku_core.results.summary import OutcomeCounts, Summary
+from oku_core.results.summary import FailureSummary, OutcomeCounts, Summary
 
 MakeSummary = Callable[..., Summary]
 Render = Callable[..., list[str]]
@@ -30,6 +30,19 @@ def test_a_run_that_failed_entirely_says_what_to_check(
 ) -> None:
     """What most requests had decides."""
     assert (describe_failure(make_summary(outcomes=count(**outcomes))) or "").startswith(said)
+
+
+def test_a_certificate_that_is_not_trusted_is_named(make_summary: MakeSummary) -> None:
+    """Scheme, host and port are right then; if most were refused, they are what to check."""
+    untrusted, refused = (
+        FailureSummary(outcome=Outcome.CONNECT_ERROR, reason=reason, requests=2)
+        for reason in ("certificate not trusted: self-signed", "refused")
+    )
+    outcomes = count(connect_error=4)
+    advice = describe_failure(make_summary(outcomes=outcomes, failures=[untrusted, refused]))
+    assert advice == "no connection could be made: the certificate of the target is not trusted"
+    advice = describe_failure(make_summary(outcomes=outcomes, failures=[refused, untrusted]))
+    assert advice == "no connection could be made: check scheme, host and port of the URL"
 
 
 @pytest.mark.parametrize(

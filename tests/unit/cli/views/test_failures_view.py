@@ -37,6 +37,14 @@ def test_more_reasons_than_fit_are_counted(render: Render) -> None:
     assert "and 2 other reasons" in text
 
 
+def test_a_certificate_that_is_not_trusted_comes_with_the_flags_for_it(render: Render) -> None:
+    """A service on one's own machine often has a certificate that it signed itself."""
+    advice = "--cacert trusts another issuer, --insecure any certificate"
+    lines = render(build_failures([build_failure("certificate not trusted: self-signed")]))
+    assert lines[-1].strip() == advice
+    assert not any(advice in line for line in render(build_failures([build_failure("refused")])))
+
+
 def test_indices_are_in_words() -> None:
     """Those of old ledgers are not known."""
     assert describe_indices(build_failure(first_index=4, last_index=4)) == "index 4"

@@ -321,7 +321,7 @@ async def test_the_first_error_of_a_kind_is_told(
             await settle()
             bench.break_off(index, OSError("over\nand out"))
         await asyncio.wait_for(execution.finished, 1)
-    assert caplog.messages == ["first disconnected: OSError: over and out"]
+    assert caplog.messages == ["first disconnected: the server hung up; OSError: over and out"]
 
 
 async def test_what_takes_too_long_is_swept(bench: EngineBench) -> None:

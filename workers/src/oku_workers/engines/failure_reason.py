@@ -10,7 +10,7 @@ import re
 import socket
 import ssl
 
-from oku_core.accounting.failure_reason import LONGEST_REASON
+from oku_core.accounting.failure_reason import LONGEST_REASON, UNTRUSTED
 from oku_core.data.data_error import DataError
 from oku_core.process.redaction import redact
 from oku_workers.engines.response_reader import MalformedResponseError
@@ -104,7 +104,7 @@ def _explain_known(error: BaseException) -> str | None:
         return _NO_NAME_SERVER if error.errno == socket.EAI_AGAIN else _NAME_NOT_FOUND
     if isinstance(error, ssl.SSLCertVerificationError):
         why = _CERTIFICATE.get(error.verify_code) or _strip(error.verify_message)
-        return f"certificate not trusted: {why}"
+        return f"{UNTRUSTED}: {why}"
     if isinstance(error, ssl.SSLError):
         return f"TLS: {(error.reason or _strip(str(error))).replace('_', ' ').lower()}"
     if isinstance(error, MalformedResponseError):

@@ -335,8 +335,8 @@ class AiohttpEngine:
             return False
         is_late = monotonic_ns() - slot.sent_ns > self._limit_ns
         outcome = TIMEOUT if is_late else classify(error)
-        self._errors.report(outcome, error)
         reason = explain_error(outcome, error, self._timeout_reason)
+        self._errors.report(outcome, reason, error)
         tally.fail(outcome, slot.coordinate, reason, slot.lateness_us)
         return True
 

@@ -163,15 +163,16 @@ class HttptoolsEngine:
         self._free += 1
         self._fill()
 
-    def lose(self, connection: Connection, outcome: int, reason: object) -> None:
+    def lose(self, connection: Connection, outcome: int, error: object) -> None:
         """A connection is of no further use; its request, if it has one, ends with an outcome."""
         tally, coordinate, lateness_us = connection.tally, connection.coordinate, connection.lateness_us
         self._drop(connection)
         if tally is None:
             return
-        self._errors.report(outcome, reason)
+        reason = explain_error(outcome, error, self.timeout_reason)
+        self._errors.report(outcome, reason, error)
         self._free += 1
-        tally.fail(outcome, coordinate, explain_error(outcome, reason, self.timeout_reason), lateness_us)
+        tally.fail(outcome, coordinate, reason, lateness_us)
         self._fill()
 
     def forget(self, connection: Connection) -> None:
@@ -226,7 +227,7 @@ class HttptoolsEngine:
         try:
             return route.build(index)
         except DataError as error:
-            self._errors.report(CONNECT_ERROR, error)
+            self._errors.report(CONNECT_ERROR, NO_ROW, error)
             return b""
 
     def _fail_at_once(self, reason: str) -> None:
