@@ -74,6 +74,37 @@ def parse_rows(content: bytes) -> list[list[str]]:
     return [line.removesuffix("\r").split(",") for line in lines]
 
 
+def parse_columns(content: bytes, places: Sequence[int], width: int) -> list[Sequence[bytes]]:
+    """Some columns of rows that have been checked, in UTF-8.
+
+    Args:
+        content: whole rows, each with its line break.
+        places: which columns.
+        width: how many columns the rows have.
+
+    Raises:
+        ValueError, IndexError, csv.Error: they are no such rows.
+    """
+    if _QUOTE in content:
+        rows = parse_rows(content)
+        return [[row[place].encode() for row in rows] for place in places]
+    fields = content.replace(b"\r\n", b"\n").replace(b"\n", b",").split(b",")
+    fields.pop()
+    if len(fields) % width:
+        raise ValueError("a row has too few fields or too many")
+    return [fields[place::width] for place in places]
+
+
+def find_row(content: bytes, place: int) -> bytes:
+    """One of some rows that have been checked, with its line break; `IndexError` if there is none."""
+    lines = content.splitlines(keepends=True)
+    if _QUOTE not in content:
+        return lines[place]
+    quotes = accumulate(map(_count_quotes, lines), initial=0)
+    starts = [number for number, count in enumerate(quotes) if not count % 2]
+    return b"".join(lines[starts[place] : starts[place + 1]])
+
+
 class CsvRows:
     """Checks the rows of a table.
 

@@ -4,15 +4,16 @@ A string is its text; of anything else, the JSON that stands in the file is the 
 """
 
 from collections.abc import Collection, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
+from msgspec.structs import astuple
 
 from oku_core.data.columns import MOST_COLUMNS, is_column_name
 from oku_core.data.data_error import LineError
 
 _decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_decode_texts = msgspec.json.Decoder(list[str]).decode
 _decode_text = msgspec.json.Decoder(str).decode
 _TEXT = b'"'
 
@@ -39,14 +40,28 @@ def read_keys(line: bytes) -> tuple[str, ...]:
     return tuple(keys)
 
 
-def parse_lines(content: bytes, columns: Sequence[str]) -> list[tuple[str, ...]]:
-    """The values of some columns in lines that have been checked for them."""
-    decode = _build_decoder(columns)
-    lines = content.removesuffix(b"\n").split(b"\n")
-    rows = [msgspec.structs.astuple(decode(line)) for line in lines]
-    return (
-        list(zip(*map(_read_values, zip(*rows, strict=True)), strict=True)) if columns else [()] * len(rows)
-    )
+def parse_lines(content: bytes, columns: Sequence[str]) -> list[Sequence[bytes]]:
+    """Some columns, at least one, of lines that have been checked for them, in UTF-8.
+
+    Args:
+        content: whole lines, each with its line break.
+        columns: which columns.
+
+    Raises:
+        ValueError: they are no such lines.
+    """
+    array = b"[%b]" % content.removesuffix(b"\n").replace(b"\n", b",")
+    decode_texts, decode_all = _build_decoders(tuple(columns))
+    try:
+        rows = decode_texts(array)
+    except msgspec.ValidationError:  # some are not strings
+        return [_read_values(raws) for raws in zip(*map(astuple, decode_all(array)), strict=True)]
+    return [list(map(str.encode, values)) for values in zip(*map(astuple, rows), strict=True)]
+
+
+def find_line(content: bytes, place: int) -> bytes:
+    """One of some lines, with its line break; `IndexError` if there is none."""
+    return content.split(b"\n")[place] + b"\n"
 
 
 class JsonRows:
@@ -94,18 +109,25 @@ class JsonRows:
 
 def _build_decoder(columns: Sequence[str]) -> Any:
     """A function from a line to an object whose attributes are the undecoded values of some columns."""
+    return msgspec.json.Decoder(_build_row(columns, msgspec.Raw)).decode
+
+
+@lru_cache(maxsize=16)
+def _build_decoders(columns: tuple[str, ...]) -> tuple[Any, Any]:
+    """Functions from an array of lines to such objects, with texts for values and with undecoded ones."""
+    texts, raws = (list[_build_row(columns, kind)] for kind in (str, msgspec.Raw))  # type: ignore[misc]
+    return msgspec.json.Decoder(texts).decode, msgspec.json.Decoder(raws).decode
+
+
+def _build_row(columns: Sequence[str], kind: type) -> Any:
     names = {f"column_{number}": column for number, column in enumerate(columns)}
-    row = msgspec.defstruct("Row", [(name, msgspec.Raw) for name in names], rename=names)
-    return msgspec.json.Decoder(row).decode
+    return msgspec.defstruct("Row", [(name, kind) for name in names], rename=names)
 
 
-def _read_values(raws: Sequence[msgspec.Raw]) -> Sequence[str]:
+def _read_values(raws: Sequence[msgspec.Raw]) -> Sequence[bytes]:
     """The values of a column."""
-    pieces = list(map(bytes, raws))
-    try:
-        return _decode_texts(b"[%b]" % b",".join(pieces))
-    except msgspec.ValidationError:  # some are not strings
-        return [_decode_text(piece) if piece.startswith(_TEXT) else piece.decode() for piece in pieces]
+    pieces = map(bytes, raws)
+    return [_decode_text(piece).encode() if piece.startswith(_TEXT) else piece for piece in pieces]
 
 
 def _describe(error: Exception) -> str:

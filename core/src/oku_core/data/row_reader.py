@@ -1,30 +1,35 @@
 """Any row of a file that was scanned, found by its row index, with values as they are written into requests.
 
-Blocks of 64 rows are read and parsed as a whole: requests of a lease walk through them row by row, and
-those of several leases, or of a lane, through several blocks side by side.
+A block of 64 rows is parsed as a whole as soon as a second one of its rows is wanted: requests of a lease
+walk through blocks row by row, and those of several leases, or of a lane, through several blocks side by
+side. Where lanes leave out so many rows that each block is asked for one, that one alone is parsed.
 """
 
 import csv
 import os
-from collections.abc import Sequence
-from operator import itemgetter
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 import msgspec
 
-from oku_core.data.csv_rows import parse_rows
+from oku_core.data.csv_rows import find_row, parse_columns
 from oku_core.data.data_error import DataError
 from oku_core.data.data_format import DataFormat
 from oku_core.data.escape import Escape
-from oku_core.data.json_rows import parse_lines
+from oku_core.data.json_rows import find_line, parse_lines
 from oku_core.data.scan import LONGEST_ROW_BYTES, OFFSET_BYTES, ROWS_OF_BLOCK, Table
 
 CACHE_BYTES = 8 << 20
 """About how much memory the blocks of a reader take; the newest one stays in any case."""
+CACHED_BLOCKS = 64
+"""How many blocks a reader keeps at most: more of them would only be in the way in the caches of a CPU."""
 
-_ROW_BYTES, _VALUE_BYTES = 120, 60
+_ROW_BYTES, _VALUE_BYTES = 120, 40
 """What a parsed row, and each of its values, takes beside its text, about."""
+
+Row = tuple[bytes, ...]
+"""Values of a row, as they are written into a request."""
 
 
 class Value(NamedTuple):
@@ -39,6 +44,30 @@ class Value(NamedTuple):
     escape: Escape
 
 
+class _Block(NamedTuple):
+    """What is known of a block.
+
+    Attributes:
+        rows: the places of all of its rows, or of one.
+        size: about how much memory it takes.
+        content: what the others are found in; empty if there are none.
+    """
+
+    rows: range
+    size: int
+    content: bytes
+
+
+class _KnownRows(dict[int, Row]):
+    """Rows by their places in the file; one that is not known yet is found. Other look-ups run in C."""
+
+    def __init__(self, count: int, find: Callable[[int], Row]) -> None:
+        self._count, self._find = count, find
+
+    def __missing__(self, index: int) -> Row:
+        return self._find(index) if index < self._count else self[index % self._count]
+
+
 class RowReader:
     """Reads rows of a file; not for several threads at a time.
 
@@ -51,6 +80,9 @@ class RowReader:
 
     Attributes:
         values: as given.
+        read: gives the values of the row of a request, in UTF-8 and in the order of `values`; the rows begin
+            anew after the last. It raises a `DataError` if the file cannot be read, or is not the one of this
+            row index.
         cached_bytes: about how much memory the blocks that it keeps take.
 
     Raises:
@@ -60,14 +92,17 @@ class RowReader:
     def __init__(
         self, data_path: Path, index_path: Path, table: Table, rows: int, values: Sequence[Value]
     ) -> None:
-        self._table: Final = table
         self._rows: Final = rows
-        self._columns: Final = tuple(dict.fromkeys(value.column for value in values))
         self.values: Final = tuple(values)
+        self._columns: Final = tuple(dict.fromkeys(value.column for value in values))
         self._written: Final = [(self._columns.index(value.column), value.escape) for value in values]
+        self._is_csv: Final = table.format is DataFormat.CSV
+        self._find: Final = find_row if self._is_csv else find_line
+        self._width: Final = len(table.columns)
         self._places: Final = [table.columns.index(column) for column in self._columns]
-        self._blocks: dict[int, Sequence[tuple[str, ...]]] = {}
-        self._sizes: dict[int, int] = {}
+        self._known: Final = _KnownRows(rows, self._load)
+        self.read: Final[Callable[[int], Row]] = self._known.__getitem__
+        self._blocks: dict[int, _Block] = {}
         self.cached_bytes = 0
         self._files: list[int] = []
         try:
@@ -95,42 +130,50 @@ class RowReader:
         while self._files:
             os.close(self._files.pop())
 
-    def read(self, index: int) -> tuple[str, ...]:
-        """The values of the row of a request, in the order of `values`; the rows begin anew after the last.
-
-        Raises:
-            DataError: the file cannot be read, or is not the one of this row index.
-        """
-        row = index % self._rows
-        number = row // ROWS_OF_BLOCK
-        block = self._blocks.get(number)
-        if block is None:
-            block = self._load(number)
-        return block[row % ROWS_OF_BLOCK]
-
-    def _load(self, number: int) -> Sequence[tuple[str, ...]]:
-        """Read and parse a block."""
+    def _load(self, row: int) -> Row:
+        """Find a row, and know it from now on; those around it, too, if they may be wanted."""
+        number, place = divmod(row, ROWS_OF_BLOCK)
         try:
-            content = self._read_block(number)
-            block = self._parse(content)
+            known = self._blocks.get(number)
+            content = self._read_block(number) if known is None else known.content
+            if self._is_wanted(number):
+                places, rest = range(row - place, min(row - place + ROWS_OF_BLOCK, self._rows)), b""
+                rows = self._parse(content)
+            else:
+                places, rest = range(row, row + 1), content
+                rows = self._parse(self._find(content, place))
+            if len(rows) != len(places):
+                raise ValueError("a row is missing")
         except OSError as error:
             raise DataError(f"data cannot be read: {error.strerror}") from error
         except (ValueError, IndexError, csv.Error, msgspec.MsgspecError) as error:
             raise DataError(f"the data or its row index is damaged: {error}") from error
-        expected = min(ROWS_OF_BLOCK, self._rows - number * ROWS_OF_BLOCK)
-        if len(block) < expected:
-            raise DataError("the data or its row index is damaged: a row is missing")
-        self._keep(number, block, len(content) + len(block) * (_ROW_BYTES + _VALUE_BYTES * len(self.values)))
-        return block
+        size = len(content) + len(rows) * (_ROW_BYTES + _VALUE_BYTES * len(self.values))
+        self._keep(number, _Block(places, size, rest), rows)
+        return rows[row - places.start]
 
-    def _keep(self, number: int, block: Sequence[tuple[str, ...]], size: int) -> None:
-        self.cached_bytes += size
-        while self._blocks and self.cached_bytes > CACHE_BYTES:
-            oldest = next(iter(self._blocks))
-            del self._blocks[oldest]
-            self.cached_bytes -= self._sizes.pop(oldest)
+    def _is_wanted(self, number: int) -> bool:
+        """Whether all rows of a block may be wanted: one of them was, or all of the block before."""
+        before = self._blocks.get(number - 1)
+        return number in self._blocks or (before is not None and not before.content)
+
+    def _keep(self, number: int, block: _Block, rows: Sequence[Row]) -> None:
+        """Know the rows of a block from now on, and forget others for them."""
+        if number in self._blocks:
+            self._forget(number)
+        while self._blocks and (
+            self.cached_bytes + block.size > CACHE_BYTES or len(self._blocks) == CACHED_BLOCKS
+        ):
+            self._forget(next(iter(self._blocks)))
         self._blocks[number] = block
-        self._sizes[number] = size
+        self._known.update(zip(block.rows, rows, strict=True))
+        self.cached_bytes += block.size
+
+    def _forget(self, number: int) -> None:
+        block = self._blocks.pop(number)
+        self.cached_bytes -= block.size
+        for row in block.rows:
+            del self._known[row]
 
     def _read_block(self, number: int) -> bytes:
         data, index = self._files
@@ -145,16 +188,13 @@ class RowReader:
             if not piece:
                 raise ValueError("the file has become shorter")
             content += piece
-        return bytes(content)
-
-    def _parse(self, content: bytes) -> Sequence[tuple[str, ...]]:
         # Blank lines at the end of the file are no rows.
-        content = content.rstrip(b"\r\n") + b"\n"
-        columns: Sequence[Sequence[str]]
-        if self._table.format is DataFormat.CSV:
-            rows = parse_rows(content)
-            columns = [list(map(itemgetter(place), rows)) for place in self._places]
+        return bytes(content).rstrip(b"\r\n") + b"\n"
+
+    def _parse(self, content: bytes) -> Sequence[Row]:
+        if self._is_csv:
+            columns = parse_columns(content, self._places, self._width)
         else:
-            columns = list(zip(*parse_lines(content, self._columns), strict=True))
+            columns = parse_lines(content, self._columns)
         written = [escape.write_all(columns[number]) for number, escape in self._written]
         return list(zip(*written, strict=True))

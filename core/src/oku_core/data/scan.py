@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from oku_core.data.csv_rows import BYTE_ORDER_MARK, CsvRows, find_rows_end, parse_rows, read_header
+from oku_core.data.csv_rows import BYTE_ORDER_MARK, CsvRows, find_rows_end, parse_columns, read_header
 from oku_core.data.data_error import DataError, LineError
 from oku_core.data.data_format import DataFormat, find_format
 from oku_core.data.escape import CONTROL_CHARACTER
@@ -220,11 +220,11 @@ class _Scanner:
         """Look at the values of the columns that stand in headers."""
         names = sorted(self._use.in_headers)
         if self._format is DataFormat.JSON_LINES:
-            rows = parse_lines(block, names)
+            columns = parse_lines(block, names)
         else:
             places = [self._columns.index(name) for name in names]
-            rows = [tuple(row[place] for place in places) for row in parse_rows(block)]
-        for number, row in enumerate(rows):
+            columns = parse_columns(block, places, len(self._columns))
+        for number, row in enumerate(zip(*columns, strict=True)):
             for name, value in zip(names, row, strict=True):
                 if CONTROL_CHARACTER.search(value):
                     raise self._fault(

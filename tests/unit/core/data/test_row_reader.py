@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.data.data_error import DataError
-from oku_core.data.escape import AS_TEXT, IN_HEADER, IN_JSON, IN_URL
-from oku_core.data.row_reader import CACHE_BYTES, RowReader, Value
+from oku_core.data.escape import AS_TEXT, IN_HEADER, IN_JSON, IN_URL, Escape
+from oku_core.data.row_reader import CACHE_BYTES, CACHED_BLOCKS, Row, RowReader, Value
 from oku_core.data.scan import Use, read_table, scan
 
 VALUES = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
@@ -30,7 +31,12 @@ def read_all(folder: Path, name: str, content: bytes, columns: Sequence[str]) ->
     table = read_table(path, name)
     found = scan(path, name, index, Use(frozenset(columns)))
     with RowReader(path, index, table, found.rows, [Value(name, AS_TEXT) for name in columns]) as reader:
-        return [reader.read(row) for row in range(found.rows)]
+        return [decode(reader.read(row)) for row in range(found.rows)]
+
+
+def decode(row: Row) -> tuple[str, ...]:
+    """The values of a row as texts."""
+    return tuple(value.decode() for value in row)
 
 
 @given(table=TABLES, quotes_all=st.booleans())
@@ -69,6 +75,15 @@ def test_what_is_no_string_in_json_is_read_as_it_stands_there(tmp_path: Path) ->
     ]
 
 
+def test_a_line_of_json_may_have_carriage_returns_between_its_parts(tmp_path: Path) -> None:
+    """They are white space in JSON (RFC 8259, section 2), and no line ends with one alone."""
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"".join(b'{"a":\r"%d"\r\r}\r\n' % row for row in range(200)))
+    scan(path, path.name, tmp_path / "index")
+    with open_numbers(path, 200) as reader:
+        assert [decode(reader.read(row)) for row in (150, 70, 199)] == [("150",), ("70",), ("199",)]
+
+
 def write_numbers(folder: Path, rows: int) -> Path:
     """Write a file whose rows have their numbers, and its index."""
     path = folder / "n.csv"
@@ -87,7 +102,7 @@ def test_rows_start_over_after_the_last(tmp_path: Path) -> None:
     path = write_numbers(tmp_path, 100)
     with open_numbers(path, 100) as reader:
         assert [reader.read(index) for index in (0, 99, 100, 163, 10**15 + 7)] == [
-            ("0",), ("99",), ("0",), ("63",), ("7",),
+            (b"0",), (b"99",), (b"0",), (b"63",), (b"7",),
         ]  # fmt: skip
 
 
@@ -98,8 +113,8 @@ def test_values_are_written_as_their_places_want_it(tmp_path: Path) -> None:
     scan(path, "n.csv", tmp_path / "index")
     values = [Value("a", escape) for escape in (IN_URL, IN_JSON, IN_HEADER, AS_TEXT)] + [Value("b", IN_URL)]
     with open_numbers(path, 2, values) as reader:
-        assert reader.read(0) == ("plain",) * 5
-        assert reader.read(1) == ("a%20%22%2F%C3%A9%0Ab", 'a \\"/é\\nb', 'a "/é b', 'a "/é\nb', "x")
+        assert decode(reader.read(0)) == ("plain",) * 5
+        assert decode(reader.read(1)) == ("a%20%22%2F%C3%A9%0Ab", 'a \\"/é\\nb', 'a "/é b', 'a "/é\nb', "x")
 
 
 def test_the_memory_of_a_reader_is_bounded(tmp_path: Path) -> None:
@@ -110,8 +125,77 @@ def test_the_memory_of_a_reader_is_bounded(tmp_path: Path) -> None:
     scan(path, "n.csv", tmp_path / "index")
     with open_numbers(path, rows) as reader:
         for row in (*range(0, rows, 64), *range(63, rows, 64)):
-            assert reader.read(row)[0].startswith(f"{row}-")
+            assert reader.read(row)[0].startswith(b"%d-" % row)
             assert reader.cached_bytes <= CACHE_BYTES
+
+
+@given(
+    indices=st.lists(st.integers(0, 999), max_size=60)
+    | st.tuples(st.integers(0, 63), st.integers(1, 130)).map(
+        lambda lane: list(range(lane[0], 5000, lane[1]))
+    ),
+    is_quoted=st.booleans(),
+    is_json=st.booleans(),
+)
+def test_rows_are_found_in_any_order(indices: list[int], *, is_quoted: bool, is_json: bool) -> None:
+    """One after the other, with strides of any width, and again and again over the end of the file."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "n.jsonl" if is_json else "n.csv")
+        rows = ["a,b"] * (not is_json)
+        for row in range(300):
+            text = json.dumps(f'{row}\n"' if is_quoted else f"{row}")
+            rows.append(f'{{"a": {text}}}' if is_json else f'"{row}\n""",x' if is_quoted else f"{row},x")
+        path.write_text("\n".join(rows))
+        scan(path, path.name, path.with_name("index"))
+        with open_numbers(path, 300) as reader:
+            for index in indices:
+                assert decode(reader.read(index)) == (f'{index % 300}\n"' if is_quoted else f"{index % 300}",)
+
+
+def test_of_a_block_that_is_asked_for_one_row_no_other_is_parsed(tmp_path: Path) -> None:
+    """Lanes of many workers take few rows of each block; the second one makes the reader parse all."""
+    path = tmp_path / "n.csv"
+    path.write_text("a\n" + "".join(f"{row}\n" for row in range(6400)))
+    scan(path, "n.csv", tmp_path / "index")
+    escaped: list[int] = []
+
+    def note(value: bytes) -> bytes:
+        escaped.extend(map(int, value.split()))
+        return value
+
+    with open_numbers(path, 6400, [Value("a", Escape(re.compile(b""), note))]) as reader:
+        for row in range(0, 6400, 64):
+            reader.read(row)
+        assert escaped == list(range(0, 6400, 64))
+        escaped.clear()
+        reader.read(6399)
+        assert escaped == list(range(6336, 6400))
+
+
+def test_rows_that_start_over_are_not_read_again(tmp_path: Path) -> None:
+    """A few rows serve many requests."""
+    path = write_numbers(tmp_path, 10)
+    escaped: list[bytes] = []
+
+    def note(value: bytes) -> bytes:
+        escaped.append(value)
+        return value
+
+    with open_numbers(path, 10, [Value("a", Escape(re.compile(b""), note))]) as reader:
+        assert [int(reader.read(index)[0]) for index in range(1000)] == [*range(10)] * 100
+        assert len(escaped) <= 4
+
+
+def test_few_blocks_are_kept(tmp_path: Path) -> None:
+    """What was read long ago is read anew."""
+    path = write_numbers(tmp_path, 64 * (CACHED_BLOCKS + 1))
+    with open_numbers(path, 64 * (CACHED_BLOCKS + 1)) as reader:
+        sizes = []
+        for row in range(64 * (CACHED_BLOCKS + 1)):
+            reader.read(row)
+            sizes.append(reader.cached_bytes)
+        assert sizes[-1] < sizes[-65] * 1.02
+        assert reader.read(0) == (b"0",)
 
 
 def test_files_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 
 import pytest
 from tests.kit.workers.engine_benches import BENCHES, EngineBench, settle
@@ -69,11 +69,11 @@ class DamagedRows:
 
     values = (Value("sku", IN_HEADER),)
 
-    def read(self, index: int) -> Sequence[str]:
+    def read(self, index: int) -> tuple[bytes, ...]:
         """The row of a request."""
         if index % 3:
             raise DataError("the data or its row index is damaged: offsets are out of order")
-        return (f"s{index}",)
+        return (b"s%d" % index,)
 
 
 async def test_a_request_whose_row_cannot_be_read_fails(build_bench: BuildBench) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from yarl import URL
 
 from oku_core.data.data_format import DataFormat
-from oku_core.data.escape import IN_HEADER, IN_URL
+from oku_core.data.escape import IN_HEADER, IN_URL, Escape
 from oku_core.data.row_reader import Value
 from oku_core.data.scan import Scan, Table, Use, read_table, scan
 from oku_core.spec.data_file import describe_scan
@@ -38,14 +38,20 @@ TEMPLATE: dict[str, Any] = {
 }
 
 
+def write(escape: Escape, text: str) -> bytes:
+    """A value as it is written in one kind of place."""
+    [written] = escape.write_all([text.encode()])
+    return written
+
+
 class OneRow:
     """One row, whose values are written as a reader would."""
 
     def __init__(self, spec: Spec, row: dict[str, str]) -> None:
         self.values = list_values(spec)
-        self._row = tuple(value.escape.write(row[value.column]) for value in self.values)
+        self._row = tuple(write(value.escape, row[value.column]) for value in self.values)
 
-    def read(self, _: int) -> tuple[str, ...]:
+    def read(self, _: int) -> tuple[bytes, ...]:
         """Give it."""
         return self._row
 
@@ -82,7 +88,7 @@ def test_no_value_breaks_out_of_its_place(sku: str, text: str, index: int) -> No
     assert parse_qsl(query, keep_blank_values=True) == [("q", text), ("again", sku)]
     assert json.loads(body) == {"sku": sku, "text": f"a {text}", "i": str(index)}
     sent = dict(headers)
-    assert sent["X-Text"] == f"<{IN_HEADER.write(text)}>"
+    assert sent["X-Text"] == f"<{write(IN_HEADER, text).decode()}>"
     assert sent["Content-Length"] == str(len(body))
     assert not set("\r\n\0") & set("".join(map("".join, headers)))
 

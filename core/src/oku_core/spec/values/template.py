@@ -21,8 +21,9 @@ class Rows(Protocol):
         """What `read` gives, in this order."""
         ...
 
-    def read(self, index: int) -> Sequence[str]:
-        """The values of the row of a request, as they are written into it."""
+    @property
+    def read(self) -> Callable[[int], tuple[bytes, ...]]:
+        """Gives the values of the row of a request, as they are written into it, in UTF-8."""
         ...
 
 
@@ -84,25 +85,53 @@ class Template:
         if self.is_constant:
             text = self.literal
             return lambda _: text
-        pattern = self._build_pattern("%s")
-        needed = [part for part in self._parts if isinstance(part, Value)]
         if rows is None or not self.values:
-            return lambda index: pattern % ((index,) * len(needed))
-        read, places = rows.read, [INDEX, *rows.values]
-        pick = itemgetter(*map(places.index, needed))
-        return lambda index: pattern % pick((index, *read(index)))
+            pattern, places = self.build_pattern(b"%d").decode(), len(self._needed)
+            return lambda index: pattern % ((index,) * places)
+        build = self.bind_bytes(rows)
+        return lambda index: build(index).decode()
 
     def bind_bytes(self, rows: Rows | None = None) -> Callable[[int], bytes]:
-        """The same as `bind`, in UTF-8; without rows, making it is formatting bytes once."""
-        if self.is_constant:
+        """The same as `bind`, in UTF-8: making it is formatting bytes once."""
+        needed = self._needed
+        if not needed:
             content = self.literal.encode()
             return lambda _: content
-        if self.values:
-            build = self.bind(rows)
-            return lambda index: build(index).encode()
-        pattern = self._build_pattern("%d").encode()
-        places = sum(isinstance(part, Value) for part in self._parts)
-        return pattern.__mod__ if places == 1 else lambda index: pattern % ((index,) * places)
+        if rows is None or not self.values:
+            pattern, places = self.build_pattern(b"%d"), len(needed)
+            return pattern.__mod__ if places == 1 else lambda index: pattern % ((index,) * places)
+        pattern, read = self.build_pattern(b"%b"), rows.read
+        if needed == [*rows.values]:
+            return lambda index: pattern % read(index)
+        if INDEX not in needed:
+            pick = itemgetter(*map([*rows.values].index, needed))
+            return lambda index: pattern % pick(read(index))
+        list_values = self.bind_values(rows)
+        return lambda index: pattern % list_values(index)
 
-    def _build_pattern(self, place: str) -> str:
-        return "".join(part.replace("%", "%%") if isinstance(part, str) else place for part in self._parts)
+    def bind_values(self, rows: Rows | None = None) -> Callable[[int], tuple[bytes, ...]]:
+        """Build a function from an index to what stands in the places of the template, in their order."""
+        needed = self._needed
+        if rows is None or not self.values:
+            places = len(needed)
+            return lambda index: (b"%d" % index,) * places
+        read = rows.read
+        if needed == [*rows.values]:
+            return read
+        found = list(map([INDEX, *rows.values].index, needed))
+        if len(found) == 1:
+            [place] = found
+            return lambda index: (read(index)[place - 1],)
+        pick = itemgetter(*found)
+        return lambda index: pick((b"%d" % index, *read(index)))
+
+    @property
+    def _needed(self) -> list[Value]:
+        return [part for part in self._parts if isinstance(part, Value)]
+
+    def build_pattern(self, place: bytes = b"%b") -> bytes:
+        """The template as bytes to format, with something in each place that is to be filled in."""
+        pieces = (
+            part.replace("%", "%%").encode() if isinstance(part, str) else place for part in self._parts
+        )
+        return b"".join(pieces)

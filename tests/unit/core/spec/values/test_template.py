@@ -34,9 +34,9 @@ class OneRow:
 
     values: Sequence[Value] = (Value("price", AS_TEXT), Value("sku", IN_URL), Value("sku", AS_TEXT))
 
-    def read(self, index: int) -> Sequence[str]:
+    def read(self, index: int) -> tuple[bytes, ...]:
         """Give a value that depends on the index, and others that do not."""
-        return f"{index}.50", "a%2Fb", "a/b"
+        return b"%d.50" % index, b"a%2Fb", b"a/b"
 
 
 @given(text=TEMPLATES, index=INDICES)
@@ -54,6 +54,16 @@ def test_a_template_puts_values_of_the_row_in_their_places(text: str, index: int
     expected = text.replace("{i}", str(index)).replace("{sku}", "a/b").replace("{price}", f"{index}.50")
     assert template.bind(OneRow())(index) == expected
     assert template.bind_bytes(OneRow())(index) == expected.encode()
+
+
+@given(text=TEMPLATES, index=INDICES)
+def test_the_values_of_a_template_fill_its_pattern(text: str, index: int) -> None:
+    """Whoever puts several templates together formats all of them at once."""
+    template = Template.parse(text, ("sku", "price"), AS_TEXT)
+    filled = template.build_pattern() % template.bind_values(OneRow())(index)
+    assert filled == template.bind_bytes(OneRow())(index)
+    every = Template(value for value in OneRow.values)
+    assert every.bind_values(OneRow())(index) == OneRow().read(index)
 
 
 @given(text=TEMPLATES, index=INDICES)

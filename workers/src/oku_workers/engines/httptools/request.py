@@ -37,11 +37,13 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
     if body.is_constant:
         length = len(body.bind_bytes()(0))
         return (head + f"Content-Length: {length}\r\n\r\n" + body).bind_bytes(rows)
-    build_head, build_body = head.bind_bytes(rows), body.bind_bytes(rows)
+    pattern = (head + "Content-Length: ").build_pattern() + b"%d\r\n\r\n" + body.build_pattern()
+    fixed = len(body.literal.encode())
+    list_in_head, list_in_body = head.bind_values(rows), body.bind_values(rows)
 
     def build(index: int) -> bytes:
-        content = build_body(index)
-        return b"%bContent-Length: %d\r\n\r\n%b" % (build_head(index), len(content), content)
+        values = list_in_body(index)
+        return pattern % (*list_in_head(index), fixed + sum(map(len, values)), *values)
 
     return build
 
