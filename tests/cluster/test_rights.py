@@ -63,12 +63,12 @@ def test_a_stranger_reaches_nothing(
     stranger: str,
     is_enforced: bool,  # noqa: FBT001  # pytest passes fixtures so
 ) -> None:
-    """A pod of another namespace reaches neither the API nor Valkey nor Loki. Where the network of the
+    """A pod of another namespace reaches neither the API nor files of runs nor Valkey nor Loki. Where the network of the
     cluster enforces no policy at all, everything is reached: there the test checks the policies, which let in
     only pods of the release and those with its label.
     """
-    ports = {"coordinator": 8700, "valkey": 6379, "loki": 3100}
-    addresses = [f"oku-{part}.{release.namespace}.svc:{port}" for part, port in ports.items()]
+    services = {"coordinator": 8700, "files": 8701, "valkey": 6379, "loki": 3100}
+    addresses = [f"oku-{name}.{release.namespace}.svc:{port}" for name, port in services.items()]
     reached = reach(cluster, stranger, *addresses)
     if is_enforced:
         assert reached == dict.fromkeys(addresses, "not reached")
@@ -78,10 +78,11 @@ def test_a_stranger_reaches_nothing(
         each["spec"]["podSelector"]["matchLabels"]["app.kubernetes.io/component"]: each["spec"]
         for each in cluster.fetch_all("networkpolicies", release.namespace)
     }
-    for part, port in ports.items():
+    ports = {"coordinator": {8700, 8701}, "valkey": {6379}, "loki": {3100}}
+    for part, open_ports in ports.items():
         assert "Ingress" in policies[part]["policyTypes"]
         for rule in policies[part]["ingress"]:
-            assert [each["port"] for each in rule["ports"]] == [port]
+            assert {each["port"] for each in rule["ports"]} <= open_ports
             assert all(set(peer) == {"podSelector"} for peer in rule["from"])
             assert all(is_of(release, peer["podSelector"]["matchLabels"]) for peer in rule["from"])
     components = {"coordinator", "workers", "servers", "valkey", "loki"}
