@@ -63,9 +63,10 @@ def test_a_stranger_reaches_nothing(
     stranger: str,
     is_enforced: bool,  # noqa: FBT001  # pytest passes fixtures so
 ) -> None:
-    """A pod of another namespace reaches neither the API nor files of runs nor Valkey nor Loki. Where the network of the
-    cluster enforces no policy at all, everything is reached: there the test checks the policies, which let in
-    only pods of the release and those with its label.
+    """A pod of another namespace reaches neither the API nor files of runs nor Valkey nor Loki.
+
+    Where the network of the cluster enforces no policy at all, everything is reached: there the test checks
+    the policies, which let in only pods of the release and those with its label.
     """
     services = {"coordinator": 8700, "files": 8701, "valkey": 6379, "loki": 3100}
     addresses = [f"oku-{name}.{release.namespace}.svc:{port}" for name, port in services.items()]
