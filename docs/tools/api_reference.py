@@ -39,9 +39,9 @@ def _list_input(operation: Json) -> Iterator[str]:
 def _describe_answer(status: str, answer: Json) -> str:
     if status >= "400":
         return status
-    [(kind, content)] = answer.get("content", {"": {}}).items()
-    name = _name_schema(content.get("schema", {})) or kind
-    return f"{status} {name}".strip()
+    kinds = answer.get("content", {}).items()
+    names = [_name_schema(content.get("schema", {})) or kind for kind, content in kinds]
+    return f"{status} {' or '.join(names)}".strip()
 
 
 def _name_schema(schema: Json) -> str:

@@ -301,7 +301,7 @@ def _build_paths() -> Json:
         },
         "/healthz": {"get": _probe("Check that the process answers.", {"200": _plain()})},
         "/readyz": {"get": _probe("Check that it has a broker.", {"200": _plain(), "503": _plain()})},
-        "/metrics": {"get": _probe("Return metrics for Prometheus.", {"200": _plain()})},
+        "/metrics": {"get": _probe("Return metrics for Prometheus.", {"200": _metrics()})},
     }
 
 
@@ -329,3 +329,10 @@ def _json(schema: Json) -> Json:
 
 def _plain() -> Json:
     return {"description": "Text.", "content": {"text/plain": {"schema": TEXT}}}
+
+
+def _metrics() -> Json:
+    """Text or what an `Accept` header asks for."""
+    protobuf = {"schema": {"type": "string", "format": "binary"}}
+    content = {"text/plain": {"schema": TEXT}, "application/vnd.google.protobuf": protobuf}
+    return {"description": "Metrics.", "content": content}

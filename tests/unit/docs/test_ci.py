@@ -64,7 +64,8 @@ def test_a_bare_clone_runs_all_but_the_cluster_and_says_so(repository: Path) -> 
     ended = run_ci(repository)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.split() == [
-        "test", "check", "test:simulation", "dashboards:check", "test:integration", "test:fuzz", "test:chaos",
+        "test", "check", "test:simulation", "dashboards:check", "prometheus:check", "test:integration",
+        "test:fuzz", "test:chaos",
     ]  # fmt: skip
     assert ended.stderr.splitlines()[-1] == (
         "ci: skipped 1 x: there is no cluster to test in: OKU_TEST_CONTEXT names no kube context"

@@ -70,7 +70,7 @@ def test_the_page_on_figures_has_every_metric_and_every_kind_of_line() -> None:
     page = (ROOT / "docs" / "metrics.md").read_text()
     metrics = Metrics()
     metrics.show_targets(list)
-    exposed = set(re.findall(r"^# HELP (\S+)", metrics.expose().decode(), re.MULTILINE))
+    exposed = set(re.findall(r"^# HELP (\S+)", metrics.expose()[0].decode(), re.MULTILINE))
     section = page.partition("\n## Prometheus\n")[2].partition("\n## ")[0]
     assert list_terms(section) == {name for name in exposed if not name.endswith("_created")}
     assert set(re.findall(r"^\*\*`(\w+)`\*\*: ", page, re.MULTILINE)) == set(LineKind)

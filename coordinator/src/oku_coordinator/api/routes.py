@@ -98,8 +98,9 @@ def build_api(
     async def probe_ready(_: web.Request) -> web.Response:
         return web.Response(text="ok\n") if is_ready() else web.Response(status=503, text="no broker\n")
 
-    async def show_metrics(_: web.Request) -> web.Response:
-        return web.Response(body=metrics.expose(), headers={"Content-Type": metrics.content_type})
+    async def show_metrics(request: web.Request) -> web.Response:
+        body, content_type = metrics.expose(",".join(request.headers.getall("Accept", ())))
+        return web.Response(body=body, headers={"Content-Type": content_type})
 
     api.add_routes(_build_run_routes(runs))
     api.add_routes(

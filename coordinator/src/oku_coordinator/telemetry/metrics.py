@@ -1,10 +1,12 @@
 """The coordinator's own metrics for Prometheus; docs/metrics.md describes each."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from oku_coordinator.telemetry import protobuf_format
 from oku_coordinator.telemetry.target_metrics import TargetCollector, TargetFigures
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -16,10 +18,9 @@ from oku_core.results.tick import Tick
 class Metrics:
     """Counts and shows what `/metrics` exposes."""
 
-    content_type = CONTENT_TYPE_LATEST
-
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
+        self._read_targets: Callable[[], Sequence[TargetFigures]] = tuple
         self._messages = Counter(
             "oku_messages",
             "Checkpoints by the ledger's verdict.",
@@ -94,7 +95,7 @@ class Metrics:
 
     def show_targets(self, read: Callable[[], Sequence[TargetFigures]]) -> None:
         """Show from now on what `read` gives of the targets of a run at each scrape; to be said once."""
-        self._registry.register(TargetCollector(read))
+        self._read_targets = read
 
     def count_messages(self, verdicts: list[MessageVerdict], seconds: float) -> None:
         """Count a batch that was taken in."""
@@ -149,6 +150,11 @@ class Metrics:
         self._not_sent.clear()
         self._in_flight.set(0)
 
-    def expose(self) -> bytes:
-        """All metrics in Prometheus' text format."""
-        return generate_latest(self._registry)
+    def expose(self, accept: str = "") -> tuple[bytes, str]:
+        """All metrics and their content type: text, or protobuf if that is accepted by an `Accept` header."""
+        if protobuf_format.is_accepted(accept):
+            targets = TargetCollector(self._read_targets, has_native=True)
+            families = chain(self._registry.collect(), targets.collect())
+            return protobuf_format.write_families(families), protobuf_format.CONTENT_TYPE
+        texts = map(generate_latest, (self._registry, TargetCollector(self._read_targets)))
+        return b"".join(texts), CONTENT_TYPE_LATEST

@@ -11,10 +11,12 @@ from itertools import accumulate
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
+from prometheus_client.samples import NativeHistogram, Sample
 from prometheus_client.utils import floatToGoString
 
 from oku_coordinator.ledger.storage.run_account import Account, RunAccount, sum_counts
-from oku_core.accounting.histogram import Histogram, bucket_index
+from oku_coordinator.telemetry.native_histogram import build_native_histogram, count_between, find_cuts
+from oku_core.accounting.histogram import BUCKETS, Histogram
 from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.spec.request_template import list_target_names
 from oku_core.spec.spec import Spec
@@ -23,8 +25,7 @@ BOUNDS_S = (
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 )  # fmt: skip
 """The upper bounds of the buckets, in seconds; one without a bound follows."""
-_CUTS = [0, *(bucket_index(round(bound_s * 1_000_000)) + 1 for bound_s in BOUNDS_S)]
-"""Where the bounds lie among the buckets of a `Histogram`: the one that holds a bound is below it."""
+_CUTS = [0, *find_cuts(BOUNDS_S), BUCKETS]
 _LABELS = ("run", "target")
 _TIMES = {
     "latency": "Time from sending a request to the end of its response, of those that were answered.",
@@ -39,11 +40,11 @@ class Distribution:
 
     Attributes:
         counts: how many are at most as long as each of `BOUNDS_S`, and how many there are.
-        sum_s: what they sum to, in seconds.
+        native: the same times in finer buckets, with their sum in seconds.
     """
 
     counts: Sequence[int]
-    sum_s: float
+    native: NativeHistogram
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,10 +75,12 @@ class TargetCollector(Collector):
 
     Args:
         read: gives the figures of the run that was active last; none before there is one.
+        has_native: whether histograms have a native sample as well, which the text format cannot show.
     """
 
-    def __init__(self, read: Callable[[], Sequence[TargetFigures]]) -> None:
+    def __init__(self, read: Callable[[], Sequence[TargetFigures]], *, has_native: bool = False) -> None:
         self._read = read
+        self._has_native = has_native
 
     def collect(self) -> Iterator[Metric]:
         """Build the metrics."""
@@ -90,7 +93,24 @@ class TargetCollector(Collector):
             received.add_metric([figures.run, figures.target], figures.bytes_received)
         yield received
         for name, text in _TIMES.items():
-            yield _build_histogram(name, text, targets)
+            yield self._build_histogram(name, text, targets)
+
+    def _build_histogram(self, name: str, text: str, targets: Iterable[TargetFigures]) -> Metric:
+        histogram = HistogramMetricFamily(f"oku_target_{name}_seconds", text, labels=_LABELS)
+        bounds = [*map(floatToGoString, BOUNDS_S), "+Inf"]
+        for figures in targets:
+            distribution: Distribution | None = getattr(figures, name)
+            if distribution is None:
+                continue
+            values, native = (figures.run, figures.target), distribution.native
+            buckets = list(zip(bounds, distribution.counts, strict=True))
+            histogram.add_metric(values, buckets, native.sum_value)
+            if self._has_native:
+                labels = dict(zip(_LABELS, values, strict=True))
+                histogram.samples.append(
+                    Sample(histogram.name, labels, native.count_value, native_histogram=native)
+                )
+        return histogram
 
 
 def build_figures(run: str, spec: Spec, accounts: RunAccount) -> list[TargetFigures]:
@@ -117,14 +137,8 @@ def _build_distribution(histograms: Iterable[Histogram]) -> Distribution | None:
     filled = [histogram for histogram in histograms if histogram.total]
     if not filled:
         return None
-    between = (
-        sum(sum(histogram.counts[low:high]) for histogram in filled)
-        for low, high in zip(_CUTS, [*_CUTS[1:], None], strict=True)
-    )
-    return Distribution(
-        counts=list(accumulate(between)),
-        sum_s=sum(histogram.sum_us for histogram in filled) / 1_000_000,
-    )
+    between = zip(*(count_between(histogram, _CUTS) for histogram in filled), strict=True)
+    return Distribution(counts=list(accumulate(map(sum, between))), native=build_native_histogram(filled))
 
 
 def _build_requests(targets: Iterable[TargetFigures]) -> Metric:
@@ -135,14 +149,3 @@ def _build_requests(targets: Iterable[TargetFigures]) -> Metric:
         for outcome, count in build_outcome_counts(figures.outcomes).items():
             requests.add_metric([figures.run, figures.target, outcome], count)
     return requests
-
-
-def _build_histogram(name: str, text: str, targets: Iterable[TargetFigures]) -> Metric:
-    histogram = HistogramMetricFamily(f"oku_target_{name}_seconds", text, labels=_LABELS)
-    bounds = [*map(floatToGoString, BOUNDS_S), "+Inf"]
-    for figures in targets:
-        distribution: Distribution | None = getattr(figures, name)
-        if distribution is not None:
-            buckets = list(zip(bounds, distribution.counts, strict=True))
-            histogram.add_metric([figures.run, figures.target], buckets, distribution.sum_s)
-    return histogram

@@ -51,7 +51,7 @@ def test_what_is_accounted_is_confirmed_with_new_limits(
     assert receipt.verdicts == [MessageVerdict.ACCOUNTED]
     assert broker.controls == [Control(incarnation="b1", confirmed={lease.id: 1}, limits={lease.id: 90})]
     assert ledger.leases.fetch_open("r1")[0].limit == 90
-    assert b'oku_messages_total{verdict="accounted"} 1.0' in intake.metrics.expose()
+    assert b'oku_messages_total{verdict="accounted"} 1.0' in intake.metrics.expose()[0]
 
 
 def test_a_final_checkpoint_that_means_nothing_is_confirmed(

@@ -122,7 +122,7 @@ async def test_a_lease_that_a_living_worker_has_dropped_is_taken_back(
         assert (world.ledger.leases.fetch_open("r1") == []) == (now > 10.0)
     assert world.broker.ends == [("b1", {lease.id: 0})] * 2
     assert [record.message for record in caplog.records] == [f"lease {lease.id} is taken back: dropped"]
-    assert b'oku_leases_expired_total{reason="dropped"} 1.0' in world.metrics.expose()
+    assert b'oku_leases_expired_total{reason="dropped"} 1.0' in world.metrics.expose()[0]
 
 
 async def test_a_process_that_died_with_a_lease_is_noted(world: World, deal: Deal) -> None:

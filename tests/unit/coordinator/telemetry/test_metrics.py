@@ -3,6 +3,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
@@ -29,7 +30,7 @@ def metrics() -> Metrics:
 
 def read(metrics: Metrics) -> dict[tuple[str, ...], float]:
     """Every sample by its name and the values of its labels."""
-    families = text_string_to_metric_families(metrics.expose().decode())
+    families = text_string_to_metric_families(metrics.expose()[0].decode())
     return {
         (sample.name, *sample.labels.values()): sample.value
         for family in families
@@ -95,6 +96,10 @@ def test_without_a_run_there_is_nothing_under_way(metrics: Metrics) -> None:
     assert samples["oku_run_planned_requests_per_second",] == 0
 
 
-def test_the_type_of_the_content_is_that_of_prometheus(metrics: Metrics) -> None:
-    """A scraper asks for it."""
-    assert metrics.content_type.startswith("text/plain; version=")
+def test_the_content_has_the_type_that_is_asked_for(metrics: Metrics) -> None:
+    """Text, unless a Prometheus wants native histograms."""
+    assert metrics.expose()[1].startswith("text/plain; version=")
+    assert metrics.expose("application/openmetrics-text;q=0.6,*/*;q=0.1") == metrics.expose()
+    body, content_type = metrics.expose(CONTENT_TYPE)
+    assert content_type == CONTENT_TYPE
+    assert b"oku_messages_total" in body

@@ -31,7 +31,7 @@ def scrape(read: Read) -> dict[tuple[str, ...], float]:
     """Every sample of the targets by its name, its target, and the outcome or the bound if it has one."""
     metrics = Metrics()
     metrics.show_targets(read)
-    families = text_string_to_metric_families(metrics.expose().decode())
+    families = text_string_to_metric_families(metrics.expose()[0].decode())
     return {
         (
             sample.name,
