@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
 from tests.kit.workers.engine_benches import LAST_ANSWER, HttptoolsBench, settle
@@ -20,7 +21,7 @@ async def build_bench(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[BuildBen
     """Makes a bench with a spec of the test; its engine is closed at the end, and leaves no connection."""
     benches: list[HttptoolsBench] = []
 
-    def build(**changes: object) -> HttptoolsBench:
+    def build(**changes: Any) -> HttptoolsBench:
         benches.append(HttptoolsBench(monkeypatch, **changes))
         return benches[-1]
 
