@@ -153,16 +153,21 @@ def test_the_head_says_what_is_asked_and_whether_it_passed(stage: Stage) -> None
     assert verdict.labels == {"verdict": "failed"}
 
 
+def test_thresholds_are_those_of_the_latest_time_at_rest(stage: Stage) -> None:
+    """One that was undecided when the run was paused has one row, with what became of it in the end."""
+    columns = [stage.fetch(f"Thresholds: {ref}") for ref in "ABCD"]
+    labels = {"expression": "p99 < 100ms", "verdict": "failed", "unit": "ms"}
+    assert [[frame.labels for frame in frames] for frames in columns] == [[labels]] * 4
+    requests = stage.run.requests
+    assert [frames[0].values for frames in columns] == [[150.3], [100], [requests // 50], [requests // 100]]
+
+
 def test_failures_are_those_of_the_latest_time_at_rest(stage: Stage) -> None:
     """A run that was paused has lines of what had failed until then, too: they do not add up."""
-    run = replace(stage.run, run="20261121-143000-dddd", seconds=20, late_before=0)
+    rows = [stage.fetch(f"What failed, and why: {ref}") for ref in "ABC"]
     reasons = {"target": "buy", "outcome": "timeout", "reason": "no answer within 10s"}
-    for after, requests, last in ((30, 5, 300), (60, 9, 700)):
-        push(stage.loki.url, iter([run.build_failure(after, requests, last, **reasons)]))
-    grafana = Grafana(stage.loki.url, run.start, stage.grafana.end_s, {"run": run.run})
-    rows = [grafana.fetch(QUERIES[f"oku-run: What failed, and why: {ref}"]) for ref in "ABC"]
     assert [[frame.labels for frame in frames] for frames in rows] == [[reasons]] * 3
-    assert [frames[0].values for frames in rows] == [[9], [7], [700]]
+    assert [frames[0].values for frames in rows] == [[stage.run.failures], [7], [stage.run.requests - 1]]
 
 
 def test_runs_are_listed_by_name_or_all_together(stage: Stage) -> None:

@@ -2,6 +2,7 @@
 
 from oku_core.results.lines import LineKind
 from oku_dashboards import rate_panels, target_panels
+from oku_dashboards.colours import VERDICT_COLOURS
 from oku_dashboards.dashboard import (
     Dashboard,
     Row,
@@ -11,7 +12,7 @@ from oku_dashboards.dashboard import (
 )
 from oku_dashboards.logql import ALL_RUNS, MILLISECONDS, ONE_RUN, SPAN, Lines
 from oku_dashboards.panel import Exactness, Panel, Query, override
-from oku_dashboards.stat_panels import StatPanels
+from oku_dashboards.stat_panels import StatPanels, build_mapping
 from oku_dashboards.time_series_panels import TimeSeriesPanels
 from oku_dashboards.visualizations import logs, table
 
@@ -65,6 +66,7 @@ def build() -> Dashboard:
                     stats.build_outcomes(width=8),
                     stats.build_statuses(width=6),
                     _build_validity(),
+                    _build_thresholds(),
                     _build_failures(),
                 ],
             ),
@@ -117,6 +119,40 @@ def _build_validity() -> Panel:
         queries=[Query(f"{flags.pick()} | line_format `{{{{.text}}}}`", most_lines=100)],
         width=10,
         no_value="no flags; they are written when the run comes to rest",
+    )
+
+
+def _build_thresholds() -> Panel:
+    thresholds = Lines(ONE_RUN, LineKind.THRESHOLD)
+    by = ("expression", "verdict", "unit")
+    newest = f"topk by (expression) (1, {thresholds.latest_at(SPAN, by)})"
+    columns = {name: thresholds.last(name, SPAN, by) for name in ("value", "limit", "against", "allowed")}
+    return table(
+        key="expression",
+        sort_by="expression",
+        is_rising=True,
+        title="Thresholds",
+        shows="What became of each threshold, from the latest time that the run came to rest: its value and"
+        " its limit, and how many requests count against it and how many may.",
+        exactness=Exactness.EXACT,
+        queries=[
+            Query(f"{expr} and on (expression, verdict) {newest}", name, is_instant=True)
+            for name, expr in columns.items()
+        ],
+        unit="string",
+        width=24,
+        height=6,
+        no_value="the run has no thresholds, or is not at rest",
+        overrides=[
+            override("expression", custom_minWidth=300),
+            override(
+                "verdict",
+                mappings=[build_mapping(VERDICT_COLOURS)],
+                color={"mode": "thresholds"},
+                custom_cellOptions={"type": "color-text"},
+            ),
+            *(override(name, unit="locale", decimals=0) for name in ("against", "allowed")),
+        ],
     )
 
 

@@ -1,8 +1,9 @@
 """Panels of single figures: the state of a run, its account, its outcomes and its latencies as a whole."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.results.lines import LineKind
@@ -34,6 +35,7 @@ LATENCIES = {
 """The fields of the summary, and how they are shown."""
 _NO_RUN = "no run"
 NO_VERDICT = "none"
+W = TypeVar("W", bound=StrEnum)
 _SMALL = 18
 """Of words that may be a hundred characters, in pixels."""
 _NOW = "30s"
@@ -81,7 +83,7 @@ class StatPanels:
             exactness=Exactness.EXACT,
             queries=[Query(f"topk(1, {verdicts.latest_at(SPAN, needs)})", is_instant=True)],
             no_value=NO_VERDICT,
-            defaults={"mappings": [_build_mapping(VERDICT_COLOURS.items())], "color": {"mode": "thresholds"}},
+            defaults={"mappings": [build_mapping(VERDICT_COLOURS)], "color": {"mode": "thresholds"}},
             options={"colorMode": "background", "textMode": "value"},
             width=width,
         )
@@ -97,7 +99,7 @@ class StatPanels:
             exactness=Exactness.RECORDED,
             queries=[Query(f"topk(1, {states.latest_at(SPAN, ('state',))})", is_instant=True)],
             no_value=_NO_RUN,
-            defaults={"mappings": [_build_mapping(STATE_COLOURS.items())], "color": {"mode": "thresholds"}},
+            defaults={"mappings": [build_mapping(STATE_COLOURS)], "color": {"mode": "thresholds"}},
             options={"colorMode": "background", "textMode": "value"},
             width=width,
         )
@@ -312,9 +314,10 @@ class StatPanels:
         return Lines(self.whose, LineKind.SUMMARY)
 
 
-def _build_mapping(colours: Iterable[tuple[StrEnum, str]]) -> Json:
+def build_mapping(colours: Mapping[W, str]) -> Json:
+    """The colours of words, as a setting of the fields that hold them."""
     options = {
         word.value: {"text": word.value, "color": colour, "index": place}
-        for place, (word, colour) in enumerate(colours)
+        for place, (word, colour) in enumerate(colours.items())
     }
     return {"type": "value", "options": options}

@@ -18,6 +18,9 @@ from typing import Any
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.outcome import build_outcome_counts
+from oku_core.results.lines import build_threshold_lines
+from oku_core.spec.values.threshold import Unit
+from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 Line = tuple[Mapping[str, str], int, str]
 """Labels, time in ns, text."""
@@ -54,7 +57,8 @@ class SyntheticRun:
         is_at_rest: whether it has been completed, with a summary.
         late_before: lines of seconds before this one are in the stream of late ones.
         has_rate: whether it was sent at a rate, in two phases, each half of it, to two targets: four of five
-            requests to the one, and all that failed to the other; and had a threshold, which failed.
+            requests to the one, and all that failed to the other; and had a threshold, which failed. It
+            was paused half-way, when that was undecided.
     """
 
     run: str
@@ -93,6 +97,9 @@ class SyntheticRun:
         living = self._living(second)
         if self.loses_worker and second == self._lost_at:
             yield from self._build_loss(second)
+        if self.has_rate and second == self.seconds // 2:
+            accounted = self._accounted(second)
+            yield from self._build_results(second, ThresholdVerdict.UNDECIDED, self.failures // 2, accounted)
         yield from self._build_ticks(second)
         for bound, share in zip(_BOUNDS, _SHARES, strict=True):
             count = round(self.rate * len(living) * share / sum(_SHARES) * (1 + 0.3 * math.sin(second / 9)))
@@ -286,19 +293,29 @@ class SyntheticRun:
                 planned_rps=1235.0, p50_ms=25.0, p99_ms=150.0, **_build_due_quantiles(1),
             )  # fmt: skip
 
-        failed = {"target": "buy"} if self.has_rate else {}
-        failed |= {"outcome": "timeout", "reason": "no answer within 10s"}
-        yield self.build_failure(end + 0.2, self.failures, self.requests - 1, **failed)
+        yield from self._build_results(end + 0.2, ThresholdVerdict.FAILED, self.failures, self.requests)
         for place, name in enumerate(("item", "buy") if self.has_rate else ()):
             yield self._line(
                 "target", end + 0.2 + place / 1000, target=name, rate_rps=2000.0 - 1500 * place,
                 p50_ms=25.0, p90_ms=60.0, p99_ms=150.0, **_build_due_quantiles(1),
             )  # fmt: skip
 
-    def build_failure(self, second: float, requests: int, last_index: int, **names: str) -> Line:
-        """The line of a reason for which requests had failed until a second."""
-        indices = {"first_index": 7, "last_index": last_index}
-        return self._line("failure", second, **names, requests=requests, **indices)
+    def _build_results(
+        self, second: float, verdict: ThresholdVerdict, failures: int, accounted: int
+    ) -> Iterator[Line]:
+        """What had failed until a second in which it came to rest, and what had become of its threshold."""
+        target = {"target": "buy"} if self.has_rate else {}
+        yield self._line(
+            "failure", second, **target, outcome="timeout", reason="no answer within 10s",
+            requests=failures, first_index=7, last_index=accounted - 1,
+        )  # fmt: skip
+        if self.has_rate:
+            summary = ThresholdSummary(
+                expression="p99 < 100ms", verdict=verdict, value=150.3, limit=100.0, unit=Unit.MS,
+                holds=False, against=accounted // 50, allowed=self.requests // 100,
+            )  # fmt: skip
+            [fields] = build_threshold_lines([summary])
+            yield self._line("threshold", second, **fields)
 
     def _living(self, second: int) -> range:
         is_short = self.loses_worker and second >= self._lost_at

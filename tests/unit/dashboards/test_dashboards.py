@@ -18,7 +18,7 @@ from oku_dashboards.panel import Exactness
 
 DASHBOARDS: dict[str, dict[str, Any]] = {path.stem: json.loads(text) for path, text in build_files().items()}
 UIDS = ("oku-run", "oku-workers", "oku-coverage", "oku-compare")
-LASTING = {"range", "status", "summary", "phase", "target", "failure", "event"}
+LASTING = {"range", "status", "summary", "phase", "target", "threshold", "failure", "event"}
 LEDGER_FIELDS = {
     *("accounted", "leased", "pending", "requests_total", "resent_at_most", "active_s"),
     *("clock_s", "length_s", "unused"),
@@ -40,6 +40,7 @@ MIN_STEPS_S = {
     "status": 10,
     "phase": 1,
     "target": 1,
+    "threshold": 1,
     "failure": 1,
 }
 

@@ -31,6 +31,7 @@ from oku_core.results.lines import (
     build_phase_lines,
     build_summary_line,
     build_target_lines,
+    build_threshold_lines,
 )
 from oku_core.results.summary import ProcessSummary, Summary, Validity
 from oku_core.spec.parser import Source, parse_spec
@@ -215,6 +216,7 @@ class Runs:
         parts = {
             LineKind.PHASE: list(build_phase_lines(summary.phases)),
             LineKind.TARGET: list(build_target_lines(summary.targets)),
+            LineKind.THRESHOLD: list(build_threshold_lines(summary.thresholds)),
             LineKind.FAILURE: list(build_failure_lines(summary.failures)),
         }
         self._ledger.outbox.put_summary(run, build_summary_line(summary), events, now, parts)

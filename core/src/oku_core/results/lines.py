@@ -23,6 +23,7 @@ from oku_core.results.sample import (
 )
 from oku_core.results.summary import FailureSummary, LatencySummary, PhaseSummary, Summary, TargetSummary
 from oku_core.spec.spec import OPEN_END
+from oku_core.thresholds.threshold_summary import ThresholdSummary
 
 Fields = Mapping[str, Any]
 
@@ -75,6 +76,7 @@ class LineKind(StrEnum):
     PHASE = "phase"
     FAILURE = "failure"
     TARGET = "target"
+    THRESHOLD = "threshold"
 
 
 MOST_SUMMARY_WORKERS = 1000
@@ -271,6 +273,13 @@ def build_failure_lines(failures: Iterable[FailureSummary]) -> Iterator[Fields]:
             "last_index": failure.last_index,
             "sample": failure.sample or None,
         }
+
+
+def build_threshold_lines(thresholds: Iterable[ThresholdSummary]) -> Iterator[Fields]:
+    """A line for each threshold of a run at rest."""
+    for threshold in thresholds:
+        fields: Fields = msgspec.to_builtins(threshold)
+        yield {**fields, "detail": threshold.detail or None}
 
 
 def build_target_lines(targets: Iterable[TargetSummary]) -> Iterator[Fields]:

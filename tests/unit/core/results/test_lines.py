@@ -22,6 +22,7 @@ from oku_core.results.lines import (
     build_status_lines,
     build_summary_line,
     build_target_lines,
+    build_threshold_lines,
     build_tick_line,
     build_unsent_line,
     build_worker_line,
@@ -37,6 +38,8 @@ from oku_core.results.summary import (
     TargetSummary,
 )
 from oku_core.spec.spec import Engine
+from oku_core.spec.values.threshold import Unit
+from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 HEAD = RunHead("http://shop.test/{i}", "100 requests")
 LATENCIES_US = st.lists(st.integers(0, HIGHEST_US) | st.integers(0, 10_000), max_size=40)
@@ -172,6 +175,24 @@ def test_each_target_of_a_run_at_rest_has_a_line() -> None:
     assert (line["ok"], line["failed_check"], line["not_sent_late"]) == (90, 10, 0)
     assert (line["p99_9_ms"], line["response_time_max_ms"]) == (4.0, None)
     assert set(QUANTILES) | set(DUE_QUANTILES) < line.keys()
+
+
+def test_each_threshold_of_a_run_at_rest_has_a_line() -> None:
+    """It has the fields of the summary; why one is undecided is there if it is."""
+    failed = ThresholdSummary(
+        expression="ok >= 99.9%", verdict=ThresholdVerdict.FAILED, value=0.75, limit=0.999, unit=Unit.SHARE,
+        holds=False, against=250, allowed=1,
+    )  # fmt: skip
+    undecided = ThresholdSummary(
+        expression="mean < 1s", verdict=ThresholdVerdict.UNDECIDED, limit=1000.0, unit=Unit.MS,
+        detail="nothing was answered",
+    )  # fmt: skip
+    lines = list(build_threshold_lines([failed, undecided]))
+    assert lines[0] == {
+        "expression": "ok >= 99.9%", "verdict": "failed", "value": 0.75, "limit": 0.999, "unit": "share",
+        "holds": False, "against": 250, "allowed": 1, "detail": None,
+    }  # fmt: skip
+    assert (lines[1]["value"], lines[1]["unit"], lines[1]["detail"]) == (None, "ms", "nothing was answered")
 
 
 def test_the_line_of_a_summary_leaves_out_what_has_lines_of_its_own() -> None:
