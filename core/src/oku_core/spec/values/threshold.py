@@ -175,6 +175,9 @@ class Threshold(str):
         most = 1 if self.unit is Unit.SHARE else None
         if number < 0 or (most is not None and self.limit > most):
             reader.refuse("between 0% and 100%" if most else "at least 0")
+        if self.unit is Unit.REQUESTS and number.denominator != 1:
+            # Whoever forgets the % of 99.9% must not have a run pass with a hundred requests.
+            reader.refuse(f"a whole number of requests; a share is {text}%")
         can_hold = not (self.limit == most and self.comparison is Comparison.ABOVE)
         if not can_hold or (self.limit == 0 and self.comparison is Comparison.BELOW):
             reader.refuse(f"a limit that can hold with {self.comparison}")
@@ -205,12 +208,9 @@ class Threshold(str):
                 if not 1 <= self.over_s <= _LONGEST_STRETCH_S:
                     reader.refuse("between 1s and 1h")
             elif reader.skip(":"):
-                if reader.read_word(ABORT) != ABORT:
-                    reader.refuse(ABORT)
-                if self.over_s is None and self.kind in _ONLY_AT_THE_END:
-                    reader.refuse(f"possible: a {self.kind} is known at the end only; say over which time")
-                self.aborts = True
-                reader.expect_end()
+                self._read_action(reader)
+            elif reader.skip("of"):
+                reader.refuse("allowed here: of TARGET stands before the comparison")
             else:
                 reader.read_word("")
                 reader.refuse("during PHASE, over DURATION or : abort")
@@ -218,6 +218,14 @@ class Threshold(str):
             raise ValueError(f"{format_value(str(self))}: `over` cannot be combined with `of {self.target}`")
         if self.unit is Unit.OF_PLAN and self.target is not None:
             raise ValueError(f"{format_value(str(self))}: `of plan` is of all requests, not of {self.target}")
+
+    def _read_action(self, reader: ThresholdReader) -> None:
+        if reader.read_word(ABORT) != ABORT:
+            reader.refuse(ABORT)
+        if self.over_s is None and self.kind in _ONLY_AT_THE_END:
+            reader.refuse(f"possible: a {self.kind} is known at the end only; say over which time")
+        self.aborts = True
+        reader.expect_end()
 
 
 def parse_thresholds(value: object) -> tuple[Threshold, ...]:
