@@ -13,6 +13,7 @@ from oku_cli.imports.schema_example import ExampleMaker, find_given
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FORM = "application/x-www-form-urlencoded"
+_DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|"}
 _MOST_REFERENCES = 20
 
 
@@ -85,11 +86,12 @@ class _Document:
             name, place = str(parameter.get("name")), parameter.get("in")
             if place != "path" and not parameter.get("required") and self._find_example(parameter) is None:
                 continue
-            text = _write(self._make_parameter(parameter, maker))
+            value = self._make_parameter(parameter, maker)
+            text = _write(value)
             if place == "path":
                 path = path.replace(f"{{{name}}}", quote(text, safe=""))
             elif place == "query":
-                query.append((name, text))
+                query += _list_pairs(name, value, parameter)
             elif place == "header" and name.lower() not in ("accept", "content-type", "authorization"):
                 headers.append((name, text))
             elif place == "cookie":
@@ -144,10 +146,8 @@ class _Document:
                 return json.dumps(self._make_content(media, maker), ensure_ascii=False), str(kind)
         if _FORM in contents:
             fields = self._make_content(contents[_FORM], maker)
-            pairs = (
-                [(key, _write(value)) for key, value in fields.items()] if isinstance(fields, Mapping) else []
-            )
-            return urlencode(pairs), _FORM
+            pairs = fields.items() if isinstance(fields, Mapping) else ()
+            return urlencode([each for key, value in pairs for each in _list_fields(key, value)]), _FORM
         for kind, media in contents.items():
             given = find_given(self.resolve(media))
             if isinstance(given, str):
@@ -217,6 +217,25 @@ def _find_statuses(operation: Mapping[str, Any]) -> list[int]:
         if len(text) == 3 and text.startswith("2") and text.isdigit():
             return [] if text == "200" else [int(text)]
     return []
+
+
+def _list_pairs(name: str, value: Any, parameter: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The pairs of a query that a parameter stands for, by its `style` and `explode`."""
+    style = parameter.get("style", "form")
+    if isinstance(value, Mapping) and style == "deepObject":
+        return [(f"{name}[{key}]", _write(each)) for key, each in value.items()]
+    if not parameter.get("explode", style == "form"):
+        parts = [part for pair in value.items() for part in pair] if isinstance(value, Mapping) else value
+        between = _DELIMITERS.get(style, ",")
+        return [(name, between.join(map(_write, parts)) if isinstance(parts, list) else _write(parts))]
+    if isinstance(value, Mapping):
+        return [(str(key), _write(each)) for key, each in value.items()]
+    return _list_fields(name, value)
+
+
+def _list_fields(name: str, value: Any) -> list[tuple[str, str]]:
+    """The fields of a form that a value stands for: of a list, one for each of its items."""
+    return [(name, _write(each)) for each in (value if isinstance(value, list) else [value])]
 
 
 def _write(value: Any) -> str:

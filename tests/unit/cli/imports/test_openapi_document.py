@@ -64,6 +64,33 @@ def test_bodies_are_made_of_their_schemas() -> None:
 
 
 @pytest.mark.parametrize(
+    ("parameter", "value", "query"),
+    [
+        ({}, ["x y", "b"], "tags=x+y&tags=b"),
+        ({"explode": False}, ["a", "b"], "tags=a%2Cb"),
+        ({"style": "pipeDelimited"}, ["a", "b"], "tags=a%7Cb"),
+        ({"style": "spaceDelimited", "explode": True}, ["a", "b"], "tags=a&tags=b"),
+        ({}, {"r": 1, "g": True}, "r=1&g=true"),
+        ({"explode": False}, {"r": 1, "g": 2}, "tags=r%2C1%2Cg%2C2"),
+        ({"style": "deepObject"}, {"r": 1, "g": 2}, "tags%5Br%5D=1&tags%5Bg%5D=2"),
+        ({"explode": False}, "a", "tags=a"),
+    ],
+)
+def test_lists_and_objects_stand_in_a_query_as_their_style_says(
+    parameter: dict[str, Any], value: Any, query: str
+) -> None:
+    """Unless something is said, each item of a list is a pair of its own."""
+    written = {"name": "tags", "in": "query", "example": value, **parameter}
+    assert read({"/a": {"get": {"parameters": [written]}}})[0].url == f"http://h/v1/a?{query}"
+
+
+def test_each_item_of_a_list_is_a_field_of_a_form() -> None:
+    """So forms send lists, unless something else is said."""
+    content = {"application/x-www-form-urlencoded": {"example": {"a": [1, 2], "b": "c"}}}
+    assert read({"/a": {"post": {"requestBody": {"content": content}}}})[0].body == "a=1&a=2&b=c"
+
+
+@pytest.mark.parametrize(
     ("scheme", "headers", "query"),
     [
         ({"type": "http", "scheme": "bearer"}, [("Authorization", "Bearer {env:MY_KEY}")], ""),
