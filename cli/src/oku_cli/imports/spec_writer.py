@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ _DEEPEST_JSON = 5
 """Levels of a JSON body that are written as YAML; a deeper one is written as text."""
 _JSON_TYPE = "application/json"
 _WIDTH = 110
+_ENVIRONMENT = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 _TEXT_TAG = "tag:yaml.org,2002:str"
 
 
@@ -42,9 +44,10 @@ def write_spec(imported: ImportedSpec, secrets: SecretBox) -> str:
         for request in requests
         for note in (*request.notes, *_list_braces(request))
     ]
-    notes += _describe_secrets(secrets)
+    text = _dump(document)
+    notes += _describe_secrets([*secrets.names, *_ENVIRONMENT.findall(text)])
     head = [f"Made by oku import {imported.source}.", *notes]
-    return "".join(f"# {_clean(line)}\n" for line in head) + _dump(document)
+    return "".join(f"# {_clean(line)}\n" for line in head) + text
 
 
 def _limit(requests: Sequence[ImportedRequest]) -> list[ImportedRequest]:
@@ -205,9 +208,9 @@ def _list_braces(request: ImportedRequest) -> Iterator[str]:
         yield "{i} stands for the index of the request"
 
 
-def _describe_secrets(secrets: SecretBox) -> Iterator[str]:
-    if secrets.names:
-        flags = " ".join(f"--allow-env {name}" for name in secrets.names)
+def _describe_secrets(names: Sequence[str]) -> Iterator[str]:
+    if names:
+        flags = " ".join(f"--allow-env {name}" for name in dict.fromkeys(names))
         yield "Secrets are not in this file. Set these variables and allow them where workers run:"
         yield f"  oku run {flags} FILE"
 

@@ -48,6 +48,16 @@ def test_a_json_body_means_what_it_meant(value: Any) -> None:
     assert [str(header) for header in target.headers] == ["Content-Type: application/json"]
 
 
+def test_all_variables_that_a_spec_needs_are_named() -> None:
+    """Also those of placeholders that were there before."""
+    request = ImportedRequest(
+        url="http://h/?k={env:KEY}",
+        headers=[("Authorization", "Bearer {env:B}"), ("Cookie", "a")],
+        body="{env:B}",
+    )
+    assert "#   oku run --allow-env COOKIE --allow-env KEY --allow-env B FILE" in write(request)
+
+
 def test_one_request_has_the_short_form() -> None:
     """Its settings stand below it, its comments above."""
     request = ImportedRequest(
