@@ -8,6 +8,7 @@ from oku_cli.formatting import (
     format_count,
     format_latency,
     format_ok,
+    format_outcome,
     format_rate,
     format_requests,
     format_share,
@@ -18,11 +19,12 @@ from oku_core.results.summary import Summary
 from oku_core.spec.values.quantity import format_duration
 
 _QUANTILES = ("p50", "p90", "p99", "p99_9", "max")
+_MOST_REASONS = 10
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in r"\`*_{}[]<>#|~&"})
 
 
 def build_markdown(summary: Summary) -> bytes:
-    """Build the file: the verdict, the thresholds, the figures and the flags of a run."""
+    """Build the file: verdict, thresholds, why requests failed, figures and flags of a run."""
     return ("\n".join(_iter_lines(summary)) + "\n").encode()
 
 
@@ -45,6 +47,9 @@ def _iter_lines(summary: Summary) -> Iterator[str]:
                 for each in summary.thresholds
             ],
         )
+    if summary.failures:
+        yield ""
+        yield from _list_failures(summary)
     yield ""
     yield from _build_table(("figure", "value"), list(_iter_figures(summary)))
     if summary.validity:
@@ -52,6 +57,26 @@ def _iter_lines(summary: Summary) -> Iterator[str]:
         for validity in summary.validity:
             flag = validity.flag.replace("_", " ")
             yield f"- {_escape(f'{flag}: {describe_extent(validity)} {validity.detail}')}"
+
+
+def _list_failures(summary: Summary) -> Iterator[str]:
+    """Why requests were not ok: the most frequent reasons, with the target if the run has several."""
+    has_targets = any(failure.target for failure in summary.failures)
+    heads = (*(("target",) if has_targets else ()), "outcome", "reason", "requests", "first index")
+    rows = [
+        (
+            *((failure.target,) if has_targets else ()),
+            format_outcome(failure.outcome),
+            failure.reason,
+            format_count(failure.requests),
+            "" if failure.first_index is None else str(failure.first_index),
+        )
+        for failure in summary.failures[:_MOST_REASONS]
+    ]
+    yield from _build_table(heads, rows)
+    if more := len(summary.failures) - len(rows):
+        yield ""
+        yield f"and {format_count(more)} more"
 
 
 def _iter_figures(summary: Summary) -> Iterator[tuple[str, str]]:
@@ -63,7 +88,8 @@ def _iter_figures(summary: Summary) -> Iterator[tuple[str, str]]:
                 f"{format_count(count)}, {format_share(count, summary.accounted)}",
             )
     if summary.active_s:
-        rate, length = format_rate(summary.throughput_rps), format_duration(summary.active_s)
+        length = format_duration(summary.measured_s)
+        rate = format_rate(summary.throughput_rps)
         yield "throughput", f"{rate} over {length}"
     if summary.planned_rps is not None:
         yield "planned", format_rate(summary.planned_rps)

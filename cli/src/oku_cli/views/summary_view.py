@@ -28,7 +28,6 @@ from oku_cli.views.targets_view import build_targets
 from oku_cli.views.validity_view import build_validity
 from oku_cli.views.workers_view import build_workers
 from oku_core.results.summary import Summary
-from oku_core.spec.load import WARM_UP
 from oku_core.spec.values.quantity import format_bytes, format_duration
 
 
@@ -99,10 +98,9 @@ def _list_notes(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
 
 def _build_throughput(summary: Summary) -> Flow:
     """Show the rate and its time; what is measured begins after the warm-up, if there is one."""
-    warm_up_s = next((phase.end_s for phase in summary.phases if phase.name == WARM_UP), None) or 0.0
     rate = Text(format_rate(summary.throughput_rps), style=STRONG)
-    phrases: list[Text | str] = [rate, f"over {format_duration(max(0.0, summary.active_s - warm_up_s))}"]
-    if warm_up_s:
+    phrases: list[Text | str] = [rate, f"over {format_duration(summary.measured_s)}"]
+    if summary.measured_s < summary.active_s:
         phrases += ["after the warm-up,", "which all rates and times above leave out"]
     return Flow(*phrases)
 

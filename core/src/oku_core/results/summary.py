@@ -11,6 +11,7 @@ import msgspec
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import Outcome, count_sent
 from oku_core.accounting.run_state import RunState
+from oku_core.spec.load import WARM_UP
 from oku_core.spec.spec import Engine
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
@@ -303,6 +304,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     processes: list[ProcessSummary] = []
     servers: ServersSummary | None
     validity: list[Validity]
+
+    @property
+    def measured_s(self) -> float:
+        """How many seconds of activity `throughput_rps` covers: those after the warm-up."""
+        warm_up_s = next((phase.end_s for phase in self.phases if phase.name == WARM_UP), None) or 0.0
+        return max(0.0, self.active_s - warm_up_s)
 
 
 def build_latency_summary(histogram: Histogram) -> LatencySummary:

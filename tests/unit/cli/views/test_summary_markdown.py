@@ -2,6 +2,8 @@ import msgspec
 from tests.unit.cli.views.threshold_run import build_threshold_run
 
 from oku_cli.views.summary_markdown import build_markdown
+from oku_core.accounting.outcome import Outcome
+from oku_core.results.summary import FailureSummary, LatencySummary, NotSentCounts, PhaseSummary
 
 
 def test_the_page_has_the_verdict_the_thresholds_the_figures_and_the_flags() -> None:
@@ -15,6 +17,37 @@ def test_the_page_has_the_verdict_the_thresholds_the_figures_and_the_flags() -> 
     assert "| ok | 99, 99.00 % |" in lines
     assert "| timeout | 1, 1.00 % |" in lines
     assert r"- resent: 3 requests: some \| more" in lines
+
+
+def test_the_page_says_what_failed_and_why() -> None:
+    """The most frequent reasons, as a table, and how many more there are."""
+    failures = [
+        FailureSummary(
+            target="buy|", outcome=Outcome.FAILED_CHECK, reason="check body", requests=12 - place,
+            first_index=place, last_index=99, sample="",
+        )
+        for place in range(12)
+    ]  # fmt: skip
+    summary = msgspec.structs.replace(build_threshold_run(), failures=failures)
+    lines = build_markdown(summary).decode().splitlines()
+
+    assert "| target | outcome | reason | requests | first index |" in lines
+    assert r"| buy\| | failed check | check body | 12 | 0 |" in lines
+    assert sum("check body" in line for line in lines) == 10
+    assert "and 2 more" in lines
+
+
+def test_the_throughput_is_over_the_time_after_the_warm_up() -> None:
+    """As its rate is."""
+    phases = [
+        PhaseSummary(
+            name="warm-up", begin_s=0, end_s=0.5, requests=1, outcomes=build_threshold_run().outcomes,
+            not_sent=NotSentCounts(), statuses={}, bytes_received=0, rate_rps=1, latency_ms=LatencySummary(),
+            response_time_ms=LatencySummary(), lateness_ms=LatencySummary(),
+        )
+    ]  # fmt: skip
+    summary = msgspec.structs.replace(build_threshold_run(), phases=phases)
+    assert "| throughput | 50/s over 1.5 s |" in build_markdown(summary).decode()
 
 
 def test_names_of_others_stay_text() -> None:
