@@ -25,6 +25,14 @@ def read(content: bytes) -> dict[str, str]:
     return results
 
 
+def test_strict_readers_take_the_file() -> None:
+    """Schemas such as that of the xUnit plugin of Jenkins have these attributes, and no others."""
+    root = ET.fromstring(build_junit(build_threshold_run()))  # our own file
+    assert set(root.attrib) == {"name", "time", "tests", "failures", "errors"}
+    assert set(root[0].attrib) == {*root.attrib, "skipped", "timestamp"}
+    assert root[0].get("timestamp") == "2026-02-01T17:05:12"
+
+
 def test_there_is_a_test_case_for_the_run_for_each_threshold_and_for_each_flag() -> None:
     """A failed threshold is a failure, an undecided one an error, and a raised flag is skipped."""
     results = read(build_junit(build_threshold_run()))
