@@ -24,11 +24,13 @@ class Flow:
         phrases: texts that are broken only if they are wider than a line.
         gap: the number of blanks between two phrases of a line.
         indent: the number of blanks before each line but the first.
+        between: what stands in the gap of a line, if not blanks.
     """
 
-    def __init__(self, *phrases: Text | str, gap: int = 1, indent: int = 0) -> None:
+    def __init__(self, *phrases: Text | str, gap: int = 1, indent: int = 0, between: str = "") -> None:
         self._phrases = [phrase if isinstance(phrase, Text) else Text(phrase) for phrase in phrases]
-        self._gap = gap
+        self._between = between or " " * gap
+        self._gap = len(self._between)
         self._indent = indent
 
     def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
@@ -39,7 +41,7 @@ class Flow:
                 yield line
                 line = Text(" " * self._indent)
             elif number:
-                line.append(" " * self._gap)
+                line.append(self._between)
             line.append_text(phrase)
         yield line
 

@@ -121,7 +121,7 @@ def describe_missing(state: RunState) -> str:
 def _list_work(summary: Summary) -> Iterator[RenderableType]:
     """What is asked, and at which load."""
     if parts := [part for part in (summary.target, summary.load) if part]:
-        yield Flow(*(part if number == len(parts) else f"{part} ·" for number, part in enumerate(parts, 1)))
+        yield Flow(*parts, between=" · ")
 
 
 def _build_extent(summary: Summary) -> RenderableType:

@@ -37,6 +37,13 @@ def test_the_headline_names_target_and_load(make_summary: MakeSummary, render: R
     assert render(build_headline(summary, None))[1].rstrip() == "http://h/{i} · 5/s for 200 s"
 
 
+def test_what_does_not_fit_into_one_line_has_two(make_summary: MakeSummary, render: Render) -> None:
+    """Nothing is left hanging between them."""
+    summary = make_summary(target=f"http://h/{'x' * 60}", load="5/s for 200 s")
+    lines = [line.rstrip() for line in render(build_headline(summary, None), 70)]
+    assert lines[1:3] == [f"http://h/{'x' * 60}", "5/s for 200 s"]
+
+
 @pytest.mark.parametrize(
     ("state", "rest"),
     [
