@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from oku_core.errors import format_value
-from oku_core.process.redaction import redact
+from oku_core.process.redaction import MASK, redact
 from oku_core.spec.expectation import Expectation, build_expectation_mapping, parse_expectation
 from oku_core.spec.values.body import JSON_TYPE, find_body_type, parse_body
 from oku_core.spec.values.header import Header, parse_headers
@@ -113,8 +113,9 @@ def _complete(parsed: dict[str, Any]) -> Target:
     if "json" in parsed:
         parsed["body"], parsed["is_json"] = parsed.pop("json"), True
     method = parsed.setdefault("method", "GET" if parsed.get("body") is None else "POST")
-    # The name is shown wherever figures are, so that it must not have a password.
-    parsed.setdefault("name", f"{method} {redact(parsed['url'])}"[:LONGEST_NAME].rstrip())
+    # The name is shown wherever figures are, so that it must not have a password or a token.
+    place, mark, _ = redact(parsed["url"]).partition("?")
+    parsed.setdefault("name", f"{method} {place}{mark}{mark and MASK}"[:LONGEST_NAME].rstrip())
     return Target(**parsed)
 
 

@@ -81,6 +81,7 @@ def test_a_target_needs_a_url_alone() -> None:
         None,
     )
     assert parse_targets([{"url": "/", "body": ""}])[0].name == "POST /"
+    assert parse_targets([{"url": "/a?token=hunter2"}])[0].name == "GET /a?***"
     assert parse_targets([{"url": f"/{'x' * 200}"}])[0].name == f"GET /{'x' * 95}"
 
 
