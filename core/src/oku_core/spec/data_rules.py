@@ -44,8 +44,9 @@ def find_rows_fault(spec: Spec) -> Fault | None:
     data = spec.data
     if data is None or data.repeat or spec.requests <= data.rows or spec.requests == OPEN_END:
         return None
+    rows = "1 row" if data.rows == 1 else f"{data.rows} rows"
     return "data", (
-        f"{data.name} has {data.rows} rows, fewer than the {spec.requests} requests of this run; "
+        f"{data.name} has {rows}, fewer than the {spec.requests} requests of this run; "
         f"{data.name}:repeat starts over after the last row"
     )
 

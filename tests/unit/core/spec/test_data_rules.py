@@ -64,6 +64,13 @@ def test_more_requests_than_rows_are_refused(values: dict[str, Any]) -> None:
     )
 
 
+def test_one_row_is_a_row() -> None:
+    """Not rows."""
+    assert "skus.csv has 1 row, fewer" in read_fault(
+        url="http://h/{sku}", requests=2, data=DATA | {"rows": 1}
+    )
+
+
 VARIES = "the length of a body with columns in it varies; leave the header out, Oku sends it"
 COLUMNS = "is not a column of skus.csv (sku, price)"
 
