@@ -13,8 +13,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from tests.simulation.outside.target import CONNECT_ERROR, LOST, NOT_SENT, Target
+from tests.simulation.outside.target import (
+    CONNECT_ERROR,
+    DISCONNECTED,
+    LOST,
+    NOT_SENT,
+    UNEXPECTED_STATUS,
+    Target,
+)
 
+from oku_core.accounting import hdr
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.schedule.wave import Wave
@@ -213,6 +221,7 @@ class Judge:
         self._check_outcomes(accounted, standing)
         self._check_parts(standing)
         self._check_reasons(standing)
+        self._check_timings(standing)
         self.accounted = accounted
         self._check_sent(standing)
         return standing
@@ -243,6 +252,15 @@ class Judge:
                 sums[outcome] += requests
         if sums != standing.outcomes:
             raise LawBrokenError(f"the reasons sum to {sums}, but the account is {standing.outcomes}")
+
+    def _check_timings(self, standing: Standing) -> None:
+        """The connections and the split answers are those that the simulated engine tells of, each once."""
+        counts: Counter[str] = Counter()
+        for row in self._select("SELECT connect, tls, transfer FROM accounts WHERE run = ?", self._run):
+            counts.update({name: hdr.decode(row[name]).total for name in row.keys() if row[name]})  # noqa: SIM118  # the columns of a row
+        cut_off, split = standing.outcomes[DISCONNECTED], standing.outcomes[UNEXPECTED_STATUS]
+        if counts != Counter(connect=cut_off, tls=cut_off, transfer=split):
+            raise LawBrokenError(f"the timings are of {dict(counts)}, but the account is {standing.outcomes}")
 
     def _check_failed(self, standing: Standing) -> None:
         """What is listed as failed of a run at rest is exactly what the target has not answered well."""

@@ -18,7 +18,10 @@ def build_histogram(values_us: Sequence[int]) -> HistogramSnapshot:
 
 
 def build_closed_part(latencies_us: Sequence[int], unanswered: int = 0) -> Part:
-    """A part whose even latencies were ok and whose odd ones had another status."""
+    """A part whose even latencies were ok and whose odd ones had another status, and came in two pieces.
+
+    Each request that was not answered had a connection of its own.
+    """
     odd = sum(latency_us % 2 for latency_us in latencies_us)
     even = len(latencies_us) - odd
     statuses = {status: count for status, count in [("200", even), ("404", odd)] if count}
@@ -29,6 +32,10 @@ def build_closed_part(latencies_us: Sequence[int], unanswered: int = 0) -> Part:
         statuses=statuses,
         bytes_received=even,
         latency=build_histogram(latencies_us),
+        connect=build_histogram([200] * unanswered),
+        split_latency=build_histogram(split := [each for each in latencies_us if each % 2]),
+        split_first_byte=build_histogram([latency_us // 3 for latency_us in split]),
+        transfer=build_histogram([latency_us - latency_us // 3 for latency_us in split]),
     )
 
 

@@ -1,7 +1,8 @@
 """The engine of a simulated worker: it takes from the real feed, and sends to the simulated target.
 
 It keeps its window full, as those do that speak HTTP. Each request takes as long as the target draws, times
-the slowness of the worker.
+the slowness of the worker. Answers with an unexpected status come in two pieces, and those that are cut off
+had a connection of their own.
 """
 
 import asyncio
@@ -10,7 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tests.simulation.outside.fullness import Fullness
-from tests.simulation.outside.target import FAILED_CHECK, OK, TIMEOUT, UNEXPECTED_STATUS, Target
+from tests.simulation.outside.target import (
+    DISCONNECTED,
+    FAILED_CHECK,
+    OK,
+    TIMEOUT,
+    UNEXPECTED_STATUS,
+    Target,
+)
 
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.spec.spec import Spec
@@ -126,9 +134,14 @@ class SimulatedEngine:
         del self._requests[tally, coordinate]
         answer = self._find_target(tally.execution.lease.run).find_answer(coordinate)
         if answer.outcome in (OK, UNEXPECTED_STATUS, FAILED_CHECK):
+            latency_us = round(took_s * 1e6)
             if answer.outcome != OK:
                 tally.explain(answer.outcome, coordinate, f"status {answer.status}")
-            tally.answer(answer.outcome, answer.status, round(took_s * 1e6), answer.received, lateness_us)
+            if answer.outcome == UNEXPECTED_STATUS:
+                tally.note_split(latency_us, latency_us // 2)
+            tally.answer(answer.outcome, answer.status, latency_us, answer.received, lateness_us)
         else:
+            if answer.outcome == DISCONNECTED:
+                tally.note_connection(200, 900)
             tally.fail(answer.outcome, coordinate, OUTCOMES[answer.outcome], lateness_us)
         self._note_change()

@@ -34,6 +34,7 @@ from oku_cli.report.phase_table import build_phases
 from oku_cli.report.run_history import RunHistory
 from oku_cli.report.target_table import build_targets
 from oku_cli.report.threshold_table import build_thresholds
+from oku_cli.report.timing_table import build_timing
 from oku_cli.report.worker_table import build_workers
 from oku_core.process.redaction import MASK
 from oku_core.results.sample import Sample
@@ -77,6 +78,8 @@ def _build_sections(history: RunHistory, read_out: ReadOut) -> Iterator[Html]:
         yield targets
     if distribution := _build_distributions(_add_intervals(history), read_out):
         yield distribution
+    if timing := build_timing(summary):
+        yield timing
     yield build_outcomes(summary, load)
     if failures := build_failures(summary):
         yield failures

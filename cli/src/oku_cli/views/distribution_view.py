@@ -11,6 +11,7 @@ from oku_cli.formatting import choose_digits, format_interval, format_latency
 from oku_cli.terminal.layout import Flow, PairGrid
 from oku_cli.terminal.palette import STRONG
 from oku_cli.views.histogram_view import build_histogram
+from oku_cli.views.timing_view import build_timing
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.results.summary import LatencySummary, QuantileIntervals, Summary
@@ -41,6 +42,8 @@ def list_distributions(summary: Summary) -> Iterator[tuple[str, RenderableType]]
         intervals_ms = summary.response_time_interval_ms
     if intervals_ms is not None:
         yield "intervals", _build_intervals(intervals_ms)
+    if timing := build_timing(summary):
+        yield "timing", timing
     if shown_ms.max is not None:
         yield "", ""
         bars = build_histogram(decode_distribution(encoded, shown_ms))

@@ -6,6 +6,7 @@ from typing import TypedDict
 from oku_coordinator.ledger.storage.run_account import Account
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts, count_sent
 from oku_core.results.summary import LatencySummary, NotSentCounts, OutcomeCounts, build_latency_summary
+from oku_core.results.timing_summary import TimingSummary, build_timing_summary
 
 
 class AccountFigures(TypedDict):
@@ -19,6 +20,7 @@ class AccountFigures(TypedDict):
     latency_ms: LatencySummary
     response_time_ms: LatencySummary
     lateness_ms: LatencySummary
+    timing_ms: TimingSummary
 
 
 def build_figures(account: Account, seconds: float, measured: Account | None = None) -> AccountFigures:
@@ -40,6 +42,7 @@ def build_figures(account: Account, seconds: float, measured: Account | None = N
         latency_ms=build_latency_summary(measured.latency),
         response_time_ms=build_latency_summary(measured.response_time),
         lateness_ms=build_latency_summary(measured.lateness),
+        timing_ms=build_timing_summary(measured.latency, measured.timings),
     )
 
 

@@ -24,6 +24,7 @@ from oku_core.results.summary import (
     build_latency_summary,
     find_imbalance,
 )
+from oku_core.results.timing_summary import build_timing_summary
 from oku_core.results.validity import WindowFill, build_validity, flag_off_plan, flag_unknown_served
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.load_description import describe_load
@@ -91,6 +92,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         latency_ms=build_latency_summary(measured.latency),
         response_time_ms=build_latency_summary(measured.response_time),
         lateness_ms=build_latency_summary(measured.lateness),
+        timing_ms=build_timing_summary(measured.latency, measured.timings),
         histogram=hdr.encode_base64(measured.latency),
         response_time_histogram=_encode(measured.response_time),
         lateness_histogram=_encode(measured.lateness),

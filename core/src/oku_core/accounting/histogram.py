@@ -151,12 +151,15 @@ def coarse_bounds_us(value_us: int) -> tuple[int, int]:
 
 
 class Histogram:
-    """Counts by bucket, with exact sum, minimum and maximum; it takes 190 kB whatever it has recorded."""
+    """Counts by bucket, with exact sum, minimum and maximum.
+
+    It takes 190 kB whatever it has recorded, and next to nothing while it is empty: it has no counts then.
+    """
 
     __slots__ = ("counts", "max_us", "min_us", "sum_us", "total")
 
     def __init__(self) -> None:
-        self.counts: list[int] = [0] * BUCKETS
+        self.counts: list[int] = []
         self.total = 0
         self.sum_us = 0
         self.min_us = 0
@@ -165,6 +168,8 @@ class Histogram:
     def record(self, value_us: int) -> None:
         """Count one latency in µs; one outside the range counts at the nearer end."""
         value_us = min(max(value_us, 0), HIGHEST_US)
+        if not self.total:
+            self.counts = [0] * BUCKETS
         self.counts[bucket_index(value_us)] += 1
         self.min_us = value_us if self.total == 0 else min(self.min_us, value_us)
         self.max_us = max(self.max_us, value_us)
@@ -176,6 +181,8 @@ class Histogram:
         added = latency.total
         if not added:
             return
+        if not self.total:
+            self.counts = [0] * BUCKETS
         counts = self.counts
         pairs = iter(latency.buckets)
         for index, count in zip(pairs, pairs, strict=True):
@@ -189,9 +196,8 @@ class Histogram:
         """The same histogram in the form that is sent."""
         if not self.total:
             return HistogramSnapshot()
-        return HistogramSnapshot(
-            buckets=build_buckets(self.counts), sum_us=self.sum_us, min_us=self.min_us, max_us=self.max_us
-        )
+        buckets = list(chain.from_iterable(self.filled()))
+        return HistogramSnapshot(buckets=buckets, sum_us=self.sum_us, min_us=self.min_us, max_us=self.max_us)
 
     def copy(self) -> "Histogram":
         """A copy that goes its own way; takes a fifth of the time of a snapshot that is added."""
@@ -221,7 +227,11 @@ class Histogram:
 
     def filled(self) -> Iterator[tuple[int, int]]:
         """Index and count of every bucket that holds something, in rising order."""
-        return _pair_filled(self.counts)
+        if not self.total:
+            return iter(())
+        # Mostly, all lie close together: far fewer than tens of thousands need to be walked over.
+        first = bucket_index(self.min_us)
+        return _pair_filled(self.counts[first : bucket_index(self.max_us) + 1], first)
 
 
 def merge(latencies: Iterable[HistogramSnapshot]) -> HistogramSnapshot:
@@ -275,11 +285,6 @@ def _find_rank(quantile: float, total: int) -> int:
     return min(max(1, math.floor(quantile * total + 0.5)), total)
 
 
-def build_buckets(counts: Sequence[int]) -> list[int]:
-    """Turn dense counts into the pairs of index and count that a snapshot has."""
-    return list(chain.from_iterable(_pair_filled(counts)))
-
-
-def _pair_filled(counts: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Walks over tens of thousands of buckets without a step of Python for each empty one."""
-    return zip(compress(range(len(counts)), counts), filter(None, counts), strict=True)
+def _pair_filled(counts: Sequence[int], first: int) -> Iterator[tuple[int, int]]:
+    """Walks over thousands of buckets, from the one with this index, without a step for each empty one."""
+    return zip(compress(range(first, first + len(counts)), counts), filter(None, counts), strict=True)

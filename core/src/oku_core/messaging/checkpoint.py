@@ -12,7 +12,7 @@ import re
 import msgspec
 
 from oku_core.accounting.failure_reason import ReasonCount, find_reason_fault
-from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.histogram import HistogramSnapshot, subtract
 from oku_core.accounting.outcome import (
     LOST,
     NOT_DEALT,
@@ -27,6 +27,7 @@ from oku_core.accounting.outcome import (
     is_account,
 )
 from oku_core.accounting.range_set import count_packed, is_packed, iter_ranges
+from oku_core.accounting.request_timing import TIMINGS, find_timing_fault
 
 LONGEST_REFUSAL = 300
 """The longest reason of a refusal, in characters."""
@@ -61,6 +62,14 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
             runs, where nothing has a due time.
         lateness: by how much requests were sent after they were due, of all that were sent and have ended;
             empty in closed runs.
+        connect: of the connections that were made for the requests, how long TCP took, without looking a name
+            up: that serves many. A kept connection counts once, with its first request, and also if that one
+            was not answered.
+        tls: how long the TLS handshake of these connections took; empty without TLS.
+        split_latency: the latencies of split answers, which arrived in several pieces; the first byte of the
+            others came with the last one.
+        split_first_byte: of split answers, from sending to the first byte.
+        transfer: of split answers, from the first to the last byte.
         per_second: the outcomes by the Unix second, on the worker's clock, in which the requests ended. Each
             entry is what the second has in all; seconds that have not changed since a checkpoint that was
             confirmed may be left out. All entries ever sent together sum to `outcomes`.
@@ -81,6 +90,11 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     latency: HistogramSnapshot = HistogramSnapshot()
     response_time: HistogramSnapshot = HistogramSnapshot()
     lateness: HistogramSnapshot = HistogramSnapshot()
+    connect: HistogramSnapshot = HistogramSnapshot()
+    tls: HistogramSnapshot = HistogramSnapshot()
+    split_latency: HistogramSnapshot = HistogramSnapshot()
+    split_first_byte: HistogramSnapshot = HistogramSnapshot()
+    transfer: HistogramSnapshot = HistogramSnapshot()
     per_second: dict[int, list[int]] = {}
     sent_per_second: dict[int, int] = {}
     reasons: list[ReasonCount] = []
@@ -210,6 +224,7 @@ def _find_part_fault(part: Part) -> str | None:
         or _find_cause_fault(part)
         or _find_answer_fault(part)
         or _find_schedule_fault(part)
+        or _find_split_fault(part)
         or find_reason_fault(part.reasons, part.outcomes)
     )
 
@@ -267,6 +282,22 @@ def _find_schedule_fault(part: Part) -> str | None:
         return f"{timed} have response times, but {count_answered(part.outcomes)} are answered"
     if late != count_sent(part.outcomes):
         return f"{late} have a lateness, but {count_sent(part.outcomes)} were sent and have ended"
+    return None
+
+
+def _find_split_fault(part: Part) -> str | None:
+    """Each distribution is valid, they agree, and the latencies of split answers are among all."""
+    timings = {name: getattr(part, name) for name in TIMINGS}
+    for histogram in timings.values():
+        if fault := histogram.find_fault():
+            return str(fault)
+    if fault := find_timing_fault(timings, count_answered(part.outcomes)):
+        return fault
+    if part.split_latency.buckets:
+        try:
+            subtract(part.latency, part.split_latency)
+        except ValueError as error:
+            return f"the latencies of split answers are not among all: {error}"
     return None
 
 

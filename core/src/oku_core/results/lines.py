@@ -22,6 +22,7 @@ from oku_core.results.sample import (
     build_latencies_ms,
 )
 from oku_core.results.summary import FailureSummary, LatencySummary, PhaseSummary, Summary, TargetSummary
+from oku_core.results.timing_summary import TimingSummary
 from oku_core.spec.spec import OPEN_END
 from oku_core.thresholds.threshold_summary import ThresholdSummary
 
@@ -303,6 +304,16 @@ def _build_figures(part: PhaseSummary | TargetSummary) -> Fields:
         **_build_summary_quantiles("", part.latency_ms),
         **_build_summary_quantiles("response_time_", part.response_time_ms),
         **_build_summary_quantiles("lateness_", part.lateness_ms),
+        **_build_steps(part.timing_ms),
+    }
+
+
+def _build_steps(timing: TimingSummary) -> Fields:
+    """How the time is split: of each step how many have it, their median and their 99th percentile."""
+    return {
+        f"{name}_{figure}": value
+        for name, step in timing.list_steps()
+        for figure, value in (("requests", step.requests), ("p50_ms", step.p50), ("p99_ms", step.p99))
     }
 
 

@@ -11,6 +11,7 @@ import msgspec
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import Outcome, count_sent
 from oku_core.accounting.run_state import RunState
+from oku_core.results.timing_summary import TimingSummary
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.spec import Engine
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
@@ -126,6 +127,7 @@ class TargetSummary(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: LatencySummary
     response_time_ms: LatencySummary
     lateness_ms: LatencySummary
+    timing_ms: TimingSummary = TimingSummary()
 
 
 class QuantileIntervals(msgspec.Struct, frozen=True, kw_only=True):
@@ -161,6 +163,7 @@ class PhaseSummary(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: LatencySummary
     response_time_ms: LatencySummary
     lateness_ms: LatencySummary
+    timing_ms: TimingSummary = TimingSummary()
     targets: list[TargetSummary] = []
 
 
@@ -248,8 +251,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     distributions and their histograms are of all phases but the warm-up, and so is `planned_rps`, the mean
     rate that is planned for the time so far; None without a rate. `latency_ms` is from sending to the end; in
     a run with a rate, `response_time_ms` is from when a request was due to its end, and `lateness_ms` from
-    when it was due to sending. `phases` is empty if the run has only one, without a name; `targets`, in the
-    order of the spec, if it names none.
+    when it was due to sending; `timing_ms` says how the time is split. `phases` is empty if the run has only
+    one, without a name; `targets`, in the order of the spec, if it names none.
     `failures` says why requests are not ok, the most frequent reasons first. `completes` is None unless the
     run sends what failed in another one.
     `plan` says how the arrivals of a run with a rate kept to its schedule, and is None without a rate.
@@ -288,6 +291,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     latency_ms: LatencySummary
     response_time_ms: LatencySummary = LatencySummary()
     lateness_ms: LatencySummary = LatencySummary()
+    timing_ms: TimingSummary = TimingSummary()
     latency_interval_ms: QuantileIntervals | None = None
     response_time_interval_ms: QuantileIntervals | None = None
     histogram: str

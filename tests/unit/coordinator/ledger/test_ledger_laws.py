@@ -18,6 +18,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, Receipt, RunRecord, Snapshot
+from oku_coordinator.ledger.storage.run_account import Account
 from oku_coordinator.ledger.tables.series_table import fetch_series
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting.histogram import Histogram
@@ -35,6 +36,7 @@ from oku_core.accounting.outcome import (
     count_sent,
 )
 from oku_core.accounting.range_set import Room
+from oku_core.accounting.request_timing import TIMINGS
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
 from oku_core.messaging.checkpoint import MOST_FAILED_RANGES, Checkpoint, Part
 from oku_core.spec.load import build_schedule
@@ -81,6 +83,16 @@ class Answer(NamedTuple):
     def was_sent(self) -> bool:
         """Whether it was sent and has ended."""
         return self.outcome not in {Outcome.NOT_SENT, Outcome.LOST}
+
+    def list_timings(self) -> list[tuple[str, int]]:
+        """What a worker tells of its time: each third was split, and one that was cut off had connected."""
+        if self.outcome == Outcome.DISCONNECTED:
+            return [("connect", self.latency_us), ("tls", 900)]
+        if self.outcome not in ANSWERED or self.latency_us % 3:
+            return []
+        first_us = self.latency_us // 3
+        times_us = (self.latency_us, first_us, self.latency_us - first_us)
+        return list(zip(("split_latency", "split_first_byte", "transfer"), times_us, strict=True))
 
 
 @dataclass(frozen=True)
@@ -163,6 +175,7 @@ class WorkedLease:
         mine = [answer for place, answer in self.answers.items() if NAMES[place % 2 == 0] == name]
         outcomes, causes, statuses = dict.fromkeys(OUTCOMES, 0), build_no_causes(), Counter[str]()
         latency, response_time, lateness = Histogram(), Histogram(), Histogram()
+        timings = {timing: Histogram() for timing in TIMINGS}
         seconds: dict[int, list[int]] = {}
         for answer in mine:
             outcomes[answer.outcome] += 1
@@ -170,6 +183,8 @@ class WorkedLease:
             if answer.outcome in ANSWERED:
                 statuses["200" if answer.outcome == Outcome.OK else "500"] += 1
                 latency.record(answer.latency_us)
+            for timing, value_us in answer.list_timings():
+                timings[timing].record(value_us)
             if answer.outcome == Outcome.NOT_SENT:
                 causes[answer.cause] += 1
             elif self.is_open:
@@ -187,6 +202,7 @@ class WorkedLease:
             response_time=response_time.build_latency(), lateness=lateness.build_latency(),
             per_second=seconds, sent_per_second=dict(sent), reasons=failures.build_reasons(),
             failed=failures.build_failed(),
+            **{timing: histogram.build_latency() for timing, histogram in timings.items()},
         )  # fmt: skip
 
     def say(self, *, leaves_out: bool) -> Checkpoint:
@@ -221,6 +237,14 @@ def trim(part: Part, known: Part | None) -> Part:
         if known.sent_per_second.get(second) != count
     }
     return msgspec.structs.replace(part, per_second=fresh, sent_per_second=sent)
+
+
+def check_timings(account: Account, answers: Iterable[Answer]) -> None:
+    """How the time is split is that of these answers, each once."""
+    told = [timing for answer in answers for timing in answer.list_timings()]
+    for name, histogram in account.timings.items():
+        values_us = [value_us for timing, value_us in told if timing == name]
+        assert (histogram.total, histogram.sum_us) == (len(values_us), sum(values_us)), name
 
 
 def choose(value: int, _: int) -> int:
@@ -637,6 +661,8 @@ class LedgerLaws(RuleBasedStateMachine):
             mine = [answer for answer in answers if (answer.phase, answer.name) == name]
             assert part.outcomes == [sum(a.outcome == outcome for a in mine) for outcome in OUTCOMES]
             assert part.latency.sum_us == sum(a.latency_us for a in mine if a.outcome in ANSWERED)
+            check_timings(part, mine)
+        check_timings(account, answers)
         targets = build_summary(snapshot, self.now).targets
         assert [target.name for target in targets] == list(NAMES)
         for target in targets:

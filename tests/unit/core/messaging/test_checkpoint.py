@@ -40,6 +40,8 @@ def true_parts(draw: st.DrawFn, name: str = "") -> Part:
     per_second: dict[int, list[int]] = {}
     is_open = draw(st.booleans())
     not_sent, response_time, lateness = build_no_causes(), Histogram(), Histogram()
+    connect, tls = Histogram(), Histogram()
+    split_latency, split_first_byte, transfer = Histogram(), Histogram(), Histogram()
     for _ in range(draw(st.integers(0, 12))):
         outcome = draw(st.sampled_from(TOLD))
         outcomes[outcome] += 1
@@ -47,9 +49,17 @@ def true_parts(draw: st.DrawFn, name: str = "") -> Part:
         counts[OUTCOMES.index(outcome)] += 1
         if outcome in ANSWERED:
             statuses[draw(st.sampled_from(["200", "404", "503", "999", "0"]))] += 1
-            latency.record(draw(latencies))
+            latency.record(latency_us := draw(latencies))
+            if draw(st.booleans()):
+                split_latency.record(latency_us)
+                split_first_byte.record(first_byte_us := draw(st.integers(0, latency_us)))
+                transfer.record(latency_us - first_byte_us)
             if is_open:
                 response_time.record(draw(latencies))
+        if draw(st.booleans()):
+            connect.record(draw(latencies))
+            if draw(st.booleans()):
+                tls.record(draw(latencies))
         if outcome == Outcome.NOT_SENT:
             not_sent[draw(st.integers(0, NOT_DEALT - 1))] += 1
         elif is_open:
@@ -64,6 +74,11 @@ def true_parts(draw: st.DrawFn, name: str = "") -> Part:
         latency=latency.build_latency(),
         response_time=response_time.build_latency(),
         lateness=lateness.build_latency(),
+        connect=connect.build_latency(),
+        tls=tls.build_latency(),
+        split_latency=split_latency.build_latency(),
+        split_first_byte=split_first_byte.build_latency(),
+        transfer=transfer.build_latency(),
         per_second=per_second,
         sent_per_second=draw(st.dictionaries(st.integers(0, 2**53 - 1), st.integers(0, 100), max_size=3)),
     )
@@ -170,6 +185,22 @@ def is_possible_part(part: Part) -> bool:
         and all(map(is_possible_histogram, (part.latency, part.response_time, part.lateness)))
         and totals in ([0, 0], [answered, sum(part.outcomes[:6]) + sum(part.outcomes[8:])])
         and is_possible_catalogue(part)
+        and is_possible_timing(part)
+    )
+
+
+def is_possible_timing(part: Part) -> bool:
+    """Judge how the time of requests is split."""
+    split, first_byte, transfer = part.split_latency, part.split_first_byte, part.transfer
+    among = dict(zip(part.latency.buckets[0::2], part.latency.buckets[1::2], strict=True))
+    counts = [sum(each.buckets[1::2]) for each in (split, first_byte, transfer, part.connect, part.tls)]
+    return (
+        all(map(is_possible_histogram, (split, first_byte, transfer, part.connect, part.tls)))
+        and counts[0] == counts[1] == counts[2]
+        and counts[3] >= counts[4]
+        and split.sum_us == first_byte.sum_us + transfer.sum_us <= part.latency.sum_us
+        and all(count <= among.get(index, 0) for index, count in split.filled())
+        and (not counts[0] or part.latency.min_us <= split.min_us <= split.max_us <= part.latency.max_us)
     )
 
 

@@ -37,6 +37,7 @@ from oku_core.results.summary import (
     Summary,
     TargetSummary,
 )
+from oku_core.results.timing_summary import StepSummary, TimingSummary
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.threshold import Unit
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
@@ -159,11 +160,13 @@ def test_each_phase_of_a_run_at_rest_has_a_line() -> None:
         outcomes=OutcomeCounts(**build_outcome_counts(make_counts(90, not_sent=10))),
         not_sent=NotSentCounts(late=10), statuses={"200": 90}, bytes_received=900, rate_rps=9.0,
         latency_ms=latency, response_time_ms=latency, lateness_ms=LatencySummary(),
+        timing_ms=TimingSummary(connect=StepSummary(requests=7), transfer=StepSummary(requests=90, p50=0.5)),
     )  # fmt: skip
     (line,) = build_phase_lines([phase])
     assert (line["phase"], line["begin_s"], line["end_s"], line["requests"]) == ("soak", 5.0, 15.0, 100)
     assert (line["ok"], line["not_sent"], line["not_sent_late"], line["rate_rps"]) == (90, 10, 10, 9.0)
     assert (line["p99_9_ms"], line["response_time_max_ms"], line["lateness_p50_ms"]) == (4.0, 5.0, None)
+    assert (line["connect_requests"], line["tls_p99_ms"], line["transfer_p50_ms"]) == (7, None, 0.5)
     assert set(QUANTILES) | set(DUE_QUANTILES) < line.keys()
 
 

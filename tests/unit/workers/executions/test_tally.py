@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram
+from oku_core.accounting.request_timing import TIMINGS, find_timing_fault
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
@@ -45,3 +46,25 @@ def test_without_due_times_nothing_is_late() -> None:
     tally = Tally(build_execution(10))
     tally.answer(OK, 200, 10, 0, 5)
     assert (list(tally.response_time.list_counts()), list(tally.lateness.list_counts())) == ([], [])
+
+
+@given(st.lists(st.tuples(TIMES_US.filter(bool).map(max), st.integers(0, 2 * HIGHEST_US))))
+def test_first_byte_and_transfer_of_split_answers_are_their_latency(answers: list[tuple[int, int]]) -> None:
+    """They sum up exactly, also where times are longer than can be told."""
+    tally = Tally(build_execution(10**6))
+    for latency_us, first_byte_us in answers:
+        tally.note_split(latency_us, first_byte_us)
+        tally.answer(OK, 200, latency_us, 0)
+    timings = {name: getattr(tally.timings, name).build_snapshot() for name in TIMINGS}
+    assert find_timing_fault(timings, len(answers)) is None
+    assert timings["split_latency"] == tally.latency.build_snapshot()
+
+
+def test_tallies_without_timings_share_nothing_that_changes() -> None:
+    """One that has some has its own."""
+    execution = build_execution(10)
+    tally, other = Tally(execution), Tally(execution)
+    tally.note_connection(200, None)
+    tally.note_connection(300, 900)
+    assert (tally.timings.connect.sum_us, tally.timings.tls.sum_us) == (500, 900)
+    assert other.timings.connect.build_snapshot().total == 0

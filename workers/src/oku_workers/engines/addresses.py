@@ -96,7 +96,7 @@ class Addresses:
         Raises:
             OSError: the name has no address, or none of them can be reached.
         """
-        await self._find()
+        await self.find()
         loop = asyncio.get_running_loop()
         attempts: dict[AddrInfoType, LentSocket] = {}
 
@@ -124,11 +124,15 @@ class Addresses:
         Raises:
             OSError: the name has no address.
         """
-        await self._find()
+        await self.find()
         return None if self._local_address is not None else self._book.lone
 
-    async def _find(self) -> None:
-        """Wait until an address is known; start another lookup when it is time for one."""
+    async def find(self) -> None:
+        """Wait until an address is known; start another lookup when it is time for one.
+
+        Raises:
+            OSError: the name has no address.
+        """
         if self._book.is_empty:
             # Others wait for the same lookup: whoever gives up must not end it.
             await asyncio.shield(self._start_lookup())

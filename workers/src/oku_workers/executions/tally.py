@@ -11,6 +11,7 @@ from oku_core.accounting.histogram import HIGHEST_US, SUB_BUCKET_BITS
 from oku_core.accounting.outcome import OUTCOMES, build_no_causes, build_no_counts
 from oku_workers.executions.distribution import HALF_BITS, Distribution
 from oku_workers.executions.failures import Failures
+from oku_workers.executions.timing_distributions import TimingDistributions
 
 if TYPE_CHECKING:
     from oku_workers.executions.execution import Execution
@@ -24,6 +25,8 @@ _NO_TIMES = Distribution()
 _NO_CAUSES = build_no_causes()
 _NO_SECONDS: dict[int, int] = {}
 """Of what is not counted without due times; nothing is ever added to them."""
+_NO_TIMINGS = TimingDistributions()
+"""Of tallies without any; nothing is ever added to it."""
 
 
 class Tally:
@@ -46,6 +49,7 @@ class Tally:
         sent_per_second: how many requests were sent in each second, in Unix time of the coordinator's clock;
             nothing without due times.
         failures: which of the requests are not ok, and why.
+        timings: of the connections that were made for them, and of answers in several pieces.
         by_target: the tallies of all targets in this phase, in the order of the spec.
     """
 
@@ -63,6 +67,7 @@ class Tally:
         "response_time",
         "sent_per_second",
         "statuses",
+        "timings",
     )
 
     def __init__(
@@ -80,6 +85,7 @@ class Tally:
         self.not_sent = _NO_CAUSES
         self.sent_per_second = _NO_SECONDS
         self.failures = Failures(execution.room)
+        self.timings = _NO_TIMINGS
 
     def answer(
         self,
@@ -139,6 +145,29 @@ class Tally:
         self.explain(outcome, coordinate, reason)
         self.execution.ended += 1
         self.execution.settle()
+
+    def note_connection(self, connect_us: int, tls_us: int | None) -> None:
+        """A connection was made for a request, whatever becomes of that.
+
+        Args:
+            connect_us: how long TCP took.
+            tls_us: how long the TLS handshake took; None without TLS.
+        """
+        self._open_timings().note_connection(connect_us, tls_us)
+
+    def note_split(self, latency_us: int, first_byte_us: int) -> None:
+        """A complete response came in several pieces; `answer` is called as for all others.
+
+        Args:
+            latency_us: how long after the request was sent it was complete.
+            first_byte_us: how long after the request was sent its first piece came.
+        """
+        self._open_timings().note_split(latency_us, first_byte_us)
+
+    def _open_timings(self) -> TimingDistributions:
+        if self.timings is _NO_TIMINGS:
+            self.timings = TimingDistributions()
+        return self.timings
 
     def compact(self) -> None:
         """Take less memory: few requests are still to end."""

@@ -1,6 +1,7 @@
 """One part of a lease that a worker has in hand: what its checkpoints tell of one target in one phase."""
 
 from oku_core.accounting.outcome import build_no_counts
+from oku_core.accounting.request_timing import TIMINGS
 from oku_core.messaging.checkpoint import Part
 from oku_workers.executions.second_counts import SecondCounts, SentCounts
 from oku_workers.executions.tally import Tally
@@ -64,4 +65,5 @@ class OpenPart:
             sent_per_second=self._sent.list_unconfirmed(),
             reasons=tally.failures.build_reasons(),
             failed=tally.failures.build_failed(),
+            **{name: getattr(tally.timings, name).build_snapshot() for name in TIMINGS},
         )

@@ -14,11 +14,12 @@ from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.histogram import HistogramSnapshot, subtract
 from oku_core.accounting.outcome import build_no_counts, count_sent
 from oku_core.accounting.range_set import is_contained
+from oku_core.accounting.request_timing import TIMINGS
 from oku_core.messaging.checkpoint import Checkpoint, Part
 from oku_core.results.lease_figures import LeaseFigures
 
 _GROWING = ("saturated", "lagged")
-_HISTOGRAMS = ("latency", "response_time", "lateness")
+_HISTOGRAMS = ("latency", "response_time", "lateness", *TIMINGS)
 _NOTHING = Part()
 
 
@@ -114,8 +115,11 @@ def list_sent(gained: Part) -> dict[int, list[int]]:
 
 
 def _grow_histogram(before: Part, after: Part, name: str) -> HistogramSnapshot:
+    earlier, later = getattr(before, name), getattr(after, name)
+    if not later.buckets and not earlier.buckets:  # most of them
+        return HistogramSnapshot()
     try:
-        return subtract(getattr(after, name), getattr(before, name))
+        return subtract(later, earlier)
     except ValueError as error:
         raise UntrueError(f"{name} does not contain what it did: {error}") from error
 

@@ -12,10 +12,11 @@ from oku_core.accounting import hdr
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, is_account
+from oku_core.accounting.request_timing import TIMINGS
 
 _LOW_LIMIT = 2**62
 """An integer of SQLite has 64 bits, with a sign; the microseconds of 10**13 requests have more."""
-_HISTOGRAMS = ("latency", "response_time", "lateness")
+_HISTOGRAMS = ("latency", "response_time", "lateness", *TIMINGS)
 ACCOUNT_COLUMNS = (
     "outcomes", "not_sent", "reasons", "statuses", "bytes_received_high", "bytes_received",
     *(

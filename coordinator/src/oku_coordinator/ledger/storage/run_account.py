@@ -15,12 +15,14 @@ from oku_core.accounting.outcome import (
     count_answered,
     count_sent,
 )
+from oku_core.accounting.request_timing import TIMINGS, find_timing_fault
 from oku_core.messaging.checkpoint import Part
 
 PartName = tuple[str, str]
 """The phase and the name of requests."""
 ReasonKey = tuple[int, str]
 """An outcome, as a place in `OUTCOMES`, and a reason for it."""
+_HISTOGRAMS = ("latency", "response_time", "lateness", *TIMINGS)
 
 
 @dataclass(kw_only=True)
@@ -35,6 +37,11 @@ class Account:
         latency: from sending to the last byte.
         response_time: from due to the last byte; empty in closed runs.
         lateness: from due to sending; empty in closed runs.
+        connect: of new connections, how long TCP took.
+        tls: of new connections, how long the TLS handshake took; empty without TLS.
+        split_latency: the latencies of split answers, which arrived in several pieces.
+        split_first_byte: of these, from sending to the first byte.
+        transfer: of these, from the first to the last byte.
         reasons: why those failed that are not ok, with the first and last index of each.
     """
 
@@ -45,12 +52,22 @@ class Account:
     latency: Histogram = field(default_factory=Histogram)
     response_time: Histogram = field(default_factory=Histogram)
     lateness: Histogram = field(default_factory=Histogram)
+    connect: Histogram = field(default_factory=Histogram)
+    tls: Histogram = field(default_factory=Histogram)
+    split_latency: Histogram = field(default_factory=Histogram)
+    split_first_byte: Histogram = field(default_factory=Histogram)
+    transfer: Histogram = field(default_factory=Histogram)
     reasons: dict[ReasonKey, ReasonCount] = field(default_factory=dict)
 
     @property
     def accounted(self) -> int:
         """How many requests have an outcome."""
         return sum(self.outcomes)
+
+    @property
+    def timings(self) -> dict[str, Histogram]:
+        """How the time of the requests is split, by the names in `TIMINGS`."""
+        return {name: getattr(self, name) for name in TIMINGS}
 
     def add(self, gained: Part) -> None:
         """Fold in what has been gained; its reasons have indices."""
@@ -61,9 +78,8 @@ class Account:
         for status, count in gained.statuses.items():
             self.statuses[status] = self.statuses.get(status, 0) + count
         self.bytes_received += gained.bytes_received
-        self.latency.add(gained.latency)
-        self.response_time.add(gained.response_time)
-        self.lateness.add(gained.lateness)
+        for name in _HISTOGRAMS:
+            getattr(self, name).add(getattr(gained, name))
         for reason in gained.reasons:
             self._add_reason(reason)
 
@@ -81,16 +97,16 @@ class Account:
             not_sent=list(self.not_sent),
             statuses=dict(self.statuses),
             bytes_received=self.bytes_received,
-            latency=self.latency.build_latency(),
-            response_time=self.response_time.build_latency(),
-            lateness=self.lateness.build_latency(),
             reasons=[self.reasons[key] for key in sorted(self.reasons)],
+            failed={},  # they are kept apart
+            **{name: getattr(self, name).build_latency() for name in _HISTOGRAMS},
         )
 
     def check(self, *, is_open: bool) -> None:
         """Check the first law: latencies and statuses sum to what was answered, causes to what was not sent.
 
-        The reasons of each outcome but `ok` sum to its count.
+        The reasons of each outcome but `ok` sum to its count. Of split answers, latencies are first bytes and
+        transfers together, and no more have agreed on TLS than have connected.
 
         Args:
             is_open: whether the requests have due times.
@@ -114,7 +130,8 @@ class Account:
             raise ConservationError(
                 f"there are {timed} response times and {late} latenesses, but {due[0]} and {due[1]} are due"
             )
-        if fault := find_sum_fault(self.reasons.values(), self.outcomes):
+        fault = find_sum_fault(self.reasons.values(), self.outcomes)
+        if fault := fault or find_timing_fault(self.timings, answered):
             raise ConservationError(fault)
 
 
@@ -205,8 +222,6 @@ def _copy(account: Account) -> Account:
         not_sent=list(account.not_sent),
         statuses=dict(account.statuses),
         bytes_received=account.bytes_received,
-        latency=account.latency.copy(),
-        response_time=account.response_time.copy(),
-        lateness=account.lateness.copy(),
         reasons=dict(account.reasons),
+        **{name: getattr(account, name).copy() for name in _HISTOGRAMS},
     )

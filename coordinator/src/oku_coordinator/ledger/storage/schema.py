@@ -13,6 +13,7 @@ from oku_coordinator.ledger.storage.file_schema import FILE_TABLES
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
 from oku_coordinator.ledger.storage.threshold_schema import THRESHOLD_TABLES
+from oku_coordinator.ledger.storage.timing_schema import TIMING_COLUMNS
 from oku_coordinator.ledger.storage.upgrades import UPGRADES, teach
 from oku_core.errors import UserError
 from oku_core.process.private_files import prepare_private_file, tighten_private_file
@@ -73,6 +74,7 @@ CREATE INDEX pending_slices ON slices (run, start) WHERE state = 'pending';
     + FAILURE_TABLES
     + THRESHOLD_TABLES
     + FILE_TABLES
+    + TIMING_COLUMNS
     + """
 CREATE TABLE workers (
     run TEXT NOT NULL,

@@ -14,6 +14,7 @@ from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.records import UNREADABLE
 from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
 from oku_coordinator.ledger.storage.threshold_schema import THRESHOLD_TABLES
+from oku_coordinator.ledger.storage.timing_schema import TIMING_COLUMNS
 from oku_core.accounting.failure_reason import build_unknown
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.checkpoint import Part
@@ -144,7 +145,7 @@ UPGRADES = {
     8: _FROM_VERSION_8,
     9: f"{_EXPIRE_ALL}{LEASE_TABLES}{_SERIES_OF_VERSION_10}{_MOVE_LEASES}",
     10: f"{_PUT_ASIDE}{LEASE_TABLES}{ACCOUNT_TABLES}{SCHEDULE_TABLES}{_ADD_OUTCOMES}",
-    11: f"{_ADD_FAILED_CHECK}{FAILURE_TABLES}{_ADD_REASONS}{THRESHOLD_TABLES}{FILE_TABLES}",
+    11: (f"{_ADD_FAILED_CHECK}{FAILURE_TABLES}{_ADD_REASONS}{THRESHOLD_TABLES}{FILE_TABLES}{TIMING_COLUMNS}"),
 }
 """What leads from each version to the next; ledgers from before the first of them are not read."""
 _OUTCOMES_BEFORE = (6, 8)

@@ -21,6 +21,7 @@ from oku_coordinator.ledger.storage.run_account import sum_counts
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.outcome import NOT_SENT, build_no_counts, count_answered
+from oku_core.accounting.request_timing import TIMINGS
 from oku_core.messaging.checkpoint import Checkpoint, Part
 from oku_core.results.lease_figures import LeaseFigures
 
@@ -32,13 +33,17 @@ Requests = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 4), st.integers(
 def build_part(requests: list[Request], **changes: Any) -> Part:
     """The part of these requests."""
     outcomes, latency, lateness = build_no_counts(), Histogram(), Histogram()
+    timings = {name: Histogram() for name in TIMINGS}
     seconds, sent = dict[int, list[int]](), Counter[int]()
     for place, second, latency_us in requests:
         outcomes[place] += 1
         seconds.setdefault(second, build_no_counts())[place] += 1
         if place < 2:
             latency.record(latency_us)
+            for name, value_us in (("split_latency", 2), ("split_first_byte", 1), ("transfer", 1)):
+                timings[name].record(value_us * latency_us)
         if place != NOT_SENT:
+            timings["connect"].record(latency_us)
             lateness.record(latency_us // 10)
             sent[second] += 1
     statuses = {status: count for status, count in (("200", outcomes[0]), ("500", outcomes[1])) if count}
@@ -48,7 +53,8 @@ def build_part(requests: list[Request], **changes: Any) -> Part:
         response_time=latency.build_latency(), lateness=lateness.build_latency(), per_second=seconds,
         sent_per_second=dict(sent),
     )  # fmt: skip
-    return msgspec.structs.replace(part, **changes)
+    snapshots = {name: timing.build_latency() for name, timing in timings.items()}
+    return msgspec.structs.replace(part, **snapshots | changes)
 
 
 @given(before=Requests, more=Requests)
@@ -62,7 +68,7 @@ def test_a_part_gains_what_lies_between_two_checkpoints(before: list[Request], m
     assert (gained.statuses, gained.per_second) == (expected.statuses, expected.per_second)
     assert (gained.not_sent, gained.sent_per_second) == (expected.not_sent, expected.sent_per_second)
     assert gained.bytes_received == expected.bytes_received
-    for name in ("latency", "response_time", "lateness"):
+    for name in ("latency", "response_time", "lateness", *TIMINGS):
         grown, due = getattr(gained, name), getattr(expected, name)
         assert (grown.total, grown.sum_us) == (due.total, due.sum_us)
     assert gained.latency.total == count_answered(gained.outcomes)
@@ -90,6 +96,7 @@ BEFORE = [(0, 1, 1000), (0, 1, 2000), (1, 2, 3000), (2, 2, 0)]
     [
         (build_part(BEFORE, latency=build_part(BEFORE[1:]).latency), "latency does not contain what it did"),
         (build_part(BEFORE, lateness=build_part([]).lateness), "lateness does not contain what it did"),
+        (build_part(BEFORE, connect=build_part([]).connect), "connect does not contain what it did"),
         (build_part([*BEFORE, (6, 3, 0)], not_sent=[0, -1, 2]), "the causes for not sending counted"),
         (build_part(BEFORE, sent_per_second={1: 1}), "fewer were sent in a second"),
         (build_part(BEFORE[:3], bytes_received=12, per_second={}), "the outcomes counted"),

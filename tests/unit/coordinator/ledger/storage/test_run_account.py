@@ -8,6 +8,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger.storage.run_account import Account, RunAccount
 from oku_core.accounting.interval import ConservationError, Lengths
+from oku_core.accounting.request_timing import TIMINGS
 from oku_core.messaging.checkpoint import Part
 
 NAMES = [("warm-up", ""), ("main", ""), ("main", "cart")]
@@ -42,7 +43,7 @@ def test_an_account_is_the_sum_of_its_parts_in_any_order(parts: list[tuple[tuple
     assert total.outcomes == account.outcomes
     assert total.accounted == sum(sum(part.outcomes) for _, part in parts)
     assert total.bytes_received == sum(part.bytes_received for _, part in parts)
-    for name in ("latency", "response_time", "lateness"):
+    for name in ("latency", "response_time", "lateness", *TIMINGS):
         assert getattr(total, name).total == sum(getattr(part, name).total for _, part in parts)
 
 

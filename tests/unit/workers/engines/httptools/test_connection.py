@@ -19,7 +19,7 @@ from oku_core.spec.values.check import JsonValue, Pattern, SizeBound
 from oku_core.spec.values.expected_status import ExpectedStatus
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
-from oku_workers.engines.httptools.connection import Connection
+from oku_workers.engines.httptools.connection import LARGE_REQUEST_BYTES, Connection
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.response_cache import LONGEST_BYTES
 from oku_workers.engines.httptools.route import Route
@@ -529,3 +529,55 @@ def test_an_unexpected_status_comes_before_all_checks() -> None:
     bench = Bench(body=("order_id",))
     bench.receive(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n")
     assert bench.execution.outcomes == make_counts(unexpected_status=1)
+
+
+@given(st.data(), st.sampled_from(["GET", "HEAD"]))
+def test_answers_that_are_cut_are_timed_in_two_parts(data: st.DataObject, method: str) -> None:
+    """Each one in several pieces is told of once, whatever came before it, and no other one is."""
+    bench, split = Bench(method), 0
+    for response in data.draw(st.lists(responses(method), max_size=8)):
+        if bench.transport.is_aborted:
+            bench.connect()
+        pieces = [piece for piece in cut(data, response.content) if piece]
+        bench.receive(*pieces)
+        split += len(pieces) > 1
+    timings, latency = bench.execution.tally.timings, bench.execution.tally.latency.build_snapshot()
+    counts = [each.build_snapshot().total for each in (timings.split_latency, timings.transfer)]
+    assert counts == [split, split]
+    assert timings.split_latency.sum_us == timings.split_first_byte.sum_us + timings.transfer.sum_us
+    assert timings.split_latency.sum_us <= latency.sum_us
+
+
+def test_an_answer_to_a_request_that_is_still_being_sent_may_come_in_one_piece() -> None:
+    """It came before the request was out; nothing of it was waited for."""
+    bench = Bench()
+    bench.connection.send(b"x" * (LARGE_REQUEST_BYTES + 1))
+    bench.receive(PLAIN, PLAIN[:-1], PLAIN[-1:])
+    assert bench.execution.tally.timings.transfer.build_snapshot().total == 1
+
+
+def test_an_answer_in_two_pieces_that_is_too_late_is_not_timed() -> None:
+    """It is no answer any more."""
+    bench = Bench()
+    bench.limit_ns = bench.route.ok_ns = 0
+    bench.receive(PLAIN[:-1], PLAIN[-1:])
+    assert bench.execution.outcomes[TIMEOUT] == 1
+    assert bench.execution.tally.timings.transfer.build_snapshot().total == 0
+
+
+def test_a_connection_tells_its_first_request_how_long_it_took() -> None:
+    """Also if it was made ahead, and once: those that follow have it for nothing."""
+    bench = Bench()
+    bench.receive(PLAIN, PLAIN)
+    assert bench.execution.tally.timings.connect.build_snapshot().total == 1
+
+    ahead = Connection(bench, bench.route)
+    ahead.connect_us = 250
+    ahead.connection_made(bench.transport)
+    assert bench.execution.tally.timings.connect.build_snapshot().total == 1
+    for _ in range(2):
+        tally, coordinate, _, due_ns = bench.feed.take()
+        ahead.note(bench.route, tally, coordinate, 0, due_ns)
+    timings = bench.execution.tally.timings
+    assert timings.connect.min_us == 250
+    assert (timings.connect.build_snapshot().total, timings.tls.build_snapshot().total) == (2, 1)

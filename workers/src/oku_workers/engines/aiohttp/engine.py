@@ -8,6 +8,7 @@ setting is worth.
 import asyncio
 import logging
 import ssl
+from contextvars import ContextVar
 from functools import partial
 from time import monotonic_ns
 from typing import TYPE_CHECKING
@@ -106,6 +107,10 @@ class _Slot:
             self.task.cancel()
 
 
+_slot_at_work: ContextVar[_Slot] = ContextVar("slot")
+"""The slot whose task this is."""
+
+
 class _CancelledByOthersError(Exception):
     """A request was cancelled, and not by its engine."""
 
@@ -147,7 +152,7 @@ class AiohttpEngine:
         self._sweeper: asyncio.Task[None] | None = None
         self._is_closing = False
         self._errors = FirstErrors()
-        self._session = build_session(spec, mix, local_address, tls)
+        self._session = build_session(spec, mix, _note_connection, local_address, tls)
         self._redirects = Redirects(self._session, spec) if spec.max_redirects else None
 
     @property
@@ -254,6 +259,7 @@ class AiohttpEngine:
         feed, routes, period = self._feed, self._routes, self._period
         request: Callable[..., Awaitable[ClientResponse]] = (self._redirects or self._session).request
         self._note_begun(slot)
+        _slot_at_work.set(slot)
         while slot.is_open:
             if feed.current is None:
                 await self._wait()
@@ -312,12 +318,16 @@ class AiohttpEngine:
             return
         status, body = response.status, response.content
         received = body.total_bytes
-        head, kept = (body.head, body.kept) if isinstance(body, AnswerBody) else (b"", b"")
+        head, kept, first_ns = (
+            (body.head, body.kept, body.first_ns) if isinstance(body, AnswerBody) else (b"", b"", 0)
+        )
         outcome, reason = answers.judge(status, received, head, kept)
         if outcome == OK and latency_ns > answers.ok_ns:
             outcome, reason = FAILED_CHECK, CHECK_WITHIN
         if outcome != OK:
             tally.explain(outcome, slot.coordinate, reason)
+        if first_ns:
+            tally.note_split(latency_ns // 1000, (first_ns - slot.sent_ns) // 1000)
         tally.answer(outcome, status, latency_ns // 1000, received, slot.lateness_us)
 
     def _account_failure(self, slot: _Slot, error: BaseException) -> bool:
@@ -386,3 +396,10 @@ class AiohttpEngine:
             health.note_well()
             if not self._resting:
                 self._health.note_well()
+
+
+def _note_connection(connect_us: int, tls_us: int | None) -> None:
+    """A connection was made for the request of a slot, unless that was given back meanwhile."""
+    slot = _slot_at_work.get()
+    if slot.sent_ns and slot.tally is not None:
+        slot.tally.note_connection(connect_us, tls_us)

@@ -6,6 +6,7 @@ judge otherwise than that of the other engine, and would keep each interim respo
 """
 
 import asyncio
+from time import monotonic_ns
 from typing import Any
 
 from aiohttp import ClientConnectionError, HttpVersion11, StreamReader
@@ -28,10 +29,12 @@ class AnswerBody(StreamReader):
     Attributes:
         head: status line and headers of the response.
         kept: the body as it was sent, as far as it is kept.
+        first_ns: when the first piece of the response came; 0 if it came as a whole.
     """
 
     head: bytes = b""
     kept: bytes | bytearray = b""
+    first_ns: int = 0
 
 
 class ResponseProtocol(ResponseHandler):
@@ -52,6 +55,7 @@ class ResponseProtocol(ResponseHandler):
         self._is_continued = False
         self._body: AnswerBody | None = None
         self._early = b""
+        self._first_ns = 0
 
     def set_response_params(self, *, skip_payload: bool = False, **_: Any) -> None:
         """A request is about to be sent; its response will be the next to arrive."""
@@ -61,7 +65,7 @@ class ResponseProtocol(ResponseHandler):
             reader.kept_bytes = self._kept_bytes
         else:
             reader.begin()
-        self._is_asked, self._is_continued, self._body = True, False, None
+        self._is_asked, self._is_continued, self._body, self._first_ns = True, False, None, 0
         if self._early:  # not at once: the request is to be written before its response can fail
             self._loop.call_soon(self._read_early)
 
@@ -70,9 +74,7 @@ class ResponseProtocol(ResponseHandler):
         reader = self._reader
         # Before the first request, or from a proxy that was asked for a tunnel: aiohttp waits for it later.
         if reader is None or self._early:
-            self._early += data
-            if len(self._early) > LONGEST_HEAD_BYTES and self.transport is not None:
-                self.transport.pause_reading()
+            self._keep_early(data)
             return
         if not self._is_asked:
             self._give_up()
@@ -82,6 +84,8 @@ class ResponseProtocol(ResponseHandler):
         except MalformedResponseError as error:
             self._fail(error)
             return
+        if not reader.is_complete and not self._first_ns:
+            self._first_ns = monotonic_ns()
         if reader.has_continue and not self._is_continued:  # who sends the body may wait for it
             self._is_continued = True
             self.feed_data((_build_message(_CONTINUE, _NO_HEADERS), EMPTY_PAYLOAD))
@@ -110,6 +114,11 @@ class ResponseProtocol(ResponseHandler):
         self._is_asked = False
         super().connection_lost(exc)
 
+    def _keep_early(self, data: bytes) -> None:
+        self._early += data
+        if len(self._early) > LONGEST_HEAD_BYTES and self.transport is not None:
+            self.transport.pause_reading()
+
     def _read_early(self) -> None:
         early, self._early = self._early, b""
         self.data_received(early)
@@ -122,6 +131,7 @@ class ResponseProtocol(ResponseHandler):
         if not reader.is_kept:
             self._should_close = True
         body.total_bytes, body.head, body.kept = reader.received, reader.head, reader.body
+        body.first_ns = self._first_ns
         body.feed_eof()
 
     def _fail(self, error: MalformedResponseError) -> None:

@@ -6,8 +6,9 @@ has a public switch, so an aiohttp that does not have the names used here is ref
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from functools import partial
-from time import monotonic
+from time import monotonic, monotonic_ns
 from typing import Any
 
 from aiohttp import (
@@ -32,15 +33,23 @@ from oku_workers.engines.answer_checks import AnswerJudge
 from oku_workers.engines.defaults import DEFAULT_HEADERS, KEEPALIVE_S
 from oku_workers.engines.engine_error import EngineError
 
+NoteConnection = Callable[[int, int | None], None]
+"""Hears how many µs TCP and TLS took, in the task of the request for which a connection was made."""
+
 
 def build_session(
-    spec: Spec, mix: RequestMix, local_address: str | None = None, tls: ssl.SSLContext | None = None
+    spec: Spec,
+    mix: RequestMix,
+    note_connection: NoteConnection,
+    local_address: str | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> ClientSession:
     """A session that sends each request once; the engine sees to timeouts.
 
     Args:
         spec: what to send.
         mix: the kinds of requests of the spec.
+        note_connection: hears of each connection that is made.
         local_address: what to send from; the system chooses unless given.
         tls: how to speak TLS.
 
@@ -52,6 +61,7 @@ def build_session(
     session = ClientSession(
         connector=_Connector(
             local_address,
+            note_connection,
             limit=0,
             force_close=closes,
             keepalive_timeout=None if closes else KEEPALIVE_S,
@@ -95,10 +105,17 @@ class _Connector(TCPConnector):
     """
 
     def __init__(
-        self, local_address: str | None, *, needs_headers: bool, kept_bytes: int, **settings: Any
+        self,
+        local_address: str | None,
+        note_connection: NoteConnection,
+        *,
+        needs_headers: bool,
+        kept_bytes: int,
+        **settings: Any,
     ) -> None:
         super().__init__(**settings)
         self._local_address = local_address
+        self._note_connection = note_connection
         self._addresses: dict[tuple[str, int], Addresses] = {}
         self._factory = partial(  # type: ignore[assignment]  # makes a subclass of aiohttp's own
             ResponseProtocol, self._loop, needs_headers=needs_headers, kept_bytes=kept_bytes
@@ -130,10 +147,16 @@ class _Connector(TCPConnector):
         host, tls = req.url.raw_host or "", self._get_ssl_context(req)
         name = (req.server_hostname or host).rstrip(".") if tls is not None else None
         try:
-            lent = await self._find_addresses(host, req.port or 0).connect()
+            addresses = self._find_addresses(host, req.port or 0)
+            await addresses.find()
+            begun_ns = monotonic_ns()
+            lent = await addresses.connect()
+            connected_ns = monotonic_ns()
             made = await self._loop.create_connection(self._factory, sock=lent, ssl=tls, server_hostname=name)
         except OSError as error:
             raise client_error(req.connection_key, error) from error
+        tls_us = None if tls is None else (monotonic_ns() - connected_ns) // 1000
+        self._note_connection((connected_ns - begun_ns) // 1000, tls_us)
         return made  # type: ignore[return-value]  # our own factory made it
 
     def _find_addresses(self, host: str, port: int) -> Addresses:

@@ -82,12 +82,14 @@ class Connection(OriginConnection):
         "_feed",
         "_file",
         "_find_known",
+        "_first_ns",
         "_owner",
         "_prepared_for",
         "_reader",
         "_request",
         "_route",
         "_state",
+        "_times",
         "_transport",
         "coordinate",
         "lateness_us",
@@ -101,6 +103,7 @@ class Connection(OriginConnection):
     def __init__(self, owner: Owner, route: Route, request: bytes = b"") -> None:
         """A connection that is still to be made, for the first request on it."""
         assert route.origin is not None
+        super().__init__()
         self.origin: Origin[Connection] = route.origin
         self.tally: Tally | None = None
         self.coordinate = self.lateness_us = 0
@@ -116,6 +119,10 @@ class Connection(OriginConnection):
         self._reader: ResponseReader | None = None
         self._prepared_for: Route | None = None
         """The route whose answers the reader expects."""
+        self._first_ns = 0
+        """When the first piece of an answer came that has not come as a whole."""
+        self._times: tuple[int, int | None] | None = None
+        """How long TCP and TLS took, in µs, for the tally of the first request."""
 
     @property
     def execution(self) -> Execution | None:
@@ -132,6 +139,8 @@ class Connection(OriginConnection):
         self.since_ns = now_ns
         self.lateness_us = (now_ns - due_ns) // 1000 if due_ns else 0
         self._build = self._owner.build
+        if self._times is not None:
+            self._tell_times(tally)
 
     def send(self, request: bytes) -> None:
         """Send the request that was noted; there was none in flight."""
@@ -171,10 +180,13 @@ class Connection(OriginConnection):
         self._transport = transport
         if transport.get_extra_info("ssl_object") is None:
             self._file = transport.get_extra_info("socket").fileno()
+        took_us, connect_us = (monotonic_ns() - self.begun_ns) // 1000, self.connect_us
+        self._times = (took_us, None) if connect_us is None else (connect_us, took_us)
         if self.tally is None:
             self.rest(monotonic_ns())
             self.origin.idle[self] = None
             return
+        self._tell_times(self.tally)
         self._state = _SENT
         request, self._request = self._request, b""
         self._write(request)
@@ -221,6 +233,13 @@ class Connection(OriginConnection):
             self._owner.lose(self, DISCONNECTED, exc or HUNG_UP)
         self._owner.forget(self)
 
+    def _tell_times(self, tally: Tally) -> None:
+        """Tell the tally of the first request how long it took to connect."""
+        assert self._times is not None
+        connect_us, tls_us = self._times
+        self._times = None
+        tally.note_connection(connect_us, tls_us)
+
     def _write(self, request: bytes) -> None:
         """Send at once what the socket takes; the transport would first serve all other connections."""
         sent = 0
@@ -240,7 +259,7 @@ class Connection(OriginConnection):
             if self._state != _CLOSED:  # nothing was asked for
                 self._owner.lose(self, PROTOCOL_ERROR, UNASKED)
             return
-        is_whole = self._state == _SENT
+        is_whole, is_first = self._state == _SENT, self._state != _READING
         self._state = _READING
         reader = self._reader
         if reader is None:
@@ -255,6 +274,8 @@ class Connection(OriginConnection):
             return
         if reader.is_complete:
             self._finish(reader, data if is_whole else b"")
+        elif is_first:
+            self._first_ns = monotonic_ns()
 
     def _finish(self, reader: ResponseReader, whole: bytes = b"") -> None:
         """A response that was read is complete; `whole` are its bytes if they came in one piece."""
@@ -268,6 +289,10 @@ class Connection(OriginConnection):
             route.known.add(whole, parsed)
         if latency_ns > self._route.ok_ns:
             parsed = self._judge_late(parsed, latency_ns)
+        if self._first_ns:
+            if tally is not None and parsed[0] != TIMEOUT:
+                tally.note_split(latency_ns // 1000, (self._first_ns - self.since_ns) // 1000)
+            self._first_ns = 0
         reader.begin()
         # A server that answers early need not read the rest of the request; the next one would wait for it.
         if is_kept and not self._transport.get_write_buffer_size():

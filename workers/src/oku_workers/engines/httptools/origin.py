@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from abc import abstractmethod
+from time import monotonic_ns
 from typing import Generic, TypeVar
 
 from yarl import URL
@@ -11,9 +12,18 @@ from oku_workers.engines.addresses import Addresses
 
 
 class OriginConnection(asyncio.Protocol):
-    """A connection, as far as its origin knows it."""
+    """A connection, as far as its origin knows it.
 
-    __slots__ = ()
+    Attributes:
+        begun_ns: when its origin began to connect, or with TLS to speak that.
+        connect_us: with TLS, how long TCP took before; else None.
+    """
+
+    __slots__ = ("begun_ns", "connect_us")
+
+    def __init__(self) -> None:
+        self.begun_ns = 0
+        self.connect_us: int | None = None
 
     @property
     @abstractmethod
@@ -55,14 +65,20 @@ class Origin(Generic[AnyConnection]):
         Raises:
             OSError: none of them can be reached, or TLS cannot be agreed on.
         """
-        loop, tls = asyncio.get_running_loop(), self._tls
-        name = self._host if tls is not None else None
+        loop = asyncio.get_running_loop()
         lone = await self._addresses.find_lone()
-        if lone is not None:
-            await loop.create_connection(lambda: connection, lone, self._port, ssl=tls, server_hostname=name)
+        connection.begun_ns = monotonic_ns()
+        if self._tls is None and lone is not None:
+            await loop.create_connection(lambda: connection, lone, self._port)
             return
         lent = await self._addresses.connect()
-        await loop.create_connection(lambda: connection, sock=lent, ssl=tls, server_hostname=name)
+        if self._tls is None:
+            await loop.create_connection(lambda: connection, sock=lent)
+            return
+        now_ns = monotonic_ns()
+        connection.connect_us = (now_ns - connection.begun_ns) // 1000
+        connection.begun_ns = now_ns
+        await loop.create_connection(lambda: connection, sock=lent, ssl=self._tls, server_hostname=self._host)
 
     def close(self) -> None:
         """Give up a lookup that is under way; the engine closes the connections."""

@@ -1,0 +1,107 @@
+"""How the time of requests is split: the distributions add up, and the first bytes follow from them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
+from oku_core.accounting.request_timing import TIMINGS, build_first_byte, find_timing_fault
+
+Answer = tuple[int, int | None]
+"""Its latency in µs and when its first byte came, or None if it came in one piece."""
+ANSWERS = st.lists(
+    st.tuples(st.integers(0, 5000) | st.integers(0, HIGHEST_US), st.none() | st.integers(0, HIGHEST_US)).map(
+        lambda drawn: (drawn[0], None if drawn[1] is None else min(drawn[1], drawn[0]))
+    ),
+    max_size=20,
+)
+
+
+def build_histogram(*values_us: int) -> HistogramSnapshot:
+    """The histogram of these values."""
+    histogram = Histogram()
+    for value_us in values_us:
+        histogram.record(value_us)
+    return histogram.build_latency()
+
+
+def build_timings(answers: list[Answer]) -> dict[str, HistogramSnapshot]:
+    """The distributions of these answers, each on a connection of its own, every other one with TLS."""
+    split = [(latency_us, first_us) for latency_us, first_us in answers if first_us is not None]
+    return {
+        "connect": build_histogram(*[300] * len(answers)),
+        "tls": build_histogram(*[900] * (len(answers) // 2)),
+        "split_latency": build_histogram(*(latency_us for latency_us, _ in split)),
+        "split_first_byte": build_histogram(*(first_us for _, first_us in split)),
+        "transfer": build_histogram(*(latency_us - first_us for latency_us, first_us in split)),
+    }
+
+
+def build_first(answers: list[Answer]) -> HistogramSnapshot:
+    """The first bytes of these answers, as they follow from the distributions."""
+    timings = build_timings(answers)
+    latency = build_histogram(*(latency_us for latency_us, _ in answers))
+    return build_first_byte(latency, timings["split_latency"], timings["split_first_byte"])
+
+
+@given(ANSWERS)
+def test_the_first_bytes_of_all_answers_follow_from_those_of_split_ones(answers: list[Answer]) -> None:
+    """Buckets, count and sum are exact; the ends are as exact as a bucket, and never beyond the latencies."""
+    first_byte = build_first(answers)
+    times_us = [latency_us if first_us is None else first_us for latency_us, first_us in answers]
+    exact = build_histogram(*times_us)
+    assert (first_byte.buckets, first_byte.sum_us) == (exact.buckets, exact.sum_us)
+    assert first_byte.find_fault() is None
+    assert first_byte.min_us <= exact.min_us
+    assert exact.max_us <= first_byte.max_us <= max((latency_us for latency_us, _ in answers), default=0)
+
+
+def test_without_split_answers_the_first_byte_comes_with_the_last() -> None:
+    """The distribution is that of the latency."""
+    assert build_first([(1000, None), (3000, None)]) == build_histogram(1000, 3000)
+    assert build_first([]) == HistogramSnapshot()
+
+
+def test_first_bytes_of_split_answers_alone_are_exact() -> None:
+    """Nothing has to be told from them."""
+    assert build_first([(9000, 5001), (7000, 4003)]) == build_histogram(5001, 4003)
+
+
+def test_latencies_of_split_answers_must_be_among_all() -> None:
+    """Else there is nothing to subtract from."""
+    with pytest.raises(ValueError, match="fewer than before"):
+        build_first_byte(build_histogram(1000), build_histogram(2000), build_histogram(100))
+
+
+@given(ANSWERS)
+def test_true_distributions_agree(answers: list[Answer]) -> None:
+    """Whatever was answered, and in how many pieces."""
+    assert find_timing_fault(build_timings(answers), len(answers)) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "values_us", "fault"),
+    [
+        ("tls", [900, 900, 900], "3 connections have agreed on TLS, but 2 were made"),
+        ("transfer", [], "of 2 answers, 1 were split, but 1 have a first byte and 0 a transfer"),
+        ("split_first_byte", [1, 2], "of 2 answers, 1 were split, but 2 have a first byte and 1 a transfer"),
+        (
+            "split_first_byte",
+            [1001],
+            "split answers took 4000 µs, but their first bytes 1001 µs and their transfers 3000 µs",
+        ),
+    ],
+)
+def test_each_contradiction_is_named(name: str, values_us: list[int], fault: str) -> None:
+    """The log says which distributions do not agree."""
+    timings = build_timings([(4000, 1000), (500, None)]) | {name: build_histogram(*values_us)}
+    assert find_timing_fault(timings, 2) == fault
+
+
+def test_no_more_answers_are_split_than_there_are() -> None:
+    """Only complete answers are counted."""
+    timings = build_timings([(4000, 1000), (500, 200)])
+    assert find_timing_fault(timings, 1) == (
+        "of 1 answers, 2 were split, but 2 have a first byte and 2 a transfer"
+    )
+    assert set(timings) == set(TIMINGS)
