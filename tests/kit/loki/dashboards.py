@@ -23,7 +23,7 @@ _FIELDS_OF_RATES = (
     "requests_planned", "planned_rps", "plan.", "response_time", "lateness", "clock_bound", "by (phase)",
     'kind="phase"', "by (target)", 'kind="target"', "verdict",
 )  # fmt: skip
-_RARE_EVENTS = ("lines_dropped", "target_gone", "target_back")
+_OF_FAILURES = ('kind="failure"', "target_gone", "target_back")
 _UNITS_S = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 _NICE_STEPS_S = (
     (1.5, 1), (3.5, 2), (7.5, 5), (12.5, 10), (17.5, 15), (25, 20), (45, 30), (90, 60), (210, 120),
@@ -75,7 +75,8 @@ class DashboardQuery:
     @property
     def is_lasting(self) -> bool:
         """Whether it has something to show of every run that is over."""
-        return not self.is_rare and not self.is_of_now and not self.is_for_rates
+        rarely = self.is_rare or self.is_of_now or self.is_for_rates or self.is_of_failures
+        return not rarely
 
     @property
     def is_of_now(self) -> bool:
@@ -85,9 +86,14 @@ class DashboardQuery:
 
     @property
     def is_rare(self) -> bool:
-        """Whether it shows what most runs do not have: events of the rare kinds, and what is unused."""
-        is_of_event = self.source is Source.ANNOTATION and any(event in self.expr for event in _RARE_EVENTS)
-        return is_of_event or "unwrap unused" in self.expr
+        """Whether it shows what most runs do not have: lines that Loki did not get, and what is unused."""
+        is_of_lines = self.source is Source.ANNOTATION and "lines_dropped" in self.expr
+        return is_of_lines or "unwrap unused" in self.expr
+
+    @property
+    def is_of_failures(self) -> bool:
+        """Whether it shows what only runs have whose requests failed."""
+        return any(part in self.expr for part in _OF_FAILURES)
 
     @property
     def is_for_rates(self) -> bool:
