@@ -14,7 +14,7 @@ from oku_dashboards.logql import ALL_RUNS, MILLISECONDS, ONE_RUN, SPAN, Lines
 from oku_dashboards.panel import Exactness, Panel, Query, override
 from oku_dashboards.stat_panels import StatPanels, build_mapping
 from oku_dashboards.time_series_panels import TimeSeriesPanels
-from oku_dashboards.visualizations import logs, table
+from oku_dashboards.visualizations import NOTHING, logs, table
 
 _MOST_RUNS = 100
 _MARGIN_MS = 30_000
@@ -129,6 +129,7 @@ def _build_thresholds() -> Panel:
     columns = {name: thresholds.last(name, SPAN, by) for name in ("value", "limit", "against", "allowed")}
     return table(
         key="expression",
+        labels=by[1:],
         sort_by="expression",
         is_rising=True,
         title="Thresholds",
@@ -151,17 +152,19 @@ def _build_thresholds() -> Panel:
                 color={"mode": "thresholds"},
                 custom_cellOptions={"type": "color-text"},
             ),
-            *(override(name, unit="locale", decimals=0) for name in ("against", "allowed")),
+            override("value", noValue=NOTHING),
+            *(override(name, unit="locale", decimals=0, noValue=NOTHING) for name in ("against", "allowed")),
         ],
     )
 
 
 def _build_failures() -> Panel:
     failures = Lines(ONE_RUN, LineKind.FAILURE)
-    by = ("target", "outcome", "reason")
+    by = ("outcome", "reason", "target")
     columns = {name: failures.last(name, SPAN, by) for name in ("requests", "first_index", "last_index")}
     return table(
         key="outcome",
+        labels=by[1:],
         sort_by="requests",
         title="What failed, and why",
         shows="The requests that were not ok by outcome and reason, the most frequent first, with the lowest"

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from oku_dashboards.colours import PLAIN
-from oku_dashboards.panel import REFS, Json, Panel, Query
+from oku_dashboards.panel import REFS, Json, Panel, Query, override
 
+NOTHING = "-"
+"""What a cell of a table shows that has no value; else it would show the text of the whole panel."""
 _MOST_BELOW = 2
 """A legend with more entries stands beside its panel: below, some would be out of sight."""
 _VALUE_SIZE, _TITLE_SIZE = 26, 14
@@ -186,17 +188,21 @@ def logs(**settings: Any) -> Panel:
     return Panel(kind="logs", options=options, **settings)
 
 
-def table(*, key: str, sort_by: str, is_rising: bool = False, **settings: Any) -> Panel:
+def table(
+    *, key: str, sort_by: str, is_rising: bool = False, labels: Sequence[str] = (), **settings: Any
+) -> Panel:
     """A row for each value of a label, a column for each query, joined by that label.
 
     Args:
         key: the label.
+        labels: other labels by which the queries aggregate, as columns between the key and their values; one
+            that a row does not have is a dash there.
         sort_by: the name of the column by which rows are sorted.
         is_rising: whether the smallest comes first; else the largest.
         settings: of the panel.
     """
     queries: Sequence[Query] = settings["queries"]
-    order = [key, *(f"Value #{ref}" for _, ref in zip(queries, REFS, strict=False))]
+    order = [key, *labels, *(f"Value #{ref}" for _, ref in zip(queries, REFS, strict=False))]
     organize = {
         "excludeByName": {"Time": True},
         "indexByName": {name: place for place, name in enumerate(order)},
@@ -215,6 +221,7 @@ def table(*, key: str, sort_by: str, is_rising: bool = False, **settings: Any) -
         kind="table",
         options=options,
         defaults=defaults | settings.pop("defaults", {}),
+        overrides=[*(override(label, noValue=NOTHING) for label in labels), *settings.pop("overrides", ())],
         transformations=[{"id": "merge", "options": {}}, {"id": "organize", "options": organize}],
         **settings,
     )

@@ -280,7 +280,8 @@ def build_threshold_lines(thresholds: Iterable[ThresholdSummary]) -> Iterator[Fi
     """A line for each threshold of a run at rest."""
     for threshold in thresholds:
         fields: Fields = msgspec.to_builtins(threshold)
-        yield {**fields, "detail": threshold.detail or None}
+        value = None if threshold.value is None else float(f"{threshold.value:.6g}")
+        yield {**fields, "value": value, "detail": threshold.detail or None}
 
 
 def build_target_lines(targets: Iterable[TargetSummary]) -> Iterator[Fields]:

@@ -183,8 +183,8 @@ def test_each_target_of_a_run_at_rest_has_a_line() -> None:
 def test_each_threshold_of_a_run_at_rest_has_a_line() -> None:
     """It has the fields of the summary; why one is undecided is there if it is."""
     failed = ThresholdSummary(
-        expression="ok >= 99.9%", verdict=ThresholdVerdict.FAILED, value=0.75, limit=0.999, unit=Unit.SHARE,
-        holds=False, against=250, allowed=1,
+        expression="ok >= 99.9%", verdict=ThresholdVerdict.FAILED, value=0.7512345678, limit=0.999,
+        unit=Unit.SHARE, holds=False, against=250, allowed=1,
     )  # fmt: skip
     undecided = ThresholdSummary(
         expression="mean < 1s", verdict=ThresholdVerdict.UNDECIDED, limit=1000.0, unit=Unit.MS,
@@ -192,7 +192,7 @@ def test_each_threshold_of_a_run_at_rest_has_a_line() -> None:
     )  # fmt: skip
     lines = list(build_threshold_lines([failed, undecided]))
     assert lines[0] == {
-        "expression": "ok >= 99.9%", "verdict": "failed", "value": 0.75, "limit": 0.999, "unit": "share",
+        "expression": "ok >= 99.9%", "verdict": "failed", "value": 0.751235, "limit": 0.999, "unit": "share",
         "holds": False, "against": 250, "allowed": 1, "detail": None,
     }  # fmt: skip
     assert (lines[1]["value"], lines[1]["unit"], lines[1]["detail"]) == (None, "ms", "nothing was answered")
