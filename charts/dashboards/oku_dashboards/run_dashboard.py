@@ -17,6 +17,8 @@ from oku_dashboards.time_series_panels import TimeSeriesPanels
 from oku_dashboards.visualizations import NOTHING, logs, table
 
 _MOST_RUNS = 100
+_NARROW = 150
+"""How wide the columns of a table are that leave the rest to one of long texts, in pixels."""
 _MARGIN_MS = 30_000
 """A link to a run shows this much before its first and after its last range."""
 
@@ -145,15 +147,14 @@ def _build_thresholds() -> Panel:
         height=6,
         no_value="the run has no thresholds, or is not at rest",
         overrides=[
-            override("expression", custom_minWidth=300),
             override(
                 "verdict",
                 mappings=[build_mapping(VERDICT_COLOURS)],
                 color={"mode": "thresholds"},
                 custom_cellOptions={"type": "color-text"},
             ),
-            override("value", noValue=NOTHING),
-            *(override(name, unit="locale", decimals=0, noValue=NOTHING) for name in ("against", "allowed")),
+            *(override(name, unit="locale", decimals=0) for name in ("against", "allowed")),
+            *(override(name, noValue=NOTHING, custom_width=_NARROW) for name in (*by[1:], *columns)),
         ],
     )
 
@@ -162,6 +163,7 @@ def _build_failures() -> Panel:
     failures = Lines(ONE_RUN, LineKind.FAILURE)
     by = ("outcome", "reason", "target")
     columns = {name: failures.last(name, SPAN, by) for name in ("requests", "first_index", "last_index")}
+    names = [name.replace("_", " ") for name in columns]
     return table(
         key="outcome",
         labels=by[1:],
@@ -171,12 +173,14 @@ def _build_failures() -> Panel:
         " and the highest index of each, from the latest time that the run came to rest; their target if the"
         " run names its targets.",
         exactness=Exactness.EXACT,
-        queries=[Query(expr, name.replace("_", " "), is_instant=True) for name, expr in columns.items()],
+        queries=[
+            Query(expr, name, is_instant=True) for name, expr in zip(names, columns.values(), strict=True)
+        ],
         unit="locale",
         decimals=0,
         width=24,
         no_value="nothing failed, or the run is not at rest",
-        overrides=[override("reason", custom_minWidth=300)],
+        overrides=[override(name, custom_width=_NARROW) for name in ("outcome", "target", *names)],
     )
 
 
