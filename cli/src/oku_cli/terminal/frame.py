@@ -18,10 +18,9 @@ from oku_cli.formatting import (
 )
 from oku_cli.terminal.layout import Flow, Labelled
 from oku_cli.terminal.live_figures import Figures, list_causes, list_distributions, list_failures, list_plan
+from oku_cli.terminal.live_tables import LiveTables
 from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, MOST_COLUMNS, STRONG, build_state
 from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, measure_progress
-from oku_cli.terminal.target_figures import build_live_targets
-from oku_cli.terminal.threshold_text import build_thresholds, pick_nearest
 from oku_cli.terminal.trend import Trend
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.results.judgement import judge_tick
@@ -32,9 +31,8 @@ SILENT_AFTER_S = 5.0
 TITLE_SEPARATOR = " · "
 """Between the parts of a title: what names the run, its target, its load."""
 _LABEL_COLUMNS = len("last minute")
-_OTHER_LINES = 18
-"""What the frame takes beside the targets, with a few outcomes and the prompt under it."""
-_MOST_THRESHOLDS = 6
+_OTHER_LINES = 2
+"""The blank line above the frame, and that of the cursor under it."""
 _LEVELS = "▁▂▃▄▅▆"
 
 
@@ -90,9 +88,9 @@ def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableTy
             "",
             *_build_distributions(tick, trend, columns),
             Labelled(_list_counts(tick), columns),
-            *_build_targets(tick),
-            *_build_thresholds(tick),
         ]
+        if tick.targets or tick.thresholds:
+            body = [LiveTables(Group(*body), tick, _OTHER_LINES)]
     return Constrain(Padding(Group(*body), (1, 1, 0, 1)), MOST_COLUMNS)
 
 
@@ -175,23 +173,6 @@ def _build_plan(tick: Tick, columns: int) -> Iterator[RenderableType]:
 def _build_distributions(tick: Tick, trend: Trend, columns: int) -> Iterator[RenderableType]:
     if rows := Labelled(list_distributions(tick, trend), columns):
         yield from (rows, "")
-
-
-def _build_targets(tick: Tick) -> Iterator[RenderableType]:
-    if tick.targets:
-        other_lines = _OTHER_LINES + 2 * has_rate(tick) + len(tick.notices)
-        if tick.thresholds:
-            other_lines += min(len(tick.thresholds), _MOST_THRESHOLDS) + 2
-        yield from ("", build_live_targets(tick, other_lines=other_lines))
-
-
-def _build_thresholds(tick: Tick) -> Iterator[RenderableType]:
-    """The thresholds that are nearest to being lost; a screen has no room for many."""
-    if tick.thresholds:
-        shown = pick_nearest(tick.thresholds, _MOST_THRESHOLDS)
-        yield from ("", build_thresholds(shown))
-        if len(shown) < len(tick.thresholds):
-            yield f"and {len(tick.thresholds) - len(shown)} more thresholds, further from being lost"
 
 
 def _list_counts(tick: Tick) -> Iterator[tuple[str, RenderableType]]:

@@ -13,14 +13,14 @@ _OK = OUTCOMES.index(Outcome.OK)
 _HEADS = ("p50", "p99")
 
 
-def build_live_targets(tick: Tick, *, other_lines: int) -> RenderableType:
+def build_live_targets(tick: Tick, *, most: int) -> RenderableType:
     """Show a row for each target, or the worst ones, with its mean rate since the run began.
 
     Args:
         tick: of a run with named targets.
-        other_lines: how many lines of the screen are taken by the rest of the frame.
+        most: how many rows there may be.
     """
-    return TargetTable(list_rows(tick), _HEADS, other_lines=other_lines)
+    return TargetTable(list_rows(tick), _HEADS, most=most)
 
 
 def list_rows(tick: Tick) -> list[TargetRow]:

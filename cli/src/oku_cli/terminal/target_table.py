@@ -12,8 +12,6 @@ from oku_cli.terminal.palette import BAD, STRONG
 
 MOST_ROWS = 12
 """Up to this many targets have a row each."""
-FEWEST_ROWS = 3
-"""On a low terminal, this many targets have one."""
 _LEAST_NAME = 10
 _LONGEST_NAME = 26
 
@@ -50,26 +48,21 @@ class TargetTable:
     Args:
         rows: of the targets.
         heads: of the columns of times.
-        other_lines: how many lines of the screen are taken by what else must be seen; None if it scrolls.
+        most: how many rows there may be.
     """
 
-    def __init__(
-        self, rows: Sequence[TargetRow], heads: Sequence[str], *, other_lines: int | None = None
-    ) -> None:
+    def __init__(self, rows: Sequence[TargetRow], heads: Sequence[str], *, most: int = MOST_ROWS) -> None:
         self._rows = rows
         self._heads = heads
-        self._other_lines = other_lines
+        self._most = most
 
-    def __rich_console__(self, _: object, options: ConsoleOptions) -> RenderResult:
-        """Draw as many rows as there is room for."""
-        most = MOST_ROWS
-        if self._other_lines is not None:
-            most = min(most, max(FEWEST_ROWS, options.size.height - self._other_lines))
+    def __rich_console__(self, _: object, __: ConsoleOptions) -> RenderResult:
+        """Draw the table."""
         justify: list[JustifyMethod] = ["left"]
         justify += ["right"] * (3 + len(self._heads))
         table = AlignedTable(justify, gap=2, fold_to=_LEAST_NAME)
         table.add_row("target", "requests", "ok", "rate", *self._heads)
-        shown, others = choose_rows(self._rows, most)
+        shown, others = choose_rows(self._rows, self._most)
         for row in shown:
             _add(table, Text(_shorten(row.name), style=STRONG), row)
         if others:

@@ -9,8 +9,6 @@ from oku_cli.terminal.trend import SHOWN_TICKS, TrendTracker
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.run_state import RunState
 from oku_core.results.tick import Tick
-from oku_core.spec.values.threshold import Unit
-from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 MakeTick = Callable[..., Tick]
 Draw = Callable[..., list[str]]
@@ -189,22 +187,3 @@ def test_a_number_that_is_too_wide_for_two_columns_stands_in_one(draw: Draw) -> 
     """There is room for two columns, but this number is wider than its column."""
     lines = draw(requests_total=10**15, accounted=10**15, done=10**15, rate_rps=1e15, active_s=1.0)
     assert any("1,000,000,000,000,000/s" in line for line in lines)
-
-
-def test_thresholds_show_how_far_they_are_from_being_lost(draw: Draw) -> None:
-    """There is room for six of them: for those that are nearest."""
-    thresholds = [
-        ThresholdSummary(
-            expression=f"timeout <= {number}", verdict=ThresholdVerdict.UNDECIDED, value=0.01, limit=0.1,
-            unit=Unit.SHARE, holds=True, against=1, allowed=number,
-        )
-        for number in range(9, 1, -1)
-    ]  # fmt: skip
-    lines = [" ".join(line.split()) for line in draw(thresholds=thresholds)]
-    assert lines[-7:] == [
-        *(
-            f"holds so far timeout <= {number} 1.00 %; 1 of at most {number} against it"
-            for number in range(7, 1, -1)
-        ),
-        "and 2 more thresholds, further from being lost",
-    ]

@@ -25,7 +25,7 @@ def test_the_live_view_has_the_rate_of_each_target_since_the_start(
     tick: Tick, render: Callable[..., list[str]]
 ) -> None:
     """What was not sent counts among its requests, but not for its rate."""
-    lines = render(build_live_targets(tick, other_lines=10))
+    lines = render(build_live_targets(tick, most=3))
     assert [line.split() for line in lines[1:]] == [
         ["item", "200", "100", "%", "8.0/s", "1.00", "ms", "9.00", "ms"],
         ["buy", "110", "86.36", "%", "4.0/s", "2.00", "ms", "20.0", "ms"],
