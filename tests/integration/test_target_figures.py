@@ -35,13 +35,15 @@ def scrape(run: LocalRun, name: str) -> dict[tuple[str, str], float]:
 
 
 def assert_parts_sum_up(whole: dict[str, Any], parts: list[dict[str, Any]]) -> None:
-    """The counts of parts sum to those of the whole: requests, outcomes, statuses and bytes."""
+    """The counts of parts sum to those of the whole: requests, outcomes, statuses, bytes and timings."""
     assert sum(part["requests"] for part in parts) == sum(whole["outcomes"].values())
     for outcome, requests in whole["outcomes"].items():
         assert sum(part["outcomes"][outcome] for part in parts) == requests, outcome
     for status, requests in whole["statuses"].items():
         assert sum(part["statuses"].get(status, 0) for part in parts) == requests, status
     assert sum(part["bytes_received"] for part in parts) == whole["bytes_received"]
+    for step, timing in whole["timing_ms"].items():
+        assert sum(part["timing_ms"][step]["requests"] for part in parts) == timing["requests"], step
 
 
 def test_targets_have_their_figures_under_way_and_in_the_end(start: Start, tmp_path: Path) -> None:
