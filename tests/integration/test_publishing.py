@@ -82,7 +82,7 @@ def test_a_run_with_a_rate_has_its_plan_its_phases_its_targets_and_what_was_not_
     run = start(
         "run", str(spec), "--stage", "ramp=3s:0..200/s", "--stage", "soak=4s:200/s", "--warm-up", "1s",
         "--late", "100ms", "--workers", "2", "--concurrency", "4", "--delay", "60ms..90ms",
-        "--loki", loki.url,
+        "--threshold", "ok of buy >= 1%", "--loki", loki.url,
     )  # fmt: skip
     summary = run.finish()
     assert_completed(summary)
