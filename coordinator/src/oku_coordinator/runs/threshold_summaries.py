@@ -9,6 +9,7 @@ from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.summary import Flag
 from oku_core.schedule.schedule import Schedule
 from oku_core.spec.load import WARM_UP, PhaseTime, list_phase_times
+from oku_core.spec.request_template import count_target_requests
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.threshold import Threshold
 from oku_core.thresholds.judging import judge
@@ -72,10 +73,7 @@ def _measure(
     record = basis.record
     phases = [time for time in list_phase_times(record.spec) if _is_meant(threshold, time)]
     names, schedule = {time.name for time in phases}, build_phase_plan(record.spec).schedule
-    rest = _find_rest(basis, names)
-    is_exact = schedule is not None or _ends_by_count(record.spec)
-    if threshold.target is not None:
-        rest, is_exact = min(rest, _bound_target(basis, threshold.target)), False
+    rest = _find_rest(basis, names, threshold.target)
     seconds = list(_iter_seconds(phases, clock_s))
     return Measurement(
         parts=[
@@ -84,7 +82,7 @@ def _measure(
             if phase in names and threshold.target in (None, name)
         ],
         rest=max(0, rest),
-        is_rest_exact=is_exact,
+        is_rest_exact=schedule is not None or _ends_by_count(record.spec),
         is_over=record.state == RunState.COMPLETED,
         is_cut_short=record.state in FINAL_STATES - {RunState.COMPLETED},
         is_balanced=is_balanced,
@@ -94,35 +92,35 @@ def _measure(
     )
 
 
-def _find_rest(basis: ThresholdBasis, phases: Collection[str]) -> int:
-    """How many requests of some phases may still come, at most."""
+def _find_rest(basis: ThresholdBasis, phases: Collection[str], target: str | None) -> int:
+    """How many requests of some phases, and of a target, may still come, at most."""
     record, parts = basis.record, basis.accounts.parts
     schedule = build_phase_plan(record.spec).schedule
     if schedule is None:
-        return _find_requests(record) - basis.accounts.accounted
-    due = sum(phase.stop - phase.first for phase in schedule.phases if phase.name in phases)
-    return due - sum(part.accounted for (phase, _), part in parts.items() if phase in phases)
+        due = _count_due(record.spec, target, 0, _find_requests(record))
+        return due - sum(part.accounted for (_, name), part in parts.items() if target in (None, name))
+    due = sum(
+        _count_due(record.spec, target, phase.first, phase.stop)
+        for phase in schedule.phases
+        if phase.name in phases
+    )
+    return due - sum(
+        part.accounted for (phase, name), part in parts.items() if phase in phases and target in (None, name)
+    )
+
+
+def _count_due(spec: Spec, target: str | None, first: int, stop: int) -> int:
+    """How many of some indices ask a target; all of them if none is named."""
+    if target is None:
+        return stop - first
+    place = [each.name for each in spec.targets].index(target)
+    return count_target_requests(spec, place, stop) - count_target_requests(spec, place, first)
 
 
 def _find_requests(record: RunRecord) -> int:
     """How many requests a run has, at most; what a cancelled one was to have by its time is unknown."""
     is_cut = record.spec.is_timed and record.state == RunState.CANCELLED
     return OPEN_END if is_cut else record.requests
-
-
-def _bound_target(basis: ThresholdBasis, target: str) -> int:
-    """How many requests of a target may still come, at most: each block has as many as its weight says.
-
-    These are blocks of the whole space: a retry may send any part of it.
-    """
-    spec = basis.record.spec
-    targets = spec.targets
-    divisor = math.gcd(*(each.weight for each in targets))
-    block = sum(each.weight for each in targets) // divisor
-    weight = next(each.weight for each in targets if each.name == target) // divisor
-    parts = basis.accounts.parts.items()
-    so_far = sum(part.accounted for (_, name), part in parts if name == target)
-    return weight * -(-spec.requests // block) - so_far
 
 
 def _ends_by_count(spec: Spec) -> bool:

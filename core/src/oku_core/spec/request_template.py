@@ -127,6 +127,17 @@ def find_target_turns(spec: Spec) -> Sequence[int]:
     return _draw_turns(tuple(target.weight for target in spec.targets) or (1,), spec.seed or 0)
 
 
+def count_target_requests(spec: Spec, place: int, stop: int) -> int:
+    """How many of the indices from 0 to below `stop` ask the target at this place among the targets."""
+    turns = find_target_turns(spec)
+    divisor = gcd(*(target.weight for target in spec.targets))
+    block = sum(target.weight for target in spec.targets) // divisor
+    blocks, rest = divmod(stop, block)
+    begin = blocks * block % len(turns)
+    whole = blocks * (spec.targets[place].weight // divisor)
+    return whole + turns[begin : begin + rest].count(place)
+
+
 @lru_cache(maxsize=8)
 def _draw_turns(weights: tuple[int, ...], seed: int) -> Sequence[int]:
     """The places of targets in some blocks in a row, each block in an order of its own (Fisher and Yates)."""

@@ -73,15 +73,27 @@ def test_a_phase_of_a_run_with_a_rate_is_decided_by_its_own_requests() -> None:
     assert (whole.verdict, whole.against, whole.allowed) == (_FAILED, 10, 1)
 
 
-def test_a_target_gets_no_more_requests_than_its_weight_says() -> None:
-    """Of 100 requests, 20 go to the target; of 101, 21 at most."""
+def test_a_target_has_the_requests_that_its_weight_says() -> None:
+    """Of 100 requests, 20 are its own, so that it is known how many may be slow."""
     parts = {("", "buy"): build_closed_part([_FAST] * 10), ("", "home"): build_closed_part([_SLOW] * 5)}
     known: dict[str, Any] = {"base_url": "http://h/", "targets": _TARGETS}
 
     won = judge("p50 of buy < 5ms", parts, requests=100, **known)
-    assert (won.verdict, won.value, won.allowed) == (_PASSED, 1.0, None)
-    assert judge("p50 of buy < 5ms", parts, requests=101, **known).verdict is _UNDECIDED
-    assert judge("p90 of home < 5ms", parts, requests=40, **known).verdict is _FAILED
+    assert (won.verdict, won.value, won.against, won.allowed) == (_PASSED, 1.0, 0, 10)
+    assert judge("p50 of buy < 5ms", parts, requests=105, **known).verdict is _UNDECIDED
+    lost = judge("p90 of home < 5ms", parts, requests=40, **known)
+    assert (lost.verdict, lost.against, lost.allowed) == (_FAILED, 5, 3)
+
+
+def test_a_target_has_its_requests_of_each_phase() -> None:
+    """Of the 50 requests of the ramp, 10 are its own, and 20 of the 100 after it."""
+    parts = {("ramp", "buy"): build_open_part([_FAST] * 10), ("steady", "buy"): build_open_part([_SLOW])}
+    known: dict[str, Any] = {"base_url": "http://h/", "targets": _TARGETS, "stages": _STAGES}
+
+    ramp = judge("p90 of buy < 5ms during ramp", parts, **known)
+    assert (ramp.verdict, ramp.against, ramp.allowed) == (_PASSED, 0, 1)
+    steady = judge("p90 of buy < 5ms during steady", parts, **known)
+    assert (steady.verdict, steady.against, steady.allowed) == (_UNDECIDED, 1, 2)
 
 
 def test_nobody_knows_how_many_requests_come_in_a_run_that_is_bounded_by_time() -> None:

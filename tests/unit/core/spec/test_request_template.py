@@ -6,7 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oku_core.spec.parser import Source, parse_spec
-from oku_core.spec.request_template import RequestMix, find_target_turns, list_target_names
+from oku_core.spec.request_template import (
+    RequestMix,
+    count_target_requests,
+    find_target_turns,
+    list_target_names,
+)
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
 from oku_core.spec.target import Target
 from oku_core.spec.values.url import Url
@@ -40,6 +45,22 @@ def test_each_target_has_exactly_its_weight_in_each_block(
     names = Counter(mix.find(number).name for number in range(begin, begin + size))
 
     assert names == {f"t{number}": weight // divisor for number, weight in enumerate(weights)}
+
+
+@given(WEIGHTS, SEEDS, st.integers(0, 3_000))
+def test_the_requests_of_a_target_can_be_counted_without_asking_each_index(
+    weights: list[int], seed: int | None, stop: int
+) -> None:
+    """How many of the first indices ask it."""
+    spec = build(weights, seed)
+    mix = RequestMix(spec)
+
+    names = Counter(mix.find(index).name for index in range(stop))
+
+    counted = {
+        target.name: count_target_requests(spec, place, stop) for place, target in enumerate(spec.targets)
+    }
+    assert counted == {target.name: names[target.name] for target in spec.targets}
 
 
 @given(WEIGHTS, SEEDS, INDICES)
