@@ -103,7 +103,10 @@ def _build_headers(flags: Sequence[Flag], names: set[str], *, has_body: bool) ->
     given = [_read_header(flag.value) for flag in flags if flag.name == "header"]
     replaced = {name.lower() for name, _, _ in given}
     kept = {name.lower(): (name, value) for name, value in implied if name.lower() not in replaced}
-    return choose_headers([*kept.values(), *((name, value) for name, value, is_sent in given if is_sent)])
+    sent = [(name, value) for name, value, is_sent in given if is_sent]
+    # A host that is asked for by name is that of another site at the same address.
+    hosts = [each for each in sent if each[0].lower() == "host"]
+    return [*hosts, *choose_headers([*kept.values(), *sent])]
 
 
 def _list_implied(names: set[str], *, has_body: bool) -> Iterator[tuple[str, str]]:

@@ -46,7 +46,9 @@ def test_method_and_body_are_those_of_curl(flags: str, method: str, body: str | 
         ("--oauth2-bearer t", {"Authorization": "Bearer t"}),
         ("-b 'a=1; b=2'", {"Cookie": "a=1; b=2"}),
         ("--compressed", {"Accept-Encoding": "gzip, deflate"}),
-        ("-H 'Host: x' -H 'Content-Length: 3' -H 'Connection: close'", {}),
+        ("-H 'Content-Length: 3' -H 'Connection: close'", {}),
+        ("-H 'Host: x.example'", {"Host": "x.example"}),
+        ("-H Host:", {}),
     ],
 )
 def test_headers_are_those_of_curl(flags: str, headers: dict[str, str]) -> None:
