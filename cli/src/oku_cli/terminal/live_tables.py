@@ -5,9 +5,8 @@ The thresholds that are nearest to being lost come first, then the worst targets
 
 from collections.abc import Iterable
 
-from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 
-from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.target_figures import build_live_targets
 from oku_cli.terminal.target_table import MOST_ROWS
 from oku_cli.terminal.threshold_text import build_thresholds, pick_nearest
@@ -33,7 +32,7 @@ class LiveTables:
         self._tick = tick
         self._other_lines = other_lines
 
-    def __rich_console__(self, console: Terminal, options: ConsoleOptions) -> RenderResult:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Measure what is above, and draw the tables in the lines that it leaves."""
         options = options.update(height=None)
 

@@ -1,8 +1,7 @@
-"""`--body @FILE`: what is in a file, or comes on standard input, is the body.
+"""`body: @FILE`: what is in a file, or comes on standard input, is the body of a spec or of a target.
 
-A short text goes into the spec. A longer one becomes a file of the run. Only the command line may name such
-a file. A spec file may be somebody else's, and what its body named would be sent to the target that it names.
-In either, a body that begins with `@` is written with `@@`.
+A short text goes into the spec. A longer one becomes a file of the run. A body that begins with `@` is
+written with `@@`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,84 +9,85 @@ from typing import NamedTuple
 
 import msgspec
 
-from oku_cli.options.spec.input_file import (
-    LARGEST_BYTES,
-    STANDARD_INPUT,
-    STANDARD_INPUT_LABEL,
-    expand_home,
-    read_input,
-)
+from oku_cli.options.spec.input_file import LARGEST_BYTES, STANDARD_INPUT, STANDARD_INPUT_LABEL, read_input
+from oku_cli.options.spec.named_file import find_file
 from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source
 from oku_core.spec.values.body import MOST_BODY_BYTES, parse_body
 
 MARK = "@"
+_BODY, _TARGETS = "body", "targets"
 _ROOM_BESIDE = 64 << 10
 """Of the largest spec, so many bytes are for all other keys."""
 
 
-class BodyFile(NamedTuple):
-    """A body that was read.
+class _Place(NamedTuple):
+    """Where a body stands: a source, how messages name the place, and what is told of the flag for it."""
+
+    source: Source
+    name: str
+    flag: str
+
+
+class BodyFiles:
+    """Reads the bodies that sources name with the mark: every byte of a file, also a line break at its end.
 
     Attributes:
-        place: the index of its source.
-        value: what stands for it in the spec.
-        file: what is to be uploaded; None if the spec has the text itself.
+        files: what is to be uploaded.
     """
 
-    place: int
-    value: str
-    file: LocalFile | None
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.files: list[LocalFile] = []
+        self._labels = [source.label for source in sources]
+        self._room = LARGEST_BYTES - _ROOM_BESIDE
 
+    def read(self, source: Source) -> Source:
+        """The source with its body and those of its targets in place of what names them.
 
-def read_body_file(sources: Sequence[Source]) -> BodyFile | None:
-    """Read the body that a source names with the mark: every byte of its file, also a line break at the end.
+        Raises:
+            UserError: a file cannot be read, is too large, not UTF-8, or not one that a spec file may name.
+        """
+        values = dict(source.values)
+        if _BODY in values:
+            values[_BODY] = self._replace(_Place(source, source.place(_BODY), "--body"), values[_BODY])
+        if isinstance(targets := values.get(_TARGETS), list):
+            values[_TARGETS] = [
+                self._read_target(source, number, target) for number, target in enumerate(targets, 1)
+            ]
+        return Source(source.label, values)
 
-    Later sources override earlier ones, so only the last body counts. None if it names no file.
+    def _read_target(self, source: Source, number: int, target: object) -> object:
+        if not isinstance(target, Mapping) or _BODY not in target:
+            return target  # `parse_spec` refuses what is no target
+        place = _Place(source, f"{source.place(_TARGETS)}: {number}: {_BODY}", "")
+        return {**target, _BODY: self._replace(place, target[_BODY])}
 
-    Raises:
-        UserError: the file cannot be read, is too large or not UTF-8, or a spec file names it.
-    """
-    for index, source in reversed(list(enumerate(sources))):
-        if (body := _find_body(source.values)) is None:
-            continue
+    def _replace(self, place: _Place, body: object) -> object:
         if not isinstance(body, str) or not body.startswith(MARK):
-            return None
-        others = [other.label for other in sources if other is not source]
-        value, file = _read(source, body, others)
-        return BodyFile(index, value, file)
-    return None
+            return body
+        name = body.removeprefix(MARK)
+        return name if name.startswith(MARK) else self._read(place, name)
 
-
-def _find_body(values: object) -> object:
-    return values.get("body") if isinstance(values, Mapping) else None  # `parse_spec` refuses what is none
-
-
-def _read(source: Source, body: str, others: Sequence[str | None]) -> tuple[str, LocalFile | None]:
-    name = body.removeprefix(MARK)
-    if name.startswith(MARK):
-        return name, None
-    if source.label is not None:
-        raise UserError(
-            f"{source.place('body')}: {format_value(body)} names a file, which only the command line may: "
-            f"--body {format_value(body)}; a body that begins with @ is written @{format_value(body)}"
-        )
-    label = f"{source.place('body')}: {format_value(body)}"
-    if name == STANDARD_INPUT:
-        if STANDARD_INPUT_LABEL in others:
-            raise UserError(f"{label}: {STANDARD_INPUT_LABEL} is the spec already")
-        return _decode(read_input(name, label), label), None
-    content = read_input(expand_home(name), label, MOST_BODY_BYTES)
-    text = _decode(content, label)
-    if len(msgspec.json.encode(text)) + _ROOM_BESIDE <= LARGEST_BYTES:
-        return text, None
-    try:
-        parse_body(text)
-    except ValueError as error:
-        raise UserError(f"{label}: {error}") from error
-    file = read_local_file(expand_home(name), label)
-    return str(file.reference), file
+    def _read(self, place: _Place, name: str) -> str:
+        label = f"{place.name}: {format_value(MARK + name)}"
+        if name == STANDARD_INPUT and place.source.label is None:
+            if STANDARD_INPUT_LABEL in self._labels:
+                raise UserError(f"{label}: {STANDARD_INPUT_LABEL} is the spec already")
+            return _decode(read_input(name, label), label)
+        path = find_file(place.source, name, place.name, place.flag)
+        text = _decode(read_input(path, label, MOST_BODY_BYTES), label)
+        size = len(msgspec.json.encode(text))
+        if size <= self._room:
+            self._room -= size
+            return text
+        try:
+            parse_body(text)
+        except ValueError as error:
+            raise UserError(f"{label}: {error}") from error
+        file = read_local_file(path, label)
+        self.files.append(file)
+        return str(file.reference)
 
 
 def _decode(content: bytes, label: str) -> str:

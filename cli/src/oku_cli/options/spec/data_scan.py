@@ -1,8 +1,4 @@
-"""`data`: the file of rows that the user names is scanned, and becomes a file of the run with its row index.
-
-A spec file may be somebody else's, and what its data named would be sent to the target that it names. So it
-may name files beside itself only, and folders there; the command line may name any.
-"""
+"""`data`: the file of rows that a user names is scanned, and becomes a file of the run with its row index."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from oku_cli.options.spec.input_file import STANDARD_INPUT_LABEL, expand_home
+from oku_cli.options.spec.named_file import find_file
 from oku_cli.options.spec.run_files import ReadSources, build_finder
 from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_core.data.data_error import DataError
@@ -94,16 +90,7 @@ def _read_value(source: Source) -> _Named:
         value, repeat = value.removesuffix(_REPEAT), True
     if not isinstance(value, str) or not value or not isinstance(repeat, bool):
         raise UserError(f"{place}: {format_value(source.values[_KEY])} is not {_FORMS}")
-    if source.label is None:
-        return _Named(Path(expand_home(value)), str(value), repeat)
-    folder = Path() if source.label == STANDARD_INPUT_LABEL else Path(source.label).parent
-    path = folder / value
-    if not path.resolve().is_relative_to(folder.resolve()):
-        raise UserError(
-            f"{place}: {format_value(value)} is not in the folder of the spec file or below it; "
-            "only the command line may name such a file, with --data"
-        )
-    return _Named(path, str(value), repeat)
+    return _Named(Path(find_file(source, value, place, "--data")), str(value), repeat)
 
 
 def _read_again(path: Path, name: str, reference: FileRef) -> LocalFile:

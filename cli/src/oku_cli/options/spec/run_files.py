@@ -1,15 +1,14 @@
-"""`@FILE` on the command line: the file of this machine becomes one of the run, and its workers get it.
+"""`@FILE`: a file of this machine becomes one of the run, and its workers get it.
 
-Without the mark, a certificate is a path of the workers' machine. Only the command line may name a file of
-this one: a spec file may be somebody else's.
+Without the mark, a certificate is a path of the workers' machine.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from oku_cli.options.spec.body_file import MARK, read_body_file
-from oku_cli.options.spec.input_file import expand_home
+from oku_cli.options.spec.body_file import MARK, BodyFiles
+from oku_cli.options.spec.named_file import find_file
 from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_core.errors import UserError, format_value
 from oku_core.spec.files import MOST_BYTES
@@ -33,17 +32,23 @@ class ReadSources:
 
 
 def read_files(sources: Sequence[Source]) -> ReadSources:
-    """Read the files that the sources name with the mark, also the one of the body.
+    """Read the files that the sources name with the mark, also those of bodies.
+
+    Later sources override earlier ones, so of a key only the last value counts.
 
     Raises:
-        UserError: a file cannot be read, is not what it should be, or a spec file names it.
+        UserError: a file cannot be read, is not what it should be, or not one that a spec file may name.
     """
-    read, files = list(sources), []
-    for index, source in enumerate(sources):
+    read, files, given = list(sources), [], set[str]()
+    bodies = BodyFiles(sources)
+    for index, source in reversed(list(enumerate(sources))):
         if not isinstance(source.values, dict):
             continue  # `parse_spec` refuses what is none
+        counting = {key: value for key, value in source.values.items() if key not in given}
+        given |= counting.keys()
+        found = dict(bodies.read(Source(source.label, counting)).values)
         for key in _KEYS:
-            value = source.values.get(key)
+            value = found.get(key)
             if not isinstance(value, str) or not value.startswith(MARK):
                 continue
             name = value.removeprefix(MARK)
@@ -51,12 +56,9 @@ def read_files(sources: Sequence[Source]) -> ReadSources:
                 local = _read(source, key, name)
                 files.append(local)
                 name = str(local.reference)
-            read[index] = _set(read[index], key, name)
-    body = read_body_file(read)
-    if body is not None:
-        read[body.place] = _set(read[body.place], "body", body.value)
-        files += [] if body.file is None else [body.file]
-    return ReadSources(read, files)
+            found[key] = name
+        read[index] = Source(source.label, {**source.values, **found})
+    return ReadSources(read, [*files, *bodies.files])
 
 
 def build_finder(files: Sequence[LocalFile]) -> Callable[[FileRef], Path]:
@@ -67,16 +69,7 @@ def build_finder(files: Sequence[LocalFile]) -> Callable[[FileRef], Path]:
 
 def _read(source: Source, key: str, name: str) -> LocalFile:
     label = f"{source.place(key)}: {format_value(MARK + name)}"
-    if source.label is not None:
-        raise UserError(
-            f"{label} names a file of this machine, which only the command line may:"
-            f" --{key} {format_value(MARK + name)}"
-        )
-    local = read_local_file(expand_home(name), label)
+    local = read_local_file(find_file(source, name, source.place(key), f"--{key}"), label)
     if local.reference.size > MOST_BYTES:
         raise UserError(f"{label}: is larger than {MOST_BYTES >> 20} MiB")
     return local
-
-
-def _set(source: Source, key: str, value: object) -> Source:
-    return Source(source.label, {**source.values, key: value})

@@ -1,4 +1,4 @@
-"""What ledgers have since version 13: why requests failed, which, and the runs that try them again."""
+"""What ledgers have since version 12: why requests failed, which, and the runs that try them again."""
 
 FAILURE_TABLES = """
 -- Why those failed that are not ok, and of each reason how many.

@@ -73,16 +73,48 @@ def test_what_is_not_text_is_left_to_the_parser(body: object) -> None:
     assert "is not text" in read_fault(body)
 
 
-def test_a_spec_file_names_no_file(folder: Path) -> None:
+def test_a_spec_file_names_files_beside_it_only(folder: Path) -> None:
     """It may be somebody else's, and would send any file of the user's to any target."""
     (folder / "secret").write_text("x")
+    (folder / "below" / "bodies").mkdir(parents=True)
+    (folder / "below" / "bodies" / "order").write_text("y")
+    assert read("@bodies/order", "@@", label="below/spec.yaml") == "@"
+    [source] = read_files([Source("below/spec.yaml", {"body": "@bodies/order"})]).sources
+    assert source.values == {"body": "y"}
+    for name in ("../secret", str(folder / "secret"), "bodies/../../secret", "a\0b"):
+        with pytest.raises(UserError) as caught:
+            read_files([Source("below/spec.yaml", {"body": f"@{name}"})])
+        assert "is not in the folder of the spec file or below it" in str(caught.value)
+    assert str(caught.value).endswith("; only the command line may name such a file, with --body")
+
+
+def test_bodies_of_targets_are_read(folder: Path) -> None:
+    """As that of a spec is; a dash is a file like others, as several bodies cannot come from one stream."""
+    (folder / "order").write_text('{"sku": "{i}"}\n')
+    (folder / "-").write_text("dash")
+    targets = [
+        {"name": "buy", "url": "/buy", "body": "@order"},
+        {"name": "dash", "url": "/dash", "body": "@-"},
+        {"name": "sign", "url": "/sign", "body": "@@"},
+        {"name": "none", "url": "/none"},
+    ]
+    spec = parse_spec(*read_files([Source("spec.yaml", {"targets": targets})]).sources)
+    assert [target.body for target in spec.targets] == ['{"sku": "{i}"}\n', "dash", "@", None]
     with pytest.raises(UserError) as caught:
-        read_files([Source("spec.yaml", {"body": "@secret"}), Source(None, {})])
+        read_files([Source("spec.yaml", {"targets": [targets[3], {"url": "/a", "body": "@../order"}]})])
     assert str(caught.value) == (
-        "spec.yaml: body: @secret names a file, which only the command line may: --body @secret; "
-        "a body that begins with @ is written @@secret"
+        "spec.yaml: targets: 2: body: ../order is not in the folder of the spec file or below it"
     )
-    assert read("@secret", "@secret") == "x"  # as the message says
+
+
+def test_bodies_that_are_long_together_become_files(folder: Path) -> None:
+    """A spec has 1 MiB for all of them."""
+    (folder / "half").write_text("x" * (600 << 10))
+    targets = [{"url": f"/{name}", "body": "@half"} for name in "abc"]
+    read = read_files([Source("spec.yaml", {"targets": targets})])
+    bodies = [target.body for target in parse_spec(*read.sources).targets]
+    assert bodies == ["x" * (600 << 10), *(str(file.reference) for file in read.files)]
+    assert len(read.files) == 2
 
 
 def test_standard_input_may_be_closed(monkeypatch: pytest.MonkeyPatch) -> None:

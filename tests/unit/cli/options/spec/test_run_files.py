@@ -49,13 +49,25 @@ def test_a_long_body_becomes_a_file(folder: Path) -> None:
     assert spec.method == "POST"
 
 
-def test_only_the_command_line_may_name_a_file(folder: Path) -> None:
+def test_a_spec_file_names_files_beside_it_only(folder: Path) -> None:
     """A spec file may be somebody else's."""
+    (folder / "below").mkdir()
+    (folder / "below" / "ca.pem").write_text("a")
+    [file] = read_files([Source("below/spec.yaml", {"cacert": "@ca.pem"})]).files
+    assert file.reference.name == "ca.pem"
     with pytest.raises(UserError) as caught:
-        read_files([Source("spec.yaml", {"key": "@ca.pem"})])
+        read_files([Source("below/spec.yaml", {"key": "@../ca.pem"})])
     assert str(caught.value) == (
-        "spec.yaml: key: @ca.pem names a file of this machine, which only the command line may: --key @ca.pem"
+        "below/spec.yaml: key: ../ca.pem is not in the folder of the spec file or below it; "
+        "only the command line may name such a file, with --key"
     )
+
+
+def test_of_a_key_only_the_last_value_is_read(folder: Path) -> None:
+    """The file of one that is overridden need not be there."""
+    (folder / "ca.pem").write_text("a")
+    sources = [Source("spec.yaml", {"cacert": "@none.pem"}), Source(None, {"cacert": "@ca.pem"})]
+    assert len(read_files(sources).files) == 1
 
 
 def test_what_is_wrong_with_a_file_is_said_in_one_line(folder: Path) -> None:
