@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
-from oku_core.accounting.request_timing import TIMINGS, build_first_byte, find_timing_fault
+from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot, merge
+from oku_core.accounting.request_timing import TIMINGS, build_first_byte, build_transfer, find_timing_fault
 
 Answer = tuple[int, int | None]
 """Its latency in µs and when its first byte came, or None if it came in one piece."""
@@ -105,3 +105,25 @@ def test_no_more_answers_are_split_than_there_are() -> None:
         "of 1 answers, 2 were split, but 2 have a first byte and 2 a transfer"
     )
     assert set(timings) == set(TIMINGS)
+
+
+@given(ANSWERS, ANSWERS, ANSWERS)
+def test_the_first_bytes_of_parts_sum_to_those_of_the_whole(
+    first: list[Answer], second: list[Answer], third: list[Answer]
+) -> None:
+    """It makes no difference whether parts are merged before or after, or which two of them at first."""
+    whole = build_first([*first, *second, *third])
+    left = merge([merge([build_first(first), build_first(second)]), build_first(third)])
+    right = merge([build_first(first), merge([build_first(second), build_first(third)])])
+    assert left == right
+    assert (left.buckets, left.sum_us) == (whole.buckets, whole.sum_us)
+
+
+@given(ANSWERS)
+def test_transfers_of_all_answers_are_their_latencies_without_their_first_bytes(
+    answers: list[Answer],
+) -> None:
+    """Each answer has one, and that of an answer in one piece is 0."""
+    transfer = build_transfer(len(answers), build_timings(answers)["transfer"])
+    times_us = [0 if first_us is None else latency_us - first_us for latency_us, first_us in answers]
+    assert transfer == build_histogram(*times_us)
