@@ -6,7 +6,11 @@ from oku_cli.terminal.threshold_text import describe_standing, describe_verdict,
 from oku_core.results.summary import Summary
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
-_CLASSES = {ThresholdVerdict.PASSED: "good", ThresholdVerdict.FAILED: "bad"}
+_CLASSES = {
+    ThresholdVerdict.PASSED: "good",
+    ThresholdVerdict.FAILED: "bad",
+    ThresholdVerdict.UNDECIDED: "caution",
+}
 _NOTE = (
     "A time counts as slower than a limit if it lies in the same bucket, which is 0.1 % wide. "
     "What is over some seconds in a row is judged by what was seen live."
@@ -17,7 +21,10 @@ def build_thresholds(summary: Summary) -> Html | None:
     """Build the section on thresholds; None if the run has none."""
     if not summary.thresholds:
         return None
-    heads = [element("th", head, scope="col") for head in ("threshold", "verdict", "limit", "how it stands")]
+    heads = [
+        element("th", head, scope="col", class_="number" if head == "limit" else None)
+        for head in ("threshold", "verdict", "limit", "how it stands")
+    ]
     table = element(
         "table",
         element("thead", element("tr", *heads)),
@@ -35,7 +42,7 @@ def _build_row(threshold: ThresholdSummary) -> Html:
     return element(
         "tr",
         element("th", element("code", threshold.expression), scope="row"),
-        element("td", describe_verdict(threshold), class_=_CLASSES.get(threshold.verdict)),
-        element("td", format_value(threshold.limit, threshold.unit)),
+        element("td", describe_verdict(threshold), class_=_CLASSES[threshold.verdict]),
+        element("td", format_value(threshold.limit, threshold.unit), class_="number"),
         element("td", describe_standing(threshold)),
     )

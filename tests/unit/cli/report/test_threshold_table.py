@@ -10,10 +10,11 @@ def test_a_report_has_a_row_for_each_threshold() -> None:
 
     assert section.count("<tr>") == 4
     assert (
-        '<td class="good">passed</td><td>99.00 %</td><td>99.00 %; 1 of at most 1 against it</td>' in section
+        '<td class="good">passed</td><td class="number">99.00 %</td>'
+        "<td>99.00 %; 1 of at most 1 against it</td>" in section
     )
-    assert '<code>p99 &lt; 1s</code></th><td class="bad">failed</td><td>1.00 s</td>' in section
-    assert "<td>undecided</td>" in section
+    assert '<code>p99 &lt; 1s</code></th><td class="bad">failed</td><td class="number">1.00 s</td>' in section
+    assert '<td class="caution">undecided</td>' in section
 
 
 def test_a_report_of_a_run_without_thresholds_has_no_section_on_them() -> None:
