@@ -22,10 +22,16 @@ MOST_CHECKED_BYTES = 1 << 20
 CHECK_WITHIN = "check within"
 """The reason of an answer that took longer than it may."""
 
+CANNOT_UNPACK = "check body: compressed, and not as gzip or deflate"
+"""The reason of an answer that cannot be looked into."""
+
 _ENCODING = re.compile(rb"\ncontent-encoding *:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _ZLIB_OR_GZIP, _RAW_DEFLATE = 47, -15
 """The window sizes by which zlib knows what it is to read."""
-_WINDOW_BITS = {b"gzip": (_ZLIB_OR_GZIP,), b"deflate": (_ZLIB_OR_GZIP, _RAW_DEFLATE)}
+_WINDOW_BITS = {
+    b"gzip": (_ZLIB_OR_GZIP,), b"x-gzip": (_ZLIB_OR_GZIP,), b"deflate": (_ZLIB_OR_GZIP, _RAW_DEFLATE)
+}  # fmt: skip
+_OTHER_ENCODINGS = frozenset({b"br", b"zstd", b"compress", b"x-compress"})
 
 _Check = tuple[str, Callable[[bytes], bool]]
 
@@ -64,6 +70,8 @@ class AnswerChecks:
         if not self.kept_bytes:
             return None
         content = _decode(head, bytes(body))
+        if content is None:
+            return CANNOT_UNPACK
         for reason, passes in self._bodies:
             if not passes(content):
                 return reason
@@ -133,12 +141,18 @@ def _find_failed_json(values: tuple[JsonValue, ...], content: bytes) -> str | No
     return next((f"check json {value.pointer}" for value in values if not value.is_in(document)), None)
 
 
-def _decode(head: bytes, body: bytes) -> bytes:
-    """A body without its compression; as it is if it has none that Oku asks for, or cannot be read."""
+def _decode(head: bytes, body: bytes) -> bytes | None:
+    """A body without its compression; None if it cannot be read."""
     found = _ENCODING.search(head)
-    for window_bits in _WINDOW_BITS.get(found[1].strip().lower(), ()) if found else ():
+    encoding = found[1].strip().lower() if found and body else b""
+    if encoding in _OTHER_ENCODINGS:
+        return None
+    window_bits = _WINDOW_BITS.get(encoding)
+    if window_bits is None:
+        return body
+    for bits in window_bits:
         try:
-            return zlib.decompressobj(window_bits).decompress(body, MOST_CHECKED_BYTES)
+            return zlib.decompressobj(bits).decompress(body, MOST_CHECKED_BYTES)
         except zlib.error:
             continue
-    return body
+    return None

@@ -1,0 +1,49 @@
+import gzip
+import zlib
+
+import pytest
+
+from oku_core.spec.expectation import Expectation
+from oku_core.spec.values.check import JsonValue
+from oku_workers.engines.answer_checks import CANNOT_UNPACK, AnswerChecks
+
+TEXT = b'{"id": 17}'
+GZIP, ZLIB = gzip.compress(TEXT), zlib.compress(TEXT)
+EXPECT = Expectation(body=("id",), json=(JsonValue("/id=17"),))
+
+
+def find_failed(encoding: str, body: bytes) -> str | None:
+    """Why an answer with such a body fails a check of its text and one of its JSON."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\n\r\n".encode()
+    return AnswerChecks(EXPECT).find_failed(head, body, len(body))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [
+        ("gzip", GZIP),
+        ("X-GZip", GZIP),
+        ("deflate", ZLIB),
+        ("deflate", ZLIB[2:-4]),
+        ("identity", TEXT),
+        ("utf-8", TEXT),
+    ],
+)
+def test_compressed_bodies_are_unpacked_before_they_are_checked(encoding: str, body: bytes) -> None:
+    """What is no compression, such as a charset in the wrong place, leaves the body as it is."""
+    assert find_failed(encoding, body) is None
+
+
+@pytest.mark.parametrize(
+    ("encoding", "body"),
+    [("gzip", TEXT), ("deflate", TEXT), ("br", TEXT), ("zstd", TEXT), ("gzip", GZIP[4:])],
+)
+def test_what_cannot_be_unpacked_fails_its_checks_and_says_so(encoding: str, body: bytes) -> None:
+    """Even if the bytes as they were sent have the text in them: whoever reads the answer has not."""
+    assert find_failed(encoding, body) == CANNOT_UNPACK
+
+
+def test_a_body_that_no_check_looks_into_may_be_compressed_in_any_way() -> None:
+    """Its size is that of what was sent."""
+    checks = AnswerChecks(Expectation())
+    assert checks.find_failed(b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n", b"", 9) is None
