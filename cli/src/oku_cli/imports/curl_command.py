@@ -36,7 +36,7 @@ def read_curl(command: str, read_file: ReadFile) -> ImportedSpec:
     urls = [_complete_url(flag.value) for flag in flags if flag.name == "url"]
     if not urls:
         raise ValueError("it has no URL")
-    notes = [f"Ignored, as it does not change what is sent: {', '.join(ignored)}."] if ignored else []
+    notes = list(_describe_ignored(ignored))
     names = {flag.name for flag in flags}
     body = _build_body(flags, read_file)
     if body is not None and "get" in names:
@@ -46,6 +46,14 @@ def read_curl(command: str, read_file: ReadFile) -> ImportedSpec:
     method = _choose_method(flags, names, has_body=body is not None)
     requests = [ImportedRequest(url=url, method=method, headers=headers, body=body) for url in urls]
     return ImportedSpec(source="curl", requests=requests, settings=_build_settings(flags, names), notes=notes)
+
+
+def _describe_ignored(flags: Sequence[str]) -> Iterator[str]:
+    versions = [flag for flag in flags if flag.startswith(("--http2", "--http3"))]
+    if others := [flag for flag in flags if flag not in versions]:
+        yield f"Ignored, as it does not change what is sent: {', '.join(others)}."
+    if versions:
+        yield f"Sent as HTTP/1.1, the only one that Oku speaks: {', '.join(versions)}."
 
 
 def _complete_url(url: str) -> str:

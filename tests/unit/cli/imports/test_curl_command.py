@@ -74,6 +74,15 @@ def test_settings_become_keys_of_the_spec() -> None:
     assert imported.notes == ["Ignored, as it does not change what is sent: --output, --silent."]
 
 
+def test_another_version_of_http_is_said_not_to_be_sent() -> None:
+    """It is not among what changes nothing."""
+    imported = read_curl("curl --http2 -s --http3 http://h/", str)
+    assert imported.notes == [
+        "Ignored, as it does not change what is sent: --silent.",
+        "Sent as HTTP/1.1, the only one that Oku speaks: --http2, --http3.",
+    ]
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [
