@@ -88,7 +88,8 @@ def parse_columns(content: bytes, places: Sequence[int], width: int) -> list[Seq
     if _QUOTE in content:
         rows = parse_rows(content)
         return [[row[place].encode() for row in rows] for place in places]
-    fields = content.replace(b"\r\n", b"\n").replace(b"\n", b",").split(b",")
+    lines = content.replace(b"\r\n", b"\n") if b"\r" in content else content
+    fields = lines.replace(b"\n", b",").split(b",")
     fields.pop()
     if len(fields) % width:
         raise ValueError("a row has too few fields or too many")

@@ -158,22 +158,17 @@ class RowReader:
         return number in self._blocks or (before is not None and not before.content)
 
     def _keep(self, number: int, block: _Block, rows: Sequence[Row]) -> None:
-        """Know the rows of a block from now on, and forget others for them."""
-        if number in self._blocks:
-            self._forget(number)
-        while self._blocks and (
-            self.cached_bytes + block.size > CACHE_BYTES or len(self._blocks) == CACHED_BLOCKS
-        ):
-            self._forget(next(iter(self._blocks)))
+        """Know the rows of a block from now on, and forget the others if they are too many."""
+        if (known := self._blocks.pop(number, None)) is not None:
+            self.cached_bytes -= known.size
+        if self.cached_bytes + block.size > CACHE_BYTES or len(self._blocks) == CACHED_BLOCKS:
+            # All at once: that costs a row next to nothing. What is wanted again is read again.
+            self._blocks.clear()
+            self._known.clear()
+            self.cached_bytes = 0
         self._blocks[number] = block
         self._known.update(zip(block.rows, rows, strict=True))
         self.cached_bytes += block.size
-
-    def _forget(self, number: int) -> None:
-        block = self._blocks.pop(number)
-        self.cached_bytes -= block.size
-        for row in block.rows:
-            del self._known[row]
 
     def _read_block(self, number: int) -> bytes:
         data, index = self._files

@@ -72,6 +72,11 @@ class Template:
         return "".join(part for part in self._parts if isinstance(part, str))
 
     @property
+    def places(self) -> int:
+        """How many placeholders it has."""
+        return len(self._needed)
+
+    @property
     def values(self) -> list[Value]:
         """What it needs of each row."""
         return [part for part in self._parts if isinstance(part, Value) and part is not INDEX]

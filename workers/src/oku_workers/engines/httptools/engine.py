@@ -143,10 +143,13 @@ class HttptoolsEngine:
         """A response is complete, its connection is free for another request."""
         execution = self.feed.current
         if execution is not None and self._free >= 0:
-            route = self._turns[execution.next_index % self._period if self._period > 1 else 0]
-            if route.origin is connection.origin and (
-                request := self._build_request(route, execution.next_index)
-            ):
+            index = execution.next_index
+            route = self._turns[index % self._period if self._period > 1 else 0]
+            try:
+                request = route.build(index) if route.origin is connection.origin else b""
+            except DataError:  # `_fill` meets it, too, and reports it
+                request = b""
+            if request:
                 tally, coordinate, _, due_ns = self.feed.take()
                 connection.note(route, tally, coordinate, now_ns, due_ns)
                 connection.send(request)

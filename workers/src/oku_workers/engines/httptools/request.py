@@ -39,11 +39,12 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
         return (head + f"Content-Length: {length}\r\n\r\n" + body).bind_bytes(rows)
     pattern = (head + "Content-Length: ").build_pattern() + b"%d\r\n\r\n" + body.build_pattern()
     fixed = len(body.literal.encode())
-    list_in_head, list_in_body = head.bind_values(rows), body.bind_values(rows)
+    list_values, in_head = (head + body).bind_values(rows), head.places
 
     def build(index: int) -> bytes:
-        values = list_in_body(index)
-        return pattern % (*list_in_head(index), fixed + sum(map(len, values)), *values)
+        values = list_values(index)
+        in_body = values[in_head:]
+        return pattern % (*values[:in_head], fixed + sum(map(len, in_body)), *in_body)
 
     return build
 
