@@ -5,7 +5,13 @@ The thresholds that are nearest to being lost come first, then the worst targets
 
 from collections.abc import Iterable
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import (
+    Console,  # noqa: TID251  # as a type only
+    ConsoleOptions,
+    Group,
+    RenderableType,
+    RenderResult,
+)
 
 from oku_cli.terminal.target_figures import build_live_targets
 from oku_cli.terminal.target_table import MOST_ROWS
