@@ -20,6 +20,7 @@ from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -244,6 +245,17 @@ async def test_probes_and_metrics_are_open(world: World) -> None:
         world.is_ready = False
         statuses = [(await stranger.get(path)).status for path in ("/healthz", "/readyz", "/metrics")]
         assert statuses == [200, 503, 200]
+
+
+async def test_metrics_are_protobuf_for_those_who_accept_it(world: World) -> None:
+    """Several headers count as one; without any it is text."""
+    api = build_api(world.runs, world.metrics, TOKEN, lambda: True)
+    async with TestClient(TestServer(api)) as scraper:
+        accepted = [("Accept", "text/plain;q=0.5"), ("Accept", f"{CONTENT_TYPE};q=0.6")]
+        answer = await scraper.get("/metrics", headers=accepted)
+        assert answer.headers["Content-Type"] == CONTENT_TYPE
+        assert (await answer.read()).count(b"oku_workers") == 1
+        assert (await scraper.get("/metrics")).content_type == "text/plain"
 
 
 @pytest.mark.parametrize(
