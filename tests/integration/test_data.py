@@ -15,13 +15,14 @@ ROWS = 600
 
 
 class Recorder(ThreadingHTTPServer):
-    """A target that keeps what it was asked for."""
+    """A target that keeps what it was asked for, and answers some requests with 503, by their `X-Sku`."""
 
     request_queue_size = 128
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.asked: list[tuple[str, str, str]] = []
+        self.refused: frozenset[str] = frozenset()
 
     @property
     def url(self) -> str:
@@ -37,7 +38,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Keep path, header and body, and answer."""
         body = self.rfile.read(int(self.headers["Content-Length"])).decode()
         self.server.asked.append((self.path, self.headers["X-Sku"], body))
-        self.send_response(200)
+        self.send_response(503 if self.headers["X-Sku"] in self.server.refused else 200)
         self.send_header("Content-Length", "0")
         self.end_headers()
 
@@ -94,3 +95,23 @@ def test_rows_start_over(target: Recorder, tmp_path: Path) -> None:
     ended = run_oku(*command, "rows.jsonl:repeat", cwd=tmp_path)
     assert ended.returncode == 0, ended.stderr
     assert sorted(target.asked) == sorted((f"/{sku}", sku, sku) for sku in "abcabcabca")
+
+
+@pytest.mark.parametrize("engine", ["aiohttp", "httptools"])
+def test_a_retry_sends_the_rows_that_failed(engine: str, target: Recorder, tmp_path: Path) -> None:
+    """Each under its index and no other, also where they lie in several blocks of the file."""
+    (tmp_path / "rows.csv").write_text("sku\n" + "".join(f"sku-{row}\n" for row in range(ROWS)))
+    failed = {0, *range(60, 70), 311, ROWS - 1}
+    target.refused = frozenset(f"sku-{row}" for row in failed)
+    command = ("run", f"{target.url}/{{i}}?sku={{sku}}", "-d", "{sku}", "-H", "X-Sku: {sku}")
+    first = run_oku(*command, "--data", "rows.csv", "--engine", engine, "--json", cwd=tmp_path)
+    assert json.loads(first.stdout)["outcomes"]["unexpected_status"] == len(failed), first.stderr
+    listed = run_oku("failures", "latest", "--csv", cwd=tmp_path).stdout.splitlines()
+    assert {int(row["index"]) for row in csv.DictReader(listed)} == failed
+    target.refused, target.asked = frozenset(), []
+    retried = run_oku("retry", "latest", "--json", cwd=tmp_path)
+    assert retried.returncode == 0, retried.stderr
+    assert json.loads(retried.stdout)["completes"]["ok_with_retries"] == ROWS
+    assert sorted(target.asked) == sorted(
+        (f"/{row}?sku=sku-{row}", f"sku-{row}", f"sku-{row}") for row in failed
+    )
