@@ -61,9 +61,9 @@ def test_a_sweep_lists_exactly_what_failed_although_a_worker_dies(
     assert_completed(summary)
     folder = ("--data-dir", str(run.data_dir))
     rows = list(csv.reader(run_oku("failures", "latest", "--csv", *folder, cwd=tmp_path).stdout.splitlines()))
-    assert rows.pop(0) == ["index", "outcome", "target", "url"]
-    assert {int(index): outcome for index, outcome, _, _ in rows} == failing
-    assert all(url == f"http://127.0.0.1:{port}/{index}" for index, _, _, url in rows)
+    assert rows.pop(0) == ["index", "outcome", "target", "method", "url"]
+    assert {int(index): outcome for index, outcome, *_ in rows} == failing
+    assert all(rest == ["", "GET", f"http://127.0.0.1:{port}/{index}"] for index, _, *rest in rows)
     assert {each["reason"]: each["requests"] for each in summary["failures"]} == {
         "status 503": len(failing) - len(HANGS_UP),
         "the server hung up": len(HANGS_UP),

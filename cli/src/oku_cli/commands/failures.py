@@ -114,7 +114,7 @@ class _Printer:
         self._has_targets = list_target_names(spec) != ("",)
         self._csv = csv.writer(sys.stdout, lineterminator="\n") if as_csv else None
         if self._csv is not None:
-            self._csv.writerow(("index", "outcome", "target", "url"))
+            self._csv.writerow(("index", "outcome", "target", "method", "url"))
 
     def split(self, failed: FailedRange) -> Iterator[FailedRange]:
         """A range by target: what no worker had is in ranges of all targets."""
@@ -144,4 +144,4 @@ class _Printer:
     def _list_rows(self, failed: FailedRange) -> Iterator[tuple[object, ...]]:
         for index in range(failed.start, failed.stop):
             request = self._requests.build(index)
-            yield index, failed.outcome, failed.target or request.target, request.url
+            yield index, failed.outcome, failed.target or request.target, request.method, request.url
