@@ -23,6 +23,7 @@ from oku_benchmarks.cases import (
     scaling,
     speed,
     start,
+    targets,
     trillion,
     wide,
     window,
@@ -45,6 +46,7 @@ from oku_benchmarks.sections import (
     scaling_section,
     speed_section,
     start_section,
+    targets_section,
     wide_section,
     window_section,
 )
@@ -114,6 +116,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "speed": Benchmark(
         speed.measure, speed.Results, _without_document(speed_section.build_section), is_long=True
     ),
+    "targets": Benchmark(targets.measure, targets.Results, _without_document(targets_section.build_section)),
     "rates": Benchmark(
         rates.measure,
         rates.Results,
