@@ -116,7 +116,8 @@ def test_a_sidecar_finds_dashboards_and_data_source_by_label() -> None:
         assert dashboard["metadata"]["namespace"] == "monitoring"
         assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
         assert dashboard["metadata"]["annotations"]["grafana_folder"] == "Load"
-        assert dashboard["data"] == {path.name: path.read_text().strip()}
+        assert dashboard["data"].keys() == {path.name}
+        assert json.loads(dashboard["data"][path.name]) == json.loads(path.read_text())
     datasource = find(objects, "ConfigMap", "oku-datasource.there")
     assert datasource["metadata"]["labels"]["grafana_datasource"] == "1"
     (content,) = datasource["data"].values()
