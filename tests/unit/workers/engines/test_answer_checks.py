@@ -1,14 +1,15 @@
 import gzip
+import time
 import zlib
 
 import pytest
 
 from oku_core.spec.expectation import Expectation
-from oku_core.spec.values.check import JsonValue
-from oku_workers.engines.answer_checks import CANNOT_UNPACK, AnswerChecks
+from oku_core.spec.values.check import MOST_MATCH_S, JsonValue, Pattern
+from oku_workers.engines.answer_checks import CANNOT_UNPACK, CHECK_MATCH, MATCH_TOO_LONG, AnswerChecks
 
 TEXT = b'{"id": 17}'
-GZIP, ZLIB = gzip.compress(TEXT), zlib.compress(TEXT)
+GZIP, ZLIB = gzip.compress(TEXT, mtime=0), zlib.compress(TEXT)
 EXPECT = Expectation(body=("id",), json=(JsonValue("/id=17"),))
 
 
@@ -47,3 +48,14 @@ def test_a_body_that_no_check_looks_into_may_be_compressed_in_any_way() -> None:
     """Its size is that of what was sent."""
     checks = AnswerChecks(Expectation())
     assert checks.find_failed(b"HTTP/1.1 200 OK\r\nContent-Encoding: br\r\n\r\n", b"", 9) is None
+
+
+def test_a_pattern_that_takes_for_ever_fails_its_check_in_time() -> None:
+    """Its worker goes on; patterns that follow are not tried any more."""
+    body = b"a" * 60 + b"b"
+    checks = AnswerChecks(Expectation(match=(Pattern("(a|aa)+$"), Pattern("b"))))
+    started = time.process_time()
+    assert checks.find_failed(b"HTTP/1.1 200 OK\r\n\r\n", body, len(body)) == MATCH_TOO_LONG
+    assert time.process_time() - started < 10 * MOST_MATCH_S
+    assert checks.find_failed(b"HTTP/1.1 200 OK\r\n\r\n", b"aab\naa", 6) is None
+    assert checks.find_failed(b"HTTP/1.1 200 OK\r\n\r\n", b"aa", 2) == CHECK_MATCH

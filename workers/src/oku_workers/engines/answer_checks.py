@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 
 from oku_core.spec.expectation import Expectation
-from oku_core.spec.values.check import JsonValue
+from oku_core.spec.values.check import MOST_MATCH_S, JsonValue, Pattern
 from oku_core.spec.values.expected_status import list_codes
 from oku_core.spec.values.header import Header
 from oku_workers.engines.failure_reason import explain_status
@@ -21,7 +21,9 @@ MOST_CHECKED_BYTES = 1 << 20
 """How much of a body is looked at."""
 CHECK_WITHIN = "check within"
 """The reason of an answer that took longer than it may."""
-
+CHECK_MATCH = "check match"
+MATCH_TOO_LONG = f"check match: took more than {MOST_MATCH_S * 1000:.0f} ms"
+"""The reason of an answer for which a regular expression takes too long."""
 CANNOT_UNPACK = "check body: compressed, and not as gzip or deflate"
 """The reason of an answer that cannot be looked into."""
 
@@ -50,9 +52,9 @@ class AnswerChecks:
         self._headers = [_build_header_check(header) for header in expect.header]
         self._sizes = expect.size
         self._bodies = [_build_contains(text) for text in expect.body]
-        self._bodies += [_build_match(pattern.search) for pattern in expect.match]
+        self._patterns = expect.match
         self._json = expect.json
-        self.kept_bytes = MOST_CHECKED_BYTES if self._bodies or self._json else 0
+        self.kept_bytes = MOST_CHECKED_BYTES if self._bodies or self._patterns or self._json else 0
 
     def find_failed(self, head: bytes, body: bytes | bytearray, received: int) -> str | None:
         """The reason why an answer fails: the first of its checks that does; None if it passes them all.
@@ -70,11 +72,14 @@ class AnswerChecks:
         if not self.kept_bytes:
             return None
         content = _decode(head, bytes(body))
-        if content is None:
-            return CANNOT_UNPACK
+        return CANNOT_UNPACK if content is None else self._find_failed_body(content)
+
+    def _find_failed_body(self, content: bytes) -> str | None:
         for reason, passes in self._bodies:
             if not passes(content):
                 return reason
+        if self._patterns and (unmatched := _find_unmatched(self._patterns, content)):
+            return unmatched
         return _find_failed_json(self._json, content) if self._json else None
 
 
@@ -129,8 +134,11 @@ def _build_contains(text: str) -> _Check:
     return "check body", lambda content: wanted in content
 
 
-def _build_match(search: Callable[[bytes], object]) -> _Check:
-    return "check match", lambda content: search(content) is not None
+def _find_unmatched(patterns: tuple[Pattern, ...], content: bytes) -> str | None:
+    try:
+        return None if all(pattern.search(content) for pattern in patterns) else CHECK_MATCH
+    except TimeoutError:
+        return MATCH_TOO_LONG
 
 
 def _find_failed_json(values: tuple[JsonValue, ...], content: bytes) -> str | None:

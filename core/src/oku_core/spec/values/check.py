@@ -24,6 +24,8 @@ _LONGEST_PLACE = 100
 _POINTER = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 _MISSING = object()
+MOST_MATCH_S = 0.1
+"""How much time of a processor a regular expression has for an answer."""
 
 
 class Pattern(str):
@@ -31,6 +33,7 @@ class Pattern(str):
 
     Attributes:
         search: looks for it anywhere in a body, which is read as UTF-8; None if it is not there.
+            `TimeoutError` if that takes longer than `MOST_MATCH_S`: nested repetitions can take for ever.
     """
 
     __slots__ = ("search",)
@@ -38,15 +41,18 @@ class Pattern(str):
 
     def __new__(cls, text: str) -> Self:
         """Compile the text; raise `ValueError` if it is not a regular expression of Python's `re`."""
+        import regex  # noqa: PLC0415  # specs without a pattern do not pay for it
+
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of what Python may come to read differently
-                compiled = re.compile(text)
-        except (re.error, ValueError, OverflowError, RecursionError) as error:
+                re.compile(text)
+                compiled = regex.compile(text)
+        except (re.error, regex.error, ValueError, OverflowError, RecursionError) as error:
             why = format_value(str(error))
             raise ValueError(f"{format_value(text)} is not a regular expression: {why}") from error
         pattern = super().__new__(cls, text)
-        pattern.search = lambda body: compiled.search(body.decode(errors="replace"))
+        pattern.search = lambda body: compiled.search(body.decode(errors="replace"), timeout=MOST_MATCH_S)
         return pattern
 
 
