@@ -12,8 +12,10 @@ from oku_core.spec.spec import Engine
 
 @pytest.mark.parametrize("engine", [Engine.HTTPTOOLS])
 def test_the_coordinator_is_killed_ten_times(start_load: Start) -> None:
-    """The run goes on over ten deaths of the coordinator, and no worker is started again."""
-    run = start_load(55_000)
+    """The run goes on over ten deaths of the coordinator, and no worker is started again. Its thresholds
+    are judged by the whole account.
+    """
+    run = start_load(55_000, "--threshold", "ok >= 50%", "--threshold", "p99 < 30s")
     run.wait_for_leases()
     workers = {name: run.pid(name) for name in ("worker-1", "worker-2")}
     samples = random.Random(1)
@@ -29,3 +31,6 @@ def test_the_coordinator_is_killed_ten_times(start_load: Start) -> None:
     assert summary["resent_at_most"] == 0
     assert not any(worker["lost"] for worker in summary["workers"])
     assert "coordinator died (signal 9), started again" in run.output
+    assert [each["verdict"] for each in summary["thresholds"]] == ["passed", "passed"]
+    share, p99 = (each["value"] for each in summary["thresholds"])
+    assert (share, p99) == (1, summary["latency_ms"]["p99"])
