@@ -18,7 +18,11 @@ _OTHER_VARIABLES = {
     "OKU_MESSAGE_KEY": ("the key itself, instead of `--message-key-file`", ("worker", "coordinator")),
 }
 """Those that are no option's."""
-_NOT_RUN = {"compare": "it names runs of two versions of a service", "import": "it names files of a browser"}
+_NOT_RUN = {
+    "compare": "it names runs of two versions of a service",
+    "import": "it names files of a browser",
+    "replay": "it names a request of your own run",
+}
 """Why a test cannot type the examples of a command."""
 
 Row = tuple[str, ...]

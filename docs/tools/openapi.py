@@ -14,6 +14,7 @@ from oku_core.results.event import Event
 from oku_core.results.failed_range import FailedRange
 from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.run_period import RunPeriod
+from oku_core.results.run_rows import MOST_ROWS
 from oku_core.results.sample import Sample
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
@@ -29,6 +30,7 @@ _DIGEST = {
     "description": "The SHA-256 of a file, in hexadecimal.",
     "schema": {**TEXT, "pattern": "^[0-9a-f]{64}$"},
 }
+_INDEX = {"type": "integer", "minimum": 0, "maximum": 10**15}
 _BYTES = {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}
 _NOW = "Drops the requests in flight instead of letting them finish within the grace time of the run."
 _RUN_REFERENCE = "Lists only the runs that this stands for: `latest`, an id, a name, or a part of an id."
@@ -135,6 +137,20 @@ def _build_schemas() -> Json:
                 "is_complete": {"type": "boolean", "description": "Whether that is all of it, and checked."},
             },
         },
+        "RunRows": {
+            "type": "object",
+            "description": "Rows of the data of a run.",
+            "required": ["run", "start", "rows"],
+            "properties": {
+                "run": {**TEXT, "description": "Its id."},
+                "start": {"type": "integer", "description": "The index of the first row."},
+                "rows": {
+                    "type": "array",
+                    "items": {"type": "object", "additionalProperties": TEXT},
+                    "description": "For each index its values by their columns, as the file says.",
+                },
+            },
+        },
         "Error": {
             "type": "object",
             "required": ["error"],
@@ -238,6 +254,33 @@ def _build_paths() -> Json:
             "get": _call(
                 "Stream which requests of a run failed.",
                 {"200": _json({"$ref": "#/components/schemas/Failures"})},
+                404,
+            ),
+        },
+        "/api/runs/{run}/rows": {
+            "parameters": [_RUN_ID],
+            "get": {
+                **_call(
+                    f"Return the rows of its data for at most {MOST_ROWS:,} indices in a row.",
+                    {"200": _json({"$ref": "#/components/schemas/RunRows"})},
+                    404,
+                ),
+                "parameters": [
+                    _build_query("start", {**_INDEX, "description": "The first index."}, is_required=True),
+                    _build_query("stop", {**_INDEX, "description": "Behind the last one."}, is_required=True),
+                ],
+            },
+        },
+        "/api/runs/{run}/files/{digest}": {
+            "parameters": [_RUN_ID, _DIGEST],
+            "get": _call(
+                "Return a file of a run, unless it is a private key.",
+                {
+                    "200": {
+                        "description": "The file.",
+                        "content": {"application/octet-stream": {"schema": TEXT}},
+                    }
+                },
                 404,
             ),
         },

@@ -26,6 +26,7 @@ _COMMANDS_BY_HEADING = {
         "runs",
         "show",
         "failures",
+        "replay",
         "retry",
         "report",
         "compare",

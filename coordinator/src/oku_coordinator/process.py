@@ -15,6 +15,7 @@ from collections.abc import Callable
 from oku_coordinator.api.file_downloads import DOWNLOAD_LIMITS, build_download_api
 from oku_coordinator.api.file_uploads import build_upload_routes
 from oku_coordinator.api.routes import build_api
+from oku_coordinator.api.run_files import build_run_file_routes
 from oku_coordinator.api.server import ApiServer
 from oku_coordinator.assembly import Assembly
 from oku_coordinator.settings import CoordinatorSettings
@@ -100,6 +101,7 @@ class Coordinator:
         scaling = parts.kube.describe if parts.kube is not None else lambda: None
         api = build_api(parts.runs, parts.metrics, settings.token, parts.is_ready, parts.publisher, scaling)
         api.add_routes(build_upload_routes(parts.file_store))
+        api.add_routes(build_run_file_routes(parts.ledger, parts.file_store))
         self._api_server = ApiServer(api)
         [listening] = self._open_sockets()
         parts.open_clock(settings, listening)

@@ -4,6 +4,7 @@ import sqlite3
 import time
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from oku_cli.backends.data_dir import DataDir
@@ -13,9 +14,11 @@ from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.runs.run_failures import write_failures
 from oku_coordinator.runs.run_history import write_run_history
+from oku_coordinator.runs.run_rows import read_run_rows
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.errors import UserError
+from oku_core.results.run_rows import RunRows
 from oku_core.results.summary import Summary
 
 if TYPE_CHECKING:
@@ -80,6 +83,21 @@ class LedgerBackend:
             for piece in write_failures(ledger, run):
                 for line in piece.splitlines():
                     yield line
+
+    async def fetch_rows(self, run: str, start: int, stop: int) -> RunRows:
+        """The rows of the data of a run for the indices `start <= i < stop`, at most `MOST_ROWS`."""
+        spec = self.require_run(run).spec
+        return read_run_rows(run, spec, self._find_file, range(start, stop))
+
+    async def fetch_run_file(self, run: str, digest: str) -> bytes:  # noqa: ARG002  # one folder has all
+        """A file of a run, which fits into memory."""
+        return self._find_file(digest).read_bytes()
+
+    def _find_file(self, digest: str) -> Path:
+        path = self._folder.files / digest
+        if not path.is_file():
+            raise UserError(f"{path}: this file of the run is not there any more")
+        return path
 
     async def pause(self, run: str) -> RunState:
         """Nothing runs here: `UserError`."""

@@ -13,6 +13,7 @@ from oku_cli.backends.data_dir import DataDir
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_core.accounting.run_state import RunState
+from oku_core.results.run_rows import RunRows
 from oku_core.results.summary import Summary
 
 
@@ -42,8 +43,14 @@ class RunBackend(Protocol):
     def read_run_history(self, run: str) -> AsyncGenerator[bytes]:
         """The history of a run, line by line and without line ends; there may be millions."""
 
-    def read_failures(self, run: str) -> AsyncIterator[bytes]:
+    def read_failures(self, run: str) -> AsyncGenerator[bytes]:
         """The failed requests of a run, line by line and without line ends."""
+
+    async def fetch_rows(self, run: str, start: int, stop: int) -> RunRows:
+        """The rows of the data of a run for the indices `start <= i < stop`, at most `MOST_ROWS`."""
+
+    async def fetch_run_file(self, run: str, digest: str) -> bytes:
+        """A file of a run, which fits into memory."""
 
     async def pause(self, run: str) -> RunState:
         """Let a run come to rest; return its state now."""

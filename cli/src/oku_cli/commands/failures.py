@@ -2,21 +2,25 @@
 
 import csv
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import click
-import msgspec
 
-from oku_cli.backends.run_backend import RunBackend, open_backend
+from oku_cli.backends.failed_requests import open_failures
+from oku_cli.backends.run_backend import open_backend
+from oku_cli.backends.run_data import RunData
 from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.formatting import format_count, format_outcome
 from oku_cli.options.backend_options import backend_options
+from oku_cli.options.json_option import json_option
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.run_argument import run_argument
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
+from oku_cli.terminal.json_output import print_json
 from oku_cli.terminal.printable import make_printable, write_line, write_note
 from oku_core.accounting.outcome import Outcome
 from oku_core.errors import UserError, format_value
@@ -28,8 +32,7 @@ from oku_core.spec.spec import Spec
 
 _OUTCOMES = [outcome.value for outcome in Outcome if outcome is not Outcome.OK]
 _WIDEST_RANGE = 25
-_decode_head = msgspec.json.Decoder(FailuresHead).decode
-_decode_range = msgspec.json.Decoder(FailedRange).decode
+_CSV_HEAD = ("index", "outcome", "target", "method", "url")
 
 
 @click.command(name="failures", cls=GroupedCommand)
@@ -42,48 +45,81 @@ _decode_range = msgspec.json.Decoder(FailedRange).decode
     help="Only those with this outcome, such as timeout.",
 )
 @option(OptionGroup.OUTPUT, "--target", metavar="NAME", help="Only those of this target.")
-@option(OptionGroup.OUTPUT, "--csv", "as_csv", is_flag=True, help="Print a line of CSV for each request.")
+@option(
+    OptionGroup.OUTPUT,
+    "--csv",
+    "as_csv",
+    is_flag=True,
+    help="Print a line of CSV for each request, with its row.",
+)
+@json_option("the ranges")
 @backend_options
 def command(
     run: str,
-    outcome: str | None,
-    target: str | None,
     as_csv: bool,  # noqa: FBT001  # click passes flags so
+    as_json: bool,  # noqa: FBT001
     data_dir: Path,
     coordinator: CoordinatorRef | None,
+    **only: str | None,
 ) -> int:
     """List the requests of a run that failed, by their indices.
 
     RUN is latest, an id, a name, or any unique part of an id.
     """
-    wanted = Outcome(outcome) if outcome is not None else None
-    return run_async(_list(run, wanted, target, data_dir, coordinator, as_csv=as_csv))
+    if as_csv and as_json:
+        raise UserError("--csv: cannot be combined with --json")
+    outcome = only["outcome"]
+    wanted = _Wanted(None if outcome is None else Outcome(outcome), only["target"])
+    form = _print_csv if as_csv else _print_json if as_json else _print_lines
+    return run_async(_list(run, wanted, form, data_dir, coordinator))
+
+
+class _Wanted(NamedTuple):
+    """Which failures are listed; those of any kind without outcome or target."""
+
+    outcome: Outcome | None
+    target: str | None
+
+    def check(self, spec: Spec, run: str) -> None:
+        """Refuse a target that the run does not have."""
+        if self.target is not None and self.target not in list_target_names(spec):
+            names = ", ".join(filter(None, list_target_names(spec))) or "no target with a name"
+            raise UserError(f"--target: {format_value(self.target)} is not in run {run}, which has {names}")
+
+    def has(self, failed: FailedRange) -> bool:
+        """Whether a range is one of them."""
+        return self.outcome in (None, failed.outcome) and self.target in (None, failed.target)
+
+
+class _Listed(NamedTuple):
+    """The failures of a run that are listed.
+
+    Attributes:
+        head: what is said once.
+        requests: what each request is.
+        data: their rows.
+        ranges: the ranges, each of one target.
+    """
+
+    head: FailuresHead
+    requests: RequestLines
+    data: RunData
+    ranges: AsyncIterator[FailedRange]
 
 
 async def _list(
-    reference: str,
-    outcome: Outcome | None,
-    target: str | None,
-    data_dir: Path,
-    coordinator: CoordinatorRef | None,
-    *,
-    as_csv: bool,
+    reference: str, wanted: _Wanted, form: "_Form", data_dir: Path, coordinator: CoordinatorRef | None
 ) -> ExitCode:
     async with open_backend(coordinator, data_dir) as backend:
         run = await find_run(backend, reference, takes_newest=True)
-        head, ranges = await _open(backend, run)
+        head, ranges = await open_failures(backend, run)
         spec = parse_spec(Source("spec", head.spec))
-        if target is not None and target not in list_target_names(spec):
-            names = ", ".join(filter(None, list_target_names(spec))) or "no target with a name"
-            raise UserError(f"--target: {format_value(target)} is not in run {run}, which has {names}")
-        shown, listed = _Printer(spec, as_csv=as_csv), 0
-        async for failed in ranges:
-            for each in shown.split(failed):
-                if outcome in (None, each.outcome) and target in (None, each.target):
-                    shown.show(each)
-                    listed += each.stop - each.start
+        wanted.check(spec, run)
+        requests = RequestLines(spec)
+        split = _split_all(ranges, requests, wanted, has_targets=list_target_names(spec) != ("",))
+        listed = await form(_Listed(head, requests, RunData(backend, run, spec), split))
     if not listed:
-        write_note(f"run {run} has no failed request{' of these' if outcome or target else ''}")
+        write_note(f"run {run} has no failed request{' of these' if any(wanted) else ''}")
     if head.unlisted:
         write_note(
             f"this list is not complete: {format_count(head.unlisted)} of {format_count(head.requests)}"
@@ -92,56 +128,70 @@ async def _list(
     return ExitCode.COMPLETED
 
 
-async def _open(backend: RunBackend, run: str) -> tuple[FailuresHead, AsyncIterator[FailedRange]]:
-    lines = backend.read_failures(run)
-    first = await anext(aiter(lines))
-    head = _decode_head(first.rpartition(b',"failures":[')[0] + b"}")
-    return head, _read_ranges(lines)
+async def _split_all(
+    ranges: AsyncIterator[FailedRange], requests: RequestLines, wanted: _Wanted, *, has_targets: bool
+) -> AsyncIterator[FailedRange]:
+    """The ranges that are wanted, each of one target."""
+    async for failed in ranges:
+        for each in _split(failed, requests) if has_targets and not failed.target else (failed,):
+            if wanted.has(each):
+                yield each
 
 
-async def _read_ranges(lines: AsyncIterator[bytes]) -> AsyncIterator[FailedRange]:
-    async for line in lines:
-        if line.startswith(b"]"):
-            return
-        yield _decode_range(line.removeprefix(b","))
+def _split(failed: FailedRange, requests: RequestLines) -> Iterator[FailedRange]:
+    """A range by target: what no worker had is in ranges of all targets."""
+    start, target = failed.start, requests.find_target(failed.start)
+    for index in range(failed.start + 1, failed.stop):
+        following = requests.find_target(index)
+        if following != target:
+            yield FailedRange(start=start, stop=index, outcome=failed.outcome, target=target)
+            start, target = index, following
+    yield FailedRange(start=start, stop=failed.stop, outcome=failed.outcome, target=target)
 
 
-class _Printer:
-    """Writes ranges as they come."""
-
-    def __init__(self, spec: Spec, *, as_csv: bool) -> None:
-        self._requests = RequestLines(spec)
-        self._has_targets = list_target_names(spec) != ("",)
-        self._csv = csv.writer(sys.stdout, lineterminator="\n") if as_csv else None
-        if self._csv is not None:
-            self._csv.writerow(("index", "outcome", "target", "method", "url"))
-
-    def split(self, failed: FailedRange) -> Iterator[FailedRange]:
-        """A range by target: what no worker had is in ranges of all targets."""
-        if failed.target or not self._has_targets:
-            yield failed
-            return
-        start, target = failed.start, self._requests.build(failed.start).target
-        for index in range(failed.start + 1, failed.stop):
-            following = self._requests.build(index).target
-            if following != target:
-                yield FailedRange(start=start, stop=index, outcome=failed.outcome, target=target)
-                start, target = index, following
-        yield FailedRange(start=start, stop=failed.stop, outcome=failed.outcome, target=target)
-
-    def show(self, failed: FailedRange) -> None:
-        """Write a range, or each of its requests."""
-        if self._csv is not None:
-            self._csv.writerows(self._list_rows(failed))
-            return
+async def _print_lines(listed: _Listed) -> int:
+    """A line for each range, with its first request; returns how many requests they are."""
+    count = 0
+    async for failed in listed.ranges:
         last = failed.stop - 1
         indices = f"{failed.start}" if failed.start == last else f"{failed.start}-{last}"
-        first = self._requests.build(failed.start)
+        first = listed.requests.build(failed.start, await listed.data.fetch(failed.start))
         url = f"{first.text}{' …' if failed.start != last else ''}"
         line = f"{indices:<{_WIDEST_RANGE}} {format_outcome(failed.outcome):<18} {first.target} {url}"
         write_line(make_printable(" ".join(line.split(" ")).rstrip()))
+        count += failed.stop - failed.start
+    return count
 
-    def _list_rows(self, failed: FailedRange) -> Iterator[tuple[object, ...]]:
+
+async def _print_csv(listed: _Listed) -> int:
+    """A line of CSV for each request, with its row; returns how many requests there are."""
+    columns, count = listed.data.columns, 0
+    write = csv.writer(sys.stdout, lineterminator="\n").writerow
+    # A column with the name of one of ours is told apart.
+    write((*_CSV_HEAD, *(f"data.{column}" if column in _CSV_HEAD else column for column in columns)))
+    async for failed in listed.ranges:
         for index in range(failed.start, failed.stop):
-            request = self._requests.build(index)
-            yield index, failed.outcome, failed.target or request.target, request.method, request.url
+            row = await listed.data.fetch(index)
+            request = listed.requests.build(index, row)
+            write(
+                (
+                    index,
+                    failed.outcome,
+                    failed.target or request.target,
+                    request.method,
+                    request.url,
+                    *((row or {}).get(column, "") for column in columns),
+                )
+            )
+        count += failed.stop - failed.start
+    return count
+
+
+async def _print_json(listed: _Listed) -> int:
+    """One document with all ranges; returns how many requests they are."""
+    head, ranges = listed.head, [failed async for failed in listed.ranges]
+    print_json({"run": head.run, "requests": head.requests, "unlisted": head.unlisted, "failures": ranges})
+    return sum(failed.stop - failed.start for failed in ranges)
+
+
+_Form = Callable[[_Listed], Awaitable[int]]

@@ -1,6 +1,7 @@
-"""`oku show`: the summary of a run as it stands, for people or as JSON."""
+"""`oku show`: the summary of a run as it stands, or one of its requests, for people or as JSON."""
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
@@ -11,33 +12,44 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.grafana_option import grafana_option
 from oku_cli.options.json_option import json_option
-from oku_cli.options.option_group import GroupedCommand
+from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.run_argument import run_argument
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import Watch, run_async
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.json_output import print_json
+from oku_cli.views.request_view import print_request
 from oku_cli.views.summary_view import print_summary
 from oku_core.results.summary import is_unbalanced
 
 
 @click.command(name="show", cls=GroupedCommand)
 @run_argument()
+@option(
+    OptionGroup.OUTPUT,
+    "--index",
+    metavar="I",
+    type=click.IntRange(min=0),
+    help="Show the request of this index instead, as it is sent.",
+)
 @json_option("the summary")
 @grafana_option
 @backend_options
 def command(
     run: str,
+    index: int | None,
     as_json: bool,  # noqa: FBT001  # click passes flags so
     grafana: str | None,
     data_dir: Path,
     coordinator: CoordinatorRef | None,
 ) -> int:
-    """Show the summary of a run in any state.
+    """Show the summary of a run in any state, or one of its requests.
 
     RUN is latest, an id, a name, or any unique part of an id.
     """
+    if index is not None:
+        return run_async(_show_request(run, index, data_dir, coordinator, as_json=as_json))
     watch = Watch(as_json=as_json, grafana=grafana)
     return run_async(_show(run, data_dir, coordinator, watch))
 
@@ -53,4 +65,24 @@ async def _show(run: str, data_dir: Path, coordinator: CoordinatorRef | None, wa
         hint = hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
         print_summary(Terminal(), summary, hint=hint)
     watch.print_dashboard_link(summary)
+    return ExitCode.COMPLETED
+
+
+async def _show_request(
+    run: str, index: int, data_dir: Path, coordinator: CoordinatorRef | None, *, as_json: bool
+) -> ExitCode:
+    # These load the engines.
+    from oku_cli.replay.request_text import show_request  # noqa: PLC0415
+    from oku_cli.replay.run_request import fetch_files, fetch_request, fill_in_body  # noqa: PLC0415
+
+    with TemporaryDirectory(prefix="oku-") as folder:
+        async with open_backend(coordinator, data_dir) as backend:
+            run = await find_run(backend, run, takes_newest=True)
+            request = await fetch_request(backend, run, index, "--index")
+            files = await fetch_files(backend, run, request.list_bodies(), Path(folder))
+        shown = show_request(fill_in_body(request, files))
+    if as_json:
+        print_json(shown)
+    else:
+        print_request(shown)
     return ExitCode.COMPLETED

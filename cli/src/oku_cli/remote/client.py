@@ -13,6 +13,7 @@ import msgspec
 from oku_cli.remote.endpoint import CoordinatorRef, UnreachableError
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
+from oku_core.results.run_rows import RunRows
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
 from oku_core.spec.values.file_reference import FileRef
@@ -160,6 +161,16 @@ class Client:
         """Yield the failed requests of a run line by line, without line ends."""
         async for line in self._read_lines(f"/api/runs/{run}/failures"):
             yield line
+
+    async def fetch_rows(self, run: str, start: int, stop: int) -> RunRows:
+        """Fetch the rows of the data of a run for the indices `start <= i < stop`, at most `MOST_ROWS`."""
+        query = urlencode({"start": start, "stop": stop})
+        return msgspec.convert(await self._call("GET", f"/api/runs/{run}/rows?{query}"), RunRows)
+
+    async def fetch_run_file(self, run: str, digest: str) -> bytes:
+        """Fetch a file of a run, which fits into memory."""
+        async with self._request("GET", f"/api/runs/{run}/files/{digest}") as response:
+            return await response.read()
 
     async def _read_lines(self, path: str) -> AsyncGenerator[bytes]:
         rest = b""

@@ -5,7 +5,7 @@ secret can stand: in headers that only control the exchange, and in placeholders
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from oku_core.process.redaction import MASK
@@ -26,7 +26,7 @@ def mask_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Copy a spec, under the names that users write, with `MASK` wherever there may be a secret."""
     masked = dict(spec)
     if "header" in masked:
-        masked["header"] = [_mask_header(header) for header in masked["header"]]
+        masked["header"] = [mask_header(header) for header in masked["header"]]
     if "url" in masked:
         masked["url"] = [_mask_url(url) for url in masked["url"]]
     if "proxy" in masked:
@@ -41,9 +41,19 @@ def has_mask(spec: Mapping[str, Any], masked: Mapping[str, Any]) -> bool:
     return dict(spec) != dict(masked)
 
 
-def _mask_header(header: str) -> str:
+def mask_header(header: str, columns: Collection[str] = ()) -> str:
+    """Mask the value of a header, but for placeholders and where no secret can stand.
+
+    Args:
+        header: name and value.
+        columns: those that placeholders may stand for, beside the index and secrets.
+    """
     name, _, value = header.partition(":")
-    return header if name.strip().lower() in _HARMLESS_HEADERS else f"{name}: {_mask_text(value.strip())}"
+    if name.strip().lower() in _HARMLESS_HEADERS:
+        return header
+    kept = re.compile("(" + "|".join(re.escape(f"{{{column}}}") for column in columns) + ")")
+    parts = kept.split(value.strip()) if columns else [value.strip()]
+    return f"{name}: " + "".join(part if place % 2 else _mask_text(part) for place, part in enumerate(parts))
 
 
 def _mask_url(url: str) -> str:

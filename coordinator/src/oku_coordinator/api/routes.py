@@ -9,6 +9,8 @@
 | `DELETE /api/runs/{run}` | deletes a run that is over or paused |
 | `GET /api/runs/{run}/history` | the same with all that is kept of it: a `RunHistory` |
 | `GET /api/runs/{run}/failures` | which requests failed: a `FailuresHead` with a list of `FailedRange` |
+| `GET /api/runs/{run}/rows?start=I&stop=J` | the rows of its data for these indices: `RunRows` |
+| `GET /api/runs/{run}/files/{digest}` | a file of a run, unless that is a private key |
 | `POST /api/runs/{run}/retry` | submits a run over these |
 | `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say; `cancel?now=true` drops requests |
 | `GET /api/runs/{run}/ticks` | server-sent events: `tick` each second, `end` with the summary at rest |

@@ -3,7 +3,7 @@
 A string is its text; of anything else, the JSON that stands in the file is the value: `1.50` stays `1.50`.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -57,6 +57,19 @@ def parse_lines(content: bytes, columns: Sequence[str]) -> list[Sequence[bytes]]
     except msgspec.ValidationError:  # some are not strings
         return [_read_values(raws) for raws in zip(*map(astuple, decode_all(array)), strict=True)]
     return [list(map(str.encode, values)) for values in zip(*map(astuple, rows), strict=True)]
+
+
+def parse_objects(content: bytes, columns: Sequence[str]) -> list[Mapping[str, str]]:
+    """Some columns of whole lines, by their names; a line may lack some.
+
+    Raises:
+        ValueError: they are no such lines.
+    """
+    objects = map(_decode_object, content.removesuffix(b"\n").split(b"\n"))
+    return [
+        {column: _read_value(line[column]).decode() for column in columns if column in line}
+        for line in objects
+    ]
 
 
 def find_line(content: bytes, place: int) -> bytes:
@@ -126,8 +139,12 @@ def _build_row(columns: Sequence[str], kind: type) -> Any:
 
 def _read_values(raws: Sequence[msgspec.Raw]) -> Sequence[bytes]:
     """The values of a column."""
-    pieces = map(bytes, raws)
-    return [_decode_text(piece).encode() if piece.startswith(_TEXT) else piece for piece in pieces]
+    return list(map(_read_value, raws))
+
+
+def _read_value(raw: msgspec.Raw) -> bytes:
+    piece = bytes(raw)
+    return _decode_text(piece).encode() if piece.startswith(_TEXT) else piece
 
 
 def _describe(error: Exception) -> str:

@@ -6,19 +6,19 @@ side. Where lanes leave out so many rows that each block is asked for one, that 
 """
 
 import csv
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 import msgspec
 
+from oku_core.data.block_file import BlockFile
 from oku_core.data.csv_rows import find_row, parse_columns
 from oku_core.data.data_error import DataError
 from oku_core.data.data_format import DataFormat
 from oku_core.data.escape import Escape
 from oku_core.data.json_rows import find_line, parse_lines
-from oku_core.data.scan import LONGEST_ROW_BYTES, OFFSET_BYTES, ROWS_OF_BLOCK, Table
+from oku_core.data.scan import ROWS_OF_BLOCK, Table
 
 CACHE_BYTES = 8 << 20
 """About how much memory the blocks of a reader take; the newest one stays in any case."""
@@ -58,7 +58,7 @@ class _Block(NamedTuple):
     content: bytes
 
 
-class _KnownRows(dict[int, Row]):
+class _RowValuess(dict[int, Row]):
     """Rows by their places in the file; one that is not known yet is found. Other look-ups run in C."""
 
     def __init__(self, count: int, find: Callable[[int], Row]) -> None:
@@ -100,22 +100,11 @@ class RowReader:
         self._find: Final = find_row if self._is_csv else find_line
         self._width: Final = len(table.columns)
         self._places: Final = [table.columns.index(column) for column in self._columns]
-        self._known: Final = _KnownRows(rows, self._load)
+        self._known: Final = _RowValuess(rows, self._load)
         self.read: Final[Callable[[int], Row]] = self._known.__getitem__
         self._blocks: dict[int, _Block] = {}
         self.cached_bytes = 0
-        self._files: list[int] = []
-        try:
-            for path in (data_path, index_path):
-                self._files.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
-            self._size: Final = os.fstat(self._files[0]).st_size
-            index_size = os.fstat(self._files[1]).st_size
-        except OSError as error:
-            self.close()
-            raise DataError(f"data cannot be read: {error.strerror}") from error
-        if index_size != OFFSET_BYTES * -(-rows // ROWS_OF_BLOCK):
-            self.close()
-            raise DataError(f"the row index of the data has {index_size} bytes, which is not for {rows} rows")
+        self._file: Final = BlockFile(data_path, index_path, rows)
 
     def __enter__(self) -> Self:
         """Nothing is read yet."""
@@ -127,15 +116,14 @@ class RowReader:
 
     def close(self) -> None:
         """Close the files."""
-        while self._files:
-            os.close(self._files.pop())
+        self._file.close()
 
     def _load(self, row: int) -> Row:
         """Find a row, and know it from now on; those around it, too, if they may be wanted."""
         number, place = divmod(row, ROWS_OF_BLOCK)
         try:
             known = self._blocks.get(number)
-            content = self._read_block(number) if known is None else known.content
+            content = self._file.read(number) if known is None else known.content
             if self._is_wanted(number):
                 places, rest = range(row - place, min(row - place + ROWS_OF_BLOCK, self._rows)), b""
                 rows = self._parse(content)
@@ -169,22 +157,6 @@ class RowReader:
         self._blocks[number] = block
         self._known.update(zip(block.rows, rows, strict=True))
         self.cached_bytes += block.size
-
-    def _read_block(self, number: int) -> bytes:
-        data, index = self._files
-        offsets = os.pread(index, 2 * OFFSET_BYTES, number * OFFSET_BYTES)
-        begin = int.from_bytes(offsets[:OFFSET_BYTES], "little")
-        end = int.from_bytes(offsets[OFFSET_BYTES:], "little") if len(offsets) > OFFSET_BYTES else self._size
-        if not begin < end <= min(self._size, begin + ROWS_OF_BLOCK * LONGEST_ROW_BYTES):
-            raise ValueError("offsets are out of order")
-        content = bytearray()
-        while len(content) < end - begin:  # one call gives all but for a signal
-            piece = os.pread(data, end - begin - len(content), begin + len(content))
-            if not piece:
-                raise ValueError("the file has become shorter")
-            content += piece
-        # Blank lines at the end of the file are no rows.
-        return bytes(content).rstrip(b"\r\n") + b"\n"
 
     def _parse(self, content: bytes) -> Sequence[Row]:
         if self._is_csv:

@@ -43,6 +43,14 @@ def list_files(spec: Spec) -> Iterator[FileRef]:
         yield from spec.data.list_files()
 
 
+def list_public_files(spec: Spec) -> Iterator[FileRef]:
+    """Yield the files of the run that a spec names, but for its private key.
+
+    A certificate may have its key in the same file; then that is private, too.
+    """
+    yield from list_files(msgspec.structs.replace(spec, cert=spec.cert if spec.key else None, key=None))
+
+
 def _find_none(_: FileRef) -> Path:
     raise SpecFileError("files of runs are not here")
 

@@ -1,11 +1,14 @@
 """What people are shown of the request of an index: its target, its method and its URL, without secrets."""
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+from oku_core.data.escape import AS_TEXT, IN_URL
+from oku_core.data.row_values import RowValues
 from oku_core.process.redaction import redact
-from oku_core.spec.request_template import RequestMix
+from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER
+from oku_core.spec.values.template import Template
 
 
 class RequestLine(NamedTuple):
@@ -27,11 +30,39 @@ class RequestLines:
     def __init__(self, spec: Spec) -> None:
         self._mix = RequestMix(spec) if spec.list_places() else None
         self._method = spec.method
+        self._urls = [_Url(template) for template in self._mix.templates] if self._mix else []
 
-    def build(self, index: int) -> RequestLine:
-        """The request of an index; its user, password and query are masked where they may be secret."""
+    def find_target(self, index: int) -> str:
+        """The name of the target that an index asks."""
+        return self._mix.find(index).name if self._mix else ""
+
+    def build(self, index: int, row: Mapping[str, str] | None = None) -> RequestLine:
+        """The request of an index; its user and password are masked.
+
+        Args:
+            index: of the request.
+            row: its row; placeholders of columns stay as they are without it.
+        """
         if self._mix is None:
             return RequestLine("", self._method, "")
-        template = self._mix.find(index)
-        url = redact(template.url.replace(INDEX_PLACEHOLDER, str(index)), queries=False)
-        return RequestLine(template.name, template.method, url)
+        place = self._mix.turns[index % len(self._mix.turns)]
+        template = self._mix.templates[place]
+        return RequestLine(template.name, template.method, self._urls[place].build(index, row))
+
+
+class _Url:
+    """The URLs of a template, with values written as they are sent."""
+
+    def __init__(self, template: RequestTemplate) -> None:
+        masked = redact(template.url, queries=False)
+        filled = Template.parse(masked, template.columns, IN_URL)
+        self._row = RowValues(list(dict.fromkeys(filled.values)))
+        self._build_filled: Callable[[int], str] = filled.bind(self._row)
+        self._build_open: Callable[[int], str] = Template.parse(masked, (), AS_TEXT).bind()
+
+    def build(self, index: int, row: Mapping[str, str] | None) -> str:
+        """The URL of an index, filled in as far as it can be."""
+        if row is None:
+            return self._build_open(index)
+        self._row.row = row
+        return self._build_filled(index)

@@ -94,6 +94,22 @@ class RequestMix:
         return self.templates[self.turns[index % len(self.turns)]]
 
 
+def pick_request(spec: Spec, index: int) -> Spec:
+    """A spec whose only kind of request is that which an index of another spec asks.
+
+    Args:
+        spec: with URLs, its own or those of its targets.
+        index: of the request.
+    """
+    mix = RequestMix(spec)
+    place = mix.turns[index % len(mix.turns)]
+    if not spec.targets:
+        return msgspec.structs.replace(spec, urls=(spec.urls[place],))
+    target, base = divmod(place, max(1, len(spec.urls)))
+    urls = spec.urls[base : base + 1]
+    return msgspec.structs.replace(spec, urls=urls, targets=(spec.targets[target],), body=None)
+
+
 def _build_template(spec: Spec, target: Target, base: Url | None) -> RequestTemplate:
     return RequestTemplate(
         name=target.name,

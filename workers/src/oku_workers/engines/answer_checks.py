@@ -6,7 +6,10 @@ compressed is checked as it was before that.
 
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NamedTuple
 
 import msgspec
 
@@ -36,6 +39,26 @@ _WINDOW_BITS = {
 _OTHER_ENCODINGS = frozenset({b"br", b"zstd", b"compress", b"x-compress"})
 
 _Check = tuple[str, Callable[[bytes], bool]]
+
+
+class Answer(NamedTuple):
+    """A complete answer, as it came.
+
+    Attributes:
+        status: its status.
+        received: the size of its body.
+        head: its status line and headers.
+        body: its body, as far as it was kept.
+    """
+
+    status: int
+    received: int
+    head: bytes
+    body: bytes
+
+
+ShowAnswer = Callable[[Answer], None]
+_show_answer: ContextVar[ShowAnswer | None] = ContextVar("show_answer", default=None)
 
 
 class AnswerChecks:
@@ -71,7 +94,7 @@ class AnswerChecks:
             return "check size"
         if not self.kept_bytes:
             return None
-        content = _decode(head, bytes(body))
+        content = decode_body(head, bytes(body))
         return CANNOT_UNPACK if content is None else self._find_failed_body(content)
 
     def _find_failed_body(self, content: bytes) -> str | None:
@@ -120,6 +143,43 @@ class AnswerJudge:
         return OK, ""
 
 
+class _ShowingJudge(AnswerJudge):
+    """Keeps of every body as much as checks look at, and shows each answer before it is judged."""
+
+    __slots__ = ("_show",)
+
+    def __init__(self, expect: Expectation, timeout_s: float, show: ShowAnswer) -> None:
+        super().__init__(expect, timeout_s)
+        self.kept_bytes = MOST_CHECKED_BYTES
+        self._show = show
+
+    def judge(self, status: int, received: int, head: bytes, body: bytes | bytearray) -> tuple[int, str]:
+        """Show an answer, and judge it as all others."""
+        self._show(Answer(status, received, head, bytes(body)))
+        return super().judge(status, received, head, body)
+
+
+def build_judge(expect: Expectation, timeout_s: float) -> AnswerJudge:
+    """The judge of one kind of request; in `showing_answers`, one that shows them.
+
+    Args:
+        expect: what answers must be like.
+        timeout_s: the longest time of a request.
+    """
+    show = _show_answer.get()
+    return AnswerJudge(expect, timeout_s) if show is None else _ShowingJudge(expect, timeout_s, show)
+
+
+@contextmanager
+def showing_answers(show: ShowAnswer) -> Iterator[None]:
+    """Have engines that are made here show their answers; for somebody who looks at a single request."""
+    token = _show_answer.set(show)
+    try:
+        yield
+    finally:
+        _show_answer.reset(token)
+
+
 def _build_header_check(header: Header) -> _Check:
     name = re.escape(header.name.encode())
     find = re.compile(rb"\n%b *:[ \t]*([^\r\n]*)" % name, re.IGNORECASE).findall
@@ -149,8 +209,13 @@ def _find_failed_json(values: tuple[JsonValue, ...], content: bytes) -> str | No
     return next((f"check json {value.pointer}" for value in values if not value.is_in(document)), None)
 
 
-def _decode(head: bytes, body: bytes) -> bytes | None:
-    """A body without its compression; None if it cannot be read."""
+def decode_body(head: bytes, body: bytes) -> bytes | None:
+    """A body without its compression; None if it cannot be read.
+
+    Args:
+        head: status line and headers of its answer.
+        body: as it was sent, or the beginning of that.
+    """
     found = _ENCODING.search(head)
     encoding = found[1].strip().lower() if found and body else b""
     if encoding in _OTHER_ENCODINGS:

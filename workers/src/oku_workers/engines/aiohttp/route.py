@@ -6,7 +6,7 @@ from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.aiohttp.request import build_arguments, build_url
-from oku_workers.engines.answer_checks import AnswerJudge
+from oku_workers.engines.answer_checks import build_judge
 
 
 class Route:
@@ -35,7 +35,7 @@ class Route:
         self.build_arguments = build_arguments(
             template, rows, is_only=is_only, follows_redirects=spec.max_redirects > 0
         )
-        self.answers = AnswerJudge(template.expect, spec.timeout_s)
+        self.answers = build_judge(template.expect, spec.timeout_s)
 
 
 def build_routes(spec: Spec, mix: RequestMix, rows: Rows | None = None) -> Sequence[Route]:

@@ -29,7 +29,7 @@ from oku_workers.engines.addresses import Addresses
 from oku_workers.engines.aiohttp.cookies import OriginCookieJar
 from oku_workers.engines.aiohttp.protocol import ResponseProtocol
 from oku_workers.engines.aiohttp.request import build_shared_headers
-from oku_workers.engines.answer_checks import AnswerJudge
+from oku_workers.engines.answer_checks import build_judge
 from oku_workers.engines.defaults import DEFAULT_HEADERS, KEEPALIVE_S
 from oku_workers.engines.engine_error import EngineError
 
@@ -57,7 +57,7 @@ def build_session(
         EngineError: this aiohttp cannot be used.
     """
     closes = any(asks_to_close(template.headers) for template in mix.templates)
-    judges = [AnswerJudge(template.expect, spec.timeout_s) for template in mix.templates]
+    judges = [build_judge(template.expect, spec.timeout_s) for template in mix.templates]
     session = ClientSession(
         connector=_Connector(
             local_address,

@@ -8,7 +8,7 @@ from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.header import asks_to_close
 from oku_core.spec.values.template import Rows
-from oku_workers.engines.answer_checks import AnswerJudge
+from oku_workers.engines.answer_checks import build_judge
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.request import BuildRequest, build_request
 from oku_workers.engines.httptools.response_cache import Parsed, ResponseCache
@@ -65,7 +65,7 @@ class Route:
         self.known = ResponseCache()
         self.keeps_connections = not asks_to_close(template.headers)
         self.has_bodies = template.method != "HEAD"
-        self._judge = AnswerJudge(template.expect, timeout_s)
+        self._judge = build_judge(template.expect, timeout_s)
         self.ok_ns = self._judge.ok_ns
 
     def prepare(self, reader: ResponseReader) -> None:

@@ -1,0 +1,38 @@
+"""What a backend says of the failed requests of a run, and of its spec, which it says with them."""
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import msgspec
+
+from oku_cli.backends.run_backend import RunBackend
+from oku_core.results.failed_range import FailedRange, FailuresHead
+from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.spec import Spec
+
+_decode_head = msgspec.json.Decoder(FailuresHead).decode
+_decode_range = msgspec.json.Decoder(FailedRange).decode
+
+
+async def open_failures(backend: RunBackend, run: str) -> tuple[FailuresHead, AsyncIterator[FailedRange]]:
+    """What is said once of the failed requests of a run, and their ranges, as they come."""
+    lines = backend.read_failures(run)
+    head = _read_head(await anext(lines))
+    return head, _read_ranges(lines)
+
+
+async def fetch_spec(backend: RunBackend, run: str) -> Spec:
+    """The spec of a run."""
+    async with aclosing(backend.read_failures(run)) as lines:
+        return parse_spec(Source("spec", _read_head(await anext(lines)).spec))
+
+
+def _read_head(line: bytes) -> FailuresHead:
+    return _decode_head(line.rpartition(b',"failures":[')[0] + b"}")
+
+
+async def _read_ranges(lines: AsyncIterator[bytes]) -> AsyncIterator[FailedRange]:
+    async for line in lines:
+        if line.startswith(b"]"):
+            return
+        yield _decode_range(line.removeprefix(b","))

@@ -1,0 +1,80 @@
+"""`oku replay`: one request of a run is sent once more, from here, and shown with its answer."""
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+import msgspec
+
+from oku_cli.backends.run_backend import open_backend
+from oku_cli.backends.run_lookup import find_run
+from oku_cli.exit_code import ExitCode
+from oku_cli.options.backend_options import backend_options
+from oku_cli.options.daemon.allow_options import secret_options
+from oku_cli.options.json_option import json_option
+from oku_cli.options.option_group import GroupedCommand
+from oku_cli.options.run_argument import run_argument
+from oku_cli.remote.endpoint import CoordinatorRef
+from oku_cli.remote.follow import run_async
+from oku_cli.terminal.json_output import print_json
+from oku_cli.views.request_view import print_outcome, print_request
+from oku_core.accounting.outcome import Outcome
+from oku_core.spec.secrets import SecretSource, SpecSources
+
+
+@click.command(
+    name="replay",
+    cls=GroupedCommand,
+    examples={"See what becomes of request 4711 of the newest run": "oku replay latest 4711"},
+)
+@run_argument()
+@click.argument("index", type=click.IntRange(min=0))
+@json_option("request, answer and outcome")
+@backend_options
+@secret_options(has_variables=False)
+def command(
+    run: str,
+    index: int,
+    as_json: bool,  # noqa: FBT001  # click passes flags so
+    data_dir: Path,
+    coordinator: CoordinatorRef | None,
+    secrets: SecretSource,
+) -> int:
+    """Send one request of a run once, from here, and show it with its answer.
+
+    It is counted nowhere. RUN is latest, an id, a name, or any unique part of an id.
+    """
+    return run_async(_replay(run, index, data_dir, coordinator, secrets, as_json=as_json))
+
+
+async def _replay(
+    reference: str,
+    index: int,
+    data_dir: Path,
+    coordinator: CoordinatorRef | None,
+    secrets: SecretSource,
+    *,
+    as_json: bool,
+) -> ExitCode:
+    # These load the engines.
+    from oku_cli.replay.request_text import show_request  # noqa: PLC0415
+    from oku_cli.replay.run_request import fetch_files, fetch_request, fill_in_body  # noqa: PLC0415
+    from oku_cli.replay.sending import prepare, send_once  # noqa: PLC0415
+
+    with TemporaryDirectory(prefix="oku-") as folder:
+        async with open_backend(coordinator, data_dir) as backend:
+            run = await find_run(backend, reference, takes_newest=True)
+            request = await fetch_request(backend, run, index, "INDEX")
+            wanted = [*request.list_bodies(), *request.list_certificates()]
+            files = await fetch_files(backend, run, wanted, Path(folder))
+        request = fill_in_body(request, files)
+        shown = show_request(request)
+        prepared = await prepare(request, SpecSources(files, secrets))
+    if not as_json:
+        print_request(shown)
+    outcome = await send_once(prepared)
+    if as_json:
+        print_json({"request": shown, **msgspec.structs.asdict(outcome)})
+    else:
+        print_outcome(outcome)
+    return ExitCode.COMPLETED if outcome.outcome is Outcome.OK else ExitCode.NOT_PASSED

@@ -1,0 +1,108 @@
+"""The request of an index of a run: all that it is made of, fetched from where the run is."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from oku_cli.backends.failed_requests import fetch_spec
+from oku_cli.backends.run_backend import RunBackend
+from oku_cli.backends.run_data import RunData
+from oku_core.data.row_values import RowValues
+from oku_core.errors import UserError
+from oku_core.spec.files import EVERYWHERE, SpecFiles
+from oku_core.spec.request_template import RequestMix, RequestTemplate, pick_request
+from oku_core.spec.spec import OPEN_END, Spec
+from oku_core.spec.values.file_reference import FileRef, find_file_reference
+from oku_workers.engines.request_parts import list_values
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """A request of a run.
+
+    Attributes:
+        run: the id of the run.
+        index: of the request.
+        spec: of this kind of request alone.
+        row: the row of its data; None if the run has none.
+    """
+
+    run: str
+    index: int
+    spec: Spec
+    row: Mapping[str, str] | None
+
+    @property
+    def template(self) -> RequestTemplate:
+        """The kind of request that it is."""
+        return RequestMix(self.spec).find(self.index)
+
+    def build_rows(self) -> RowValues | None:
+        """Its row, as engines read it; None if the request uses none."""
+        values = list_values(self.spec)
+        return RowValues(values, self.row) if values else None
+
+    def list_bodies(self) -> Iterator[FileRef]:
+        """Yield the file that is its body, if it is one."""
+        if (reference := find_file_reference(self.template.body)) is not None:
+            yield reference
+
+    def list_certificates(self) -> Iterator[FileRef]:
+        """Yield the files that its connection needs."""
+        for text in (self.spec.cacert, self.spec.cert, self.spec.key):
+            if (reference := find_file_reference(text)) is not None:
+                yield reference
+
+
+async def fetch_request(backend: RunBackend, run: str, index: int, flag: str) -> RunRequest:
+    """Fetch what the request of an index is made of, but for files.
+
+    Args:
+        backend: has the run.
+        run: its id.
+        index: of the request.
+        flag: how the user gave the index.
+
+    Raises:
+        UserError: the run has no such request, or its requests cannot be told any more.
+    """
+    spec = await fetch_spec(backend, run)
+    if index >= spec.requests:
+        last = "" if spec.requests >= OPEN_END else f", whose last one is {spec.requests - 1}"
+        raise UserError(f"{flag}: {index} is not an index of run {run}{last}")
+    if spec.brings_servers:
+        raise UserError(
+            f"run {run} asked delay servers of Oku's own, which are gone: there is nothing to ask"
+        )
+    picked = pick_request(spec, index)
+    row = await RunData(backend, run, spec).fetch(index, most=1)
+    return RunRequest(run, index, picked, row)
+
+
+async def fetch_files(backend: RunBackend, run: str, wanted: Iterable[FileRef], folder: Path) -> SpecFiles:
+    """Fetch files of a run into a folder.
+
+    Args:
+        backend: has the run.
+        run: its id.
+        wanted: which files.
+        folder: where they go, which nobody else may read.
+    """
+    for file in wanted:
+        (folder / file.digest).write_bytes(await backend.fetch_run_file(run, file.digest))
+    return SpecFiles(EVERYWHERE.folders, lambda file: folder / file.digest)
+
+
+def fill_in_body(request: RunRequest, files: SpecFiles) -> RunRequest:
+    """The request with the text of its body, which may have been a file."""
+    return replace(request, spec=files.fill_in_bodies(request.spec))
+
+
+def make_single(spec: Spec) -> Spec:
+    """A spec whose request is sent at once, whatever the load of its run was."""
+    return msgspec.structs.replace(
+        spec, rate=None, duration_s=None, stages=(), warm_up_s=None, max_rate=None, concurrency=1,
+        shares_concurrency=False, thresholds=(),
+    )  # fmt: skip

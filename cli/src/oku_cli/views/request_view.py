@@ -1,0 +1,104 @@
+"""Shows one request of a run, and what came of sending it once."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from oku_cli.formatting import format_count, format_latency, format_outcome
+from oku_cli.terminal.printable import write_line
+from oku_core.accounting.outcome import Outcome
+
+
+class ShownRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as it is sent, without secrets.
+
+    Attributes:
+        run: the id of its run.
+        index: its index.
+        target: the name of its target; empty if the run names none.
+        url: the whole URL.
+        line: the request line.
+        headers: names and values, in order.
+        body: what is sent; None if there is no body.
+        row: the row of its data, by columns; None if the run has none.
+    """
+
+    run: str
+    index: int
+    target: str
+    url: str
+    line: str
+    headers: Sequence[tuple[str, str]]
+    body: str | None
+    row: Mapping[str, str] | None
+
+
+class ShownAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """A complete answer.
+
+    Attributes:
+        status: its status.
+        line: the status line.
+        headers: names and values, in order.
+        body: the beginning of its body without compression; None if that is not text.
+        body_bytes: the size of the body, as it was sent.
+        is_whole: whether `body` is all of it.
+    """
+
+    status: int
+    line: str
+    headers: Sequence[tuple[str, str]]
+    body: str | None
+    body_bytes: int
+    is_whole: bool
+
+
+class ShownOutcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of a request.
+
+    Attributes:
+        outcome: what it counts as.
+        reason: why it is not ok; empty if it is.
+        time_ms: from sending to the last byte of the answer; None without one.
+        answer: the answer; None without a complete one.
+    """
+
+    outcome: Outcome
+    reason: str
+    time_ms: float | None
+    answer: ShownAnswer | None
+
+
+def print_request(request: ShownRequest) -> None:
+    """Write which request it is, and the request itself."""
+    asked = f" asks target {request.target}" if request.target else ""
+    write_line(f"Request {request.index} of run {request.run}{asked}: {request.url}")
+    if request.row is not None:
+        write_line("Row: " + ", ".join(f"{column}={value}" for column, value in request.row.items()))
+    for line in _list_message(request.line, request.headers, request.body or ""):
+        write_line(line)
+
+
+def print_outcome(outcome: ShownOutcome) -> None:
+    """Write the answer, and what it counts as."""
+    if (answer := outcome.answer) is not None:
+        for line in _list_message(answer.line, answer.headers, answer.body or ""):
+            write_line(line)
+        if answer.body is None:
+            write_line(f"({format_count(answer.body_bytes)} bytes that are not text)")
+        elif not answer.is_whole:
+            write_line(f"(this is the beginning of {format_count(answer.body_bytes)} bytes)")
+    write_line("")
+    reason = f": {outcome.reason}" if outcome.reason else ""
+    time = f", after {format_latency(outcome.time_ms)}" if outcome.time_ms is not None else ""
+    write_line(f"{format_outcome(outcome.outcome)}{reason}{time}")
+
+
+def _list_message(first: str, headers: Sequence[tuple[str, str]], body: str) -> Iterator[str]:
+    """The lines of a message of HTTP, with a blank one before it."""
+    yield ""
+    yield first
+    yield from (f"{name}: {value}" for name, value in headers)
+    if body:
+        yield ""
+        yield from body.splitlines()

@@ -1,0 +1,52 @@
+"""The calls by which a command looks at what requests of a run are made of: its rows, and its files.
+
+A private key is not given to anybody but workers.
+"""
+
+import asyncio
+from collections.abc import Mapping
+
+import msgspec
+from aiohttp import web
+
+from oku_coordinator.files.file_store import FileStore
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.runs.run_rows import read_run_rows
+from oku_core.errors import UserError, format_value
+from oku_core.spec.files import list_files, list_public_files
+from oku_core.spec.values.file_reference import is_digest
+
+_MOST_DIGITS = 16
+
+
+def build_run_file_routes(ledger: Ledger, store: FileStore) -> list[web.RouteDef]:
+    """The routes, for an application that checks the token."""
+
+    async def show_rows(request: web.Request) -> web.Response:
+        record = ledger.runs.fetch(request.match_info["run"])
+        wanted = range(_read_index(request.query, "start"), _read_index(request.query, "stop"))
+        rows = await asyncio.to_thread(read_run_rows, record.run, record.spec, store.find, wanted)
+        return web.Response(body=msgspec.json.encode(rows), content_type="application/json")
+
+    async def show_file(request: web.Request) -> web.FileResponse:
+        record = ledger.runs.fetch(request.match_info["run"])
+        digest = request.match_info["digest"]
+        if not is_digest(digest):
+            raise UserError(f"{format_value(digest)} is not a SHA-256 in hexadecimal")
+        if digest not in {file.digest for file in list_public_files(record.spec)}:
+            if any(file.digest == digest for file in list_files(record.spec)):
+                raise UserError(f"file {digest} of run {record.run} is a private key, which only workers get")
+            raise UserError(f"run {record.run} has no file {digest}")
+        return web.FileResponse(store.find(digest), headers={"Content-Type": "application/octet-stream"})
+
+    return [
+        web.get("/api/runs/{run}/rows", show_rows, allow_head=False),
+        web.get("/api/runs/{run}/files/{digest}", show_file, allow_head=False),
+    ]
+
+
+def _read_index(query: Mapping[str, str], name: str) -> int:
+    text = query.get(name, "")
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        raise UserError(f"{name}: {format_value(text)} is not an index")
+    return int(text)
