@@ -41,7 +41,7 @@ def list_modules(code: str, *arguments: str, **environment: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "name", ["run", "resume", "server", "worker", "coordinator", "pause", "cancel", "rm"]
+    "name", ["run", "resume", "server", "worker", "coordinator", "pause", "cancel", "rm", "replay"]
 )
 def test_a_command_loads_nothing_heavy_before_it_is_called(name: str) -> None:
     """Its options are read, its help is shown and its arguments are completed without that."""

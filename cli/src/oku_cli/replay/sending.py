@@ -1,6 +1,7 @@
 """Sends one request as a worker does: by the engine of its spec, with a lease of one index."""
 
 import asyncio
+import codecs
 import logging
 import ssl
 from dataclasses import dataclass, replace
@@ -92,18 +93,18 @@ def _show(answer: Answer) -> ShownAnswer:
             (name, redact(value.strip(), queries=False))
             for name, _, value in (header.partition(":") for header in headers)
         ],
-        body=_read_text(body[:SHOWN_BODY_BYTES]),
+        body=None if body is None else _read_text(body),
         body_bytes=answer.received,
-        is_whole=len(body) <= SHOWN_BODY_BYTES and len(answer.body) == answer.received,
+        is_whole=len(body or b"") <= SHOWN_BODY_BYTES and len(answer.body) == answer.received,
     )
 
 
 def _read_text(body: bytes) -> str | None:
-    """A body as text, but for a last character that is cut; None if it is none."""
+    """The beginning of a body as text; None if it is none."""
+    # A character may be cut; only one that is not at the end makes it something else than text.
+    decode = codecs.getincrementaldecoder("utf-8")().decode
     try:
-        text = body.decode()
-    except UnicodeDecodeError as error:
-        if len(body) < SHOWN_BODY_BYTES or error.end < len(body):
-            return None
-        text = body[: error.start].decode()
+        text = decode(body[:SHOWN_BODY_BYTES])
+    except UnicodeDecodeError:
+        return None
     return None if "\0" in text else redact(text, queries=False)

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.kit.runs.scanned import keep_data
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
@@ -65,3 +66,22 @@ async def test_a_run_at_rest_can_be_cancelled_once(data_dir: DataDir) -> None:
     with pytest.raises(UserError, match="cancelled"):
         await ledger.cancel("run-1")
     assert (await ledger.fetch_summary("run-1")).state == RunState.CANCELLED
+
+
+async def test_rows_and_files_of_a_run_are_those_of_the_folder(tmp_path: Path) -> None:
+    """A file that is not there any more is named."""
+    folder = DataDir(tmp_path / "data")
+    folder.hold()
+    spec = Spec(requests=2, data=keep_data(tmp_path, "a\n1\n2\n", folder.files))
+    ledger = Ledger(folder.ledger)
+    ledger.runs.create("run-1", spec, 1.0)
+    ledger.close()
+    folder.release()
+    backend = LedgerBackend(folder)
+    assert spec.data is not None
+
+    assert (await backend.fetch_rows("run-1", 1, 2)).rows == [{"a": "2"}]
+    assert await backend.fetch_run_file("run-1", spec.data.digest) == b"a\n1\n2\n"
+    (folder.files / spec.data.digest).unlink()
+    with pytest.raises(UserError, match="this file of the run is not there any more"):
+        await backend.fetch_rows("run-1", 1, 2)

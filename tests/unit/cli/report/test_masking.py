@@ -1,6 +1,6 @@
 import pytest
 
-from oku_cli.report.masking import has_mask, mask_spec
+from oku_cli.report.masking import has_mask, mask_header, mask_spec
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,9 @@ def test_a_masked_spec_is_recognised() -> None:
     assert not has_mask(open_spec, mask_spec(open_spec))
     assert has_mask(secret, mask_spec(secret))
     assert secret == {"header": ["Cookie: b"]}
+
+
+def test_columns_of_data_are_shown_where_they_are_known() -> None:
+    """They are no secrets of the spec; what stands around them may be one."""
+    assert mask_header("X-Key: abc{sku}-{i}{other}", ["sku", "a"]) == "X-Key: ***{sku}***{i}***"
+    assert mask_header("X-Key: {sku}") == "X-Key: ***"

@@ -5,8 +5,16 @@ import msgspec
 import pytest
 
 from oku_core.errors import UserError
-from oku_core.spec.files import EVERYWHERE, MOST_BYTES, SpecFileError, SpecFiles
+from oku_core.spec.files import (
+    EVERYWHERE,
+    MOST_BYTES,
+    SpecFileError,
+    SpecFiles,
+    list_files,
+    list_public_files,
+)
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.file_reference import FileRef
 
 _REFUSED = "files are read only from the folders that --files-dir allows"
 
@@ -106,3 +114,12 @@ def test_a_spec_is_judged_by_its_paths_alone(allowed: Path) -> None:
                 files.check(msgspec.structs.replace(Spec(), **{key: path}))
             assert str(caught.value).startswith(f"{key}: ")
             assert str(caught.value).endswith(f" cannot be used: {_REFUSED}")
+
+
+def test_a_private_key_is_no_public_file() -> None:
+    """It may be in a file of its own, or in that of the certificate."""
+    body, cert, key = (str(FileRef.build(digit * 64, 1, "f")) for digit in "123")
+    spec = Spec(body=body, cert=cert, key=key)
+    assert list(list_files(spec)) == [cert, key, body]
+    assert list(list_public_files(spec)) == [cert, body]
+    assert list(list_public_files(Spec(body=body, cert=cert))) == [body]

@@ -11,6 +11,7 @@ from oku_core.spec.request_template import (
     count_target_requests,
     find_target_turns,
     list_target_names,
+    pick_request,
 )
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
 from oku_core.spec.target import Target
@@ -162,3 +163,19 @@ def test_a_target_that_needs_a_base_url_has_no_template_without_one() -> None:
     """The coordinator adds the URLs of its delay servers before anybody asks."""
     with pytest.raises(ValueError, match=r"^/0 begins with a path, but there is no base URL$"):
         RequestMix(build([1], bases=0))
+
+
+@given(WEIGHTS, SEEDS, INDICES, st.integers(1, 4))
+def test_a_single_request_can_be_picked_out_of_a_spec(
+    weights: list[int], seed: int | None, index: int, bases: int
+) -> None:
+    """What is left of the spec has only its template, for whatever index."""
+    spec = build(weights, seed, bases)
+    assert RequestMix(pick_request(spec, index)).templates == (RequestMix(spec).find(index),)
+
+
+@given(INDICES, st.integers(1, 4))
+def test_a_single_url_can_be_picked_out_of_several(index: int, urls: int) -> None:
+    """So it is without targets."""
+    spec = Spec(urls=tuple(Url(f"http://h{number}/") for number in range(urls)), body="b")
+    assert RequestMix(pick_request(spec, index)).templates == (RequestMix(spec).find(index),)

@@ -6,10 +6,22 @@ import pytest
 
 from oku_core.spec.expectation import Expectation
 from oku_core.spec.values.check import MOST_MATCH_S, JsonValue, Pattern
-from oku_workers.engines.answer_checks import CANNOT_UNPACK, CHECK_MATCH, MATCH_TOO_LONG, AnswerChecks
+from oku_core.spec.values.expected_status import ExpectedStatus
+from oku_workers.engines.answer_checks import (
+    CANNOT_UNPACK,
+    CHECK_MATCH,
+    MATCH_TOO_LONG,
+    MOST_CHECKED_BYTES,
+    Answer,
+    AnswerChecks,
+    build_judge,
+    showing_answers,
+)
+from oku_workers.executions.tally import OK, UNEXPECTED_STATUS
 
 TEXT = b'{"id": 17}'
 GZIP, ZLIB = gzip.compress(TEXT, mtime=0), zlib.compress(TEXT)
+HEAD = b"HTTP/1.1 200 OK\r\nA: b\r\n\r\n"
 EXPECT = Expectation(body=("id",), json=(JsonValue("/id=17"),))
 
 
@@ -59,3 +71,21 @@ def test_a_pattern_that_takes_for_ever_fails_its_check_in_time() -> None:
     assert time.process_time() - started < 10 * MOST_MATCH_S
     assert checks.find_failed(b"HTTP/1.1 200 OK\r\n\r\n", b"aab\naa", 6) is None
     assert checks.find_failed(b"HTTP/1.1 200 OK\r\n\r\n", b"aa", 2) == CHECK_MATCH
+
+
+def test_a_judge_shows_the_answers_that_it_judges_to_who_wants_to_see_them() -> None:
+    """It keeps bodies for that, and judges as ever."""
+    shown: list[Answer] = []
+    with showing_answers(shown.append):
+        judge = build_judge(Expectation(status=(ExpectedStatus("200"),)), 10.0)
+    assert judge.kept_bytes == MOST_CHECKED_BYTES
+    assert judge.judge(200, 2, HEAD, bytearray(b"hi")) == (OK, "")
+    assert judge.judge(404, 3, HEAD, b"no!") == (UNEXPECTED_STATUS, "status 404")
+    assert shown == [Answer(200, 2, HEAD, b"hi"), Answer(404, 3, HEAD, b"no!")]
+
+
+def test_all_other_judges_show_nothing_and_keep_what_checks_need() -> None:
+    """Also those that are made after somebody wanted to see answers."""
+    with showing_answers(lambda _: None):
+        pass
+    assert build_judge(Expectation(), 10.0).kept_bytes == 0

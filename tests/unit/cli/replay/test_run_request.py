@@ -1,0 +1,94 @@
+import hashlib
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from oku_cli.replay.run_request import fetch_files, fetch_request, fill_in_body, make_single
+from oku_core.accounting.run_state import RunState
+from oku_core.data.data_format import DataFormat
+from oku_core.errors import UserError
+from oku_core.results.failed_range import FailuresHead
+from oku_core.results.run_rows import RunRows
+from oku_core.spec.data_file import DataFile
+from oku_core.spec.parser import Source, build_mapping, parse_spec
+from oku_core.spec.request_template import RequestMix
+from oku_core.spec.spec import Spec
+from oku_core.spec.target import Target
+from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.url import Url
+
+DATA = DataFile(
+    name="t.csv", format=DataFormat.CSV, digest="0" * 64, size=9, rows=9, columns=("sku",), index="1" * 64
+)
+BODY = "from a file: {sku}"
+FILE = FileRef.build(hashlib.sha256(BODY.encode()).hexdigest(), len(BODY), "b.txt")
+SPEC = Spec(
+    requests=9,
+    base_url=Url("http://h"),
+    targets=(Target(name="a", url="/a"), Target(name="b", url="/b", method="POST", body=str(FILE))),
+    data=DATA,
+)
+
+
+class Backend:
+    """Has one run."""
+
+    def __init__(self, spec: Spec = SPEC) -> None:
+        self._spec = spec
+
+    async def read_failures(self, run: str) -> AsyncGenerator[bytes]:
+        """The head of a document."""
+        mapping = build_mapping(self._spec)
+        head = FailuresHead(run=run, state=RunState.COMPLETED, requests=0, unlisted=0, spec=mapping)
+        yield msgspec.json.encode(head)[:-1] + b',"failures":['
+
+    async def fetch_rows(self, run: str, start: int, stop: int) -> RunRows:
+        """One row."""
+        assert stop == start + 1
+        return RunRows(run=run, start=start, rows=[{"sku": f"s{start}"}])
+
+    async def fetch_run_file(self, _: str, digest: str) -> bytes:
+        """The only file."""
+        assert digest == FILE.digest
+        return BODY.encode()
+
+
+async def test_a_request_is_what_its_index_asks(tmp_path: Path) -> None:
+    """With its row, and its body in place of a file."""
+    backend = Backend()
+    for index in range(9):
+        request = await fetch_request(backend, "r1", index, "--index")  # type: ignore[arg-type]
+        assert request.template == RequestMix(SPEC).find(index)
+        assert request.row == {"sku": f"s{index}"}
+        files = await fetch_files(backend, "r1", request.list_bodies(), tmp_path)  # type: ignore[arg-type]
+        body = fill_in_body(request, files).template.body
+        assert body == (BODY if request.template.name == "b" else None)
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (SPEC, "INDEX: 9 is not an index of run r1, whose last one is 8"),
+        (Spec(requests=10), "run r1 asked delay servers of Oku's own, which are gone"),
+    ],
+)
+async def test_what_is_not_there_is_said_in_one_line(spec: Spec, said: str) -> None:
+    """An index that the run does not have, a target that is gone."""
+    with pytest.raises(UserError, match=said):
+        await fetch_request(Backend(spec), "r1", 9, "INDEX")  # type: ignore[arg-type]
+
+
+def test_a_request_is_sent_at_once_whatever_the_load_was() -> None:
+    """Neither a rate nor stages nor what many workers share hold it up."""
+    loads = (
+        {"rate": "5/s", "duration": "10s"},
+        {"stages": ["10s: 0..5"]},
+        {"max-rate": "1/s", "requests": 5},
+    )
+    for load in loads:
+        single = make_single(parse_spec(Source("spec", {"url": "http://h/", **load})))
+        assert {single.is_open, single.is_timed, single.has_clock} == {False}
+        assert single.max_rate is None
+        assert single.find_window(1) == 1

@@ -1,0 +1,61 @@
+from typing import Any
+
+import pytest
+
+from oku_cli.views.request_view import ShownAnswer, ShownOutcome, ShownRequest, print_outcome, print_request
+from oku_core.accounting.outcome import Outcome
+
+REQUEST = ShownRequest(
+    run="r1", index=7, target="buy", url="http://h/7", line="POST /7 HTTP/1.1",
+    headers=[("Host", "h")], body="a\nb", row={"sku": "x", "n": "1"},
+)  # fmt: skip
+
+
+def build_outcome(**changes: Any) -> ShownOutcome:
+    """What came of it."""
+    fields: dict[str, Any] = {
+        "status": 200, "line": "HTTP/1.1 200 OK", "headers": [("A", "b")], "body": "hi", "body_bytes": 2,
+        "is_whole": True,
+    }  # fmt: skip
+    answer = ShownAnswer(**(fields | changes))
+    return ShownOutcome(outcome=Outcome.FAILED_CHECK, reason="check body", time_ms=1.7, answer=answer)
+
+
+def test_a_request_is_printed_with_its_target_and_its_row(capsys: pytest.CaptureFixture[str]) -> None:
+    """And then as it goes out."""
+    print_request(REQUEST)
+    assert capsys.readouterr().out.splitlines() == [
+        "Request 7 of run r1 asks target buy: http://h/7", "Row: sku=x, n=1", "",
+        "POST /7 HTTP/1.1", "Host: h", "", "a", "b",
+    ]  # fmt: skip
+
+
+def test_an_answer_is_printed_with_what_it_counts_as(capsys: pytest.CaptureFixture[str]) -> None:
+    """In the words of the account."""
+    print_outcome(build_outcome())
+    assert capsys.readouterr().out.splitlines() == [
+        "", "HTTP/1.1 200 OK", "A: b", "", "hi", "", "failed check: check body, after 1.70 ms",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"body": None, "body_bytes": 1234}, "(1,234 bytes that are not text)"),
+        ({"is_whole": False, "body_bytes": 99_999}, "(this is the beginning of 99,999 bytes)"),
+    ],
+)
+def test_what_is_not_shown_of_a_body_is_said(
+    capsys: pytest.CaptureFixture[str], changes: dict[str, Any], said: str
+) -> None:
+    """Nobody takes the beginning for all of it."""
+    print_outcome(build_outcome(**changes))
+    assert said in capsys.readouterr().out.splitlines()
+
+
+def test_without_an_answer_there_is_an_outcome(capsys: pytest.CaptureFixture[str]) -> None:
+    """Control characters of a target do not reach the terminal."""
+    print_outcome(
+        ShownOutcome(outcome=Outcome.CONNECT_ERROR, reason="refused\x1b[2J", time_ms=None, answer=None)
+    )
+    assert capsys.readouterr().out == "\nconnect error: refused␛[2J\n"
