@@ -20,9 +20,14 @@ _ADVICE = {
 
 
 def describe_failure(summary: Summary) -> str | None:
-    """What to check, by the outcome of most requests; None if any request was ok, or none is accounted."""
+    """What to check, by the outcome of most requests; None if any request was ok, or none is accounted.
+
+    If any were sent, it is the outcome of most of these: a target that does not answer keeps others back.
+    """
     counts = {Outcome(name): count for name, count in msgspec.structs.asdict(summary.outcomes).items()}
-    most = max(counts, key=lambda outcome: counts[outcome])
+    most = max(
+        counts, key=lambda outcome: (outcome is not Outcome.NOT_SENT and counts[outcome] > 0, counts[outcome])
+    )
     if counts[Outcome.OK] or not counts[most]:
         return None
     if most is Outcome.UNEXPECTED_STATUS:

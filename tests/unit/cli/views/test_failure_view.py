@@ -23,6 +23,9 @@ def count(**given: int) -> OutcomeCounts:
         ({"connect_error": 5, "timeout": 6}, "nothing was answered in time: --timeout says"),
         ({"disconnected": 5}, "connections were closed without a response: check scheme"),
         ({"protocol_error": 5}, "no response was HTTP/1.1: check scheme"),
+        ({"not_sent": 9, "timeout": 6}, "nothing was answered in time: --timeout says"),
+        ({"not_sent": 9}, "nothing could be sent on time: lower the rate, or add workers"),
+        ({"lost": 9, "not_sent": 8}, "all workers died: check their logs"),
     ],
 )
 def test_a_run_that_failed_entirely_says_what_to_check(
