@@ -2,8 +2,10 @@
 
 import csv
 import json
+import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from tests.kit.coordinators.coordinator import TOKEN
 from tests.kit.runs.local_run import run_oku
 from tests.kit.runs.standing_stack import StandingStack, run_standing_stack
+from tests.kit.servers.certificates import Certificates, build_server_tls
 
 ROWS = 30
 SHARE = {"item": 15, "buy": 10, "post": 5}
@@ -29,9 +32,11 @@ class Target(ThreadingHTTPServer):
     request_queue_size = 128
     asked: list[tuple[str, str | None, str]]
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.asked = []
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_side=True)
 
     @property
     def url(self) -> str:
@@ -59,13 +64,20 @@ class _Handler(BaseHTTPRequestHandler):
         """Say nothing."""
 
 
-@pytest.fixture
-def target() -> Iterator[Target]:
-    """A target for one test."""
-    with Target() as started:
+@contextmanager
+def serving(tls: ssl.SSLContext | None = None) -> Iterator[Target]:
+    """A target until the end of the block."""
+    with Target(tls) as started:
         threading.Thread(target=started.serve_forever, daemon=True).start()
         yield started
         started.shutdown()
+
+
+@pytest.fixture
+def target() -> Iterator[Target]:
+    """A target for one test."""
+    with serving() as started:
+        yield started
 
 
 def write_spec(folder: Path, target: Target, engine: str) -> None:
@@ -199,6 +211,26 @@ def test_requests_of_a_remote_run_are_fetched_from_its_coordinator(
         csv.DictReader(run_oku("failures", "latest", "--csv", *where, cwd=tmp_path).stdout.splitlines())
     )
     assert [row["sku"] for row in rows] == [f"s{row}" for row in range(ROWS) if row != 7]
+
+
+def test_a_private_key_stays_at_the_coordinator(standing: StandingStack, tmp_path: Path) -> None:
+    """Whoever has it here can name it; the authority is fetched."""
+    certificates = Certificates(tmp_path)
+    tls = build_server_tls(certificates.authority, "127.0.0.1", clients=certificates.authority)
+    where = ("--coordinator", standing.api.url, "--token", TOKEN)
+    files = ("--cacert", f"@{certificates.cacert}", "--cert", f"@{certificates.cert}")
+    with serving(tls) as target:
+        url = target.url.replace("http:", "https:")
+        flags = ("-n", "2", *files, "--key", f"@{certificates.key}", "--quiet")
+        ran = run_oku("run", url, *flags, *where, cwd=tmp_path)
+        assert ran.returncode == 0, ran.stderr
+        refused = run_oku("replay", "latest", "1", *where, cwd=tmp_path)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "is a private key, which only workers get" in refused.stderr
+        own = ("--cert", certificates.both)
+        replayed = run_oku("replay", "latest", "1", *own, *where, cwd=tmp_path)
+    assert (replayed.returncode, replayed.stderr) == (0, "")
+    assert "\nok, after " in replayed.stdout
 
 
 def test_what_cannot_be_shown_or_sent_is_one_line(tmp_path: Path) -> None:

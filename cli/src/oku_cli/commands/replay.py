@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import click
 import msgspec
@@ -12,7 +13,7 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.daemon.allow_options import secret_options
 from oku_cli.options.json_option import json_option
-from oku_cli.options.option_group import GroupedCommand
+from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.run_argument import run_argument
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
@@ -31,6 +32,9 @@ from oku_core.spec.secrets import SecretSource, SpecSources
 @click.argument("index", type=click.IntRange(min=0))
 @json_option("request, answer and outcome")
 @backend_options
+@option(OptionGroup.SECRETS, "--key", metavar="FILE", help="Private key, instead of that of the run.")
+@option(OptionGroup.SECRETS, "--cert", metavar="FILE", help="Client certificate, instead of that of the run.")
+@option(OptionGroup.SECRETS, "--cacert", metavar="FILE", help="Authority, instead of that of the run.")
 @secret_options(has_variables=False)
 def command(
     run: str,
@@ -39,12 +43,26 @@ def command(
     data_dir: Path,
     coordinator: CoordinatorRef | None,
     secrets: SecretSource,
+    **certificates: str | None,
 ) -> int:
     """Send one request of a run once, from here, and show it with its answer.
 
     It is counted nowhere. RUN is latest, an id, a name, or any unique part of an id.
     """
-    return run_async(_replay(run, index, data_dir, coordinator, secrets, as_json=as_json))
+    own = {key: str(Path(path).absolute()) for key, path in certificates.items() if path is not None}
+    return run_async(_replay(run, index, data_dir, coordinator, _Own(secrets, own), as_json=as_json))
+
+
+class _Own(NamedTuple):
+    """What a request gets here.
+
+    Attributes:
+        secrets: those that its spec may name.
+        certificates: paths, by the keys of a spec that they replace.
+    """
+
+    secrets: SecretSource
+    certificates: dict[str, str]
 
 
 async def _replay(
@@ -52,24 +70,30 @@ async def _replay(
     index: int,
     data_dir: Path,
     coordinator: CoordinatorRef | None,
-    secrets: SecretSource,
+    own: _Own,
     *,
     as_json: bool,
 ) -> ExitCode:
     # These load the engines.
     from oku_cli.replay.request_text import show_request  # noqa: PLC0415
-    from oku_cli.replay.run_request import fetch_files, fetch_request, fill_in_body  # noqa: PLC0415
+    from oku_cli.replay.run_request import (  # noqa: PLC0415
+        fetch_files,
+        fetch_request,
+        fill_in_body,
+        replace_certificates,
+    )
     from oku_cli.replay.sending import prepare, send_once  # noqa: PLC0415
 
     with TemporaryDirectory(prefix="oku-") as folder:
         async with open_backend(coordinator, data_dir) as backend:
             run = await find_run(backend, reference, takes_newest=True)
             request = await fetch_request(backend, run, index, "INDEX")
+            request = replace_certificates(request, own.certificates)
             wanted = [*request.list_bodies(), *request.list_certificates()]
             files = await fetch_files(backend, run, wanted, Path(folder))
         request = fill_in_body(request, files)
         shown = show_request(request)
-        prepared = await prepare(request, SpecSources(files, secrets))
+        prepared = await prepare(request, SpecSources(files, own.secrets))
     if not as_json:
         print_request(shown)
     outcome = await send_once(prepared)

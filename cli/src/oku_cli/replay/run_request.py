@@ -100,6 +100,18 @@ def fill_in_body(request: RunRequest, files: SpecFiles) -> RunRequest:
     return replace(request, spec=files.fill_in_bodies(request.spec))
 
 
+def replace_certificates(request: RunRequest, paths: Mapping[str, str]) -> RunRequest:
+    """The request with certificates of this machine in place of those of its run.
+
+    Args:
+        request: of the run.
+        paths: the full path of each that is replaced: `cacert`, `cert`, `key`. A certificate comes with its
+            key, which is in the same file unless another is given.
+    """
+    replaced = {"key": None, **paths} if "cert" in paths else paths
+    return replace(request, spec=msgspec.structs.replace(request.spec, **replaced))
+
+
 def make_single(spec: Spec) -> Spec:
     """A spec whose request is sent at once, whatever the load of its run was."""
     return msgspec.structs.replace(

@@ -5,7 +5,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from oku_cli.replay.run_request import fetch_files, fetch_request, fill_in_body, make_single
+from oku_cli.replay.run_request import (
+    RunRequest,
+    fetch_files,
+    fetch_request,
+    fill_in_body,
+    make_single,
+    replace_certificates,
+)
 from oku_core.accounting.run_state import RunState
 from oku_core.data.data_format import DataFormat
 from oku_core.errors import UserError
@@ -78,6 +85,25 @@ async def test_what_is_not_there_is_said_in_one_line(spec: Spec, said: str) -> N
     """An index that the run does not have, a target that is gone."""
     with pytest.raises(UserError, match=said):
         await fetch_request(Backend(spec), "r1", 9, "INDEX")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ({}, ("a", "b", "c")),
+        ({"cacert": "/x"}, ("/x", "b", "c")),
+        ({"cert": "/x"}, ("a", "/x", None)),
+        ({"cert": "/x", "key": "/y"}, ("a", "/x", "/y")),
+        ({"key": "/y"}, ("a", "b", "/y")),
+    ],
+)
+def test_certificates_of_this_machine_replace_those_of_the_run(
+    given: dict[str, str], used: tuple[str | None, ...]
+) -> None:
+    """A certificate without a key has it in its file."""
+    request = RunRequest("r1", 0, Spec(cacert="a", cert="b", key="c"), None)
+    spec = replace_certificates(request, given).spec
+    assert (spec.cacert, spec.cert, spec.key) == used
 
 
 def test_a_request_is_sent_at_once_whatever_the_load_was() -> None:
