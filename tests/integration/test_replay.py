@@ -1,6 +1,7 @@
 """One request of a run, shown and sent again: a target answers by its path, and keeps what it was asked."""
 
 import csv
+import gzip
 import json
 import ssl
 import threading
@@ -17,13 +18,14 @@ from tests.kit.runs.standing_stack import StandingStack, run_standing_stack
 from tests.kit.servers.certificates import Certificates, build_server_tls
 
 ROWS = 30
+BODIES = {"/long": "é".encode() * 20_000 + b"end", "/image": b"\x89PNG\xff" * 9}
 SHARE = {"item": 15, "buy": 10, "post": 5}
 
 pytestmark = pytest.mark.timeout(120)
 
 
 class Target(ThreadingHTTPServer):
-    """Answers with what it was asked; `/cart` says that it is sold out, `/long` has a long body.
+    """Answers with what it was asked; `/cart` says that it is sold out, and some have compressed bodies.
 
     Attributes:
         asked: what came: path, `X-Sku`, body.
@@ -54,6 +56,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked.append((self.path, self.headers["X-Sku"], body))
         answer = b"sold out" if self.path == "/cart" else f"{self.path} {body}".encode()
         self.send_response(200)
+        if self.path in BODIES:
+            answer = gzip.compress(BODIES[self.path])
+            self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(answer)))
         self.end_headers()
         self.wfile.write(answer)
@@ -211,6 +216,22 @@ def test_requests_of_a_remote_run_are_fetched_from_its_coordinator(
         csv.DictReader(run_oku("failures", "latest", "--csv", *where, cwd=tmp_path).stdout.splitlines())
     )
     assert [row["sku"] for row in rows] == [f"s{row}" for row in range(ROWS) if row != 7]
+
+
+@pytest.mark.parametrize("engine", ["aiohttp", "httptools"])
+def test_of_a_body_that_is_long_or_no_text_what_is_shown_is_said(
+    engine: str, target: Target, tmp_path: Path
+) -> None:
+    """What is compressed is shown as it was before that."""
+    urls = ("--url", f"{target.url}/long", "--url", f"{target.url}/image")
+    run_oku("run", *urls, "-n", "2", "--engine", engine, "--quiet", cwd=tmp_path)
+    came = [len(gzip.compress(body)) for body in BODIES.values()]
+    long = run_oku("replay", "latest", "0", cwd=tmp_path).stdout
+    assert "éé" in long
+    assert "end" not in long
+    assert f"é\n(this is the beginning; {came[0]} bytes came)\n\nok, after " in long
+    image = run_oku("replay", "latest", "1", cwd=tmp_path).stdout
+    assert f"\n({came[1]} bytes that are not text)\n\nok, after " in image
 
 
 def test_a_private_key_stays_at_the_coordinator(standing: StandingStack, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from oku_core.results.summary import is_unbalanced
     type=click.IntRange(min=0),
     help="Show the request of this index instead, as it is sent.",
 )
-@json_option("the summary")
+@json_option("the summary, or the request,")
 @grafana_option
 @backend_options
 def command(

@@ -87,7 +87,7 @@ def print_outcome(outcome: ShownOutcome) -> None:
         if answer.body is None:
             write_line(f"({format_count(answer.body_bytes)} bytes that are not text)")
         elif not answer.is_whole:
-            write_line(f"(this is the beginning of {format_count(answer.body_bytes)} bytes)")
+            write_line(f"(this is the beginning; {format_count(answer.body_bytes)} bytes came)")
     write_line("")
     reason = f": {outcome.reason}" if outcome.reason else ""
     time = f", after {format_latency(outcome.time_ms)}" if outcome.time_ms is not None else ""

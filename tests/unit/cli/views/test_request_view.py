@@ -42,7 +42,7 @@ def test_an_answer_is_printed_with_what_it_counts_as(capsys: pytest.CaptureFixtu
     ("changes", "said"),
     [
         ({"body": None, "body_bytes": 1234}, "(1,234 bytes that are not text)"),
-        ({"is_whole": False, "body_bytes": 99_999}, "(this is the beginning of 99,999 bytes)"),
+        ({"is_whole": False, "body_bytes": 99_999}, "(this is the beginning; 99,999 bytes came)"),
     ],
 )
 def test_what_is_not_shown_of_a_body_is_said(
