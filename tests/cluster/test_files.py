@@ -77,6 +77,15 @@ def test_each_row_is_sent_once_by_workers_that_fetched_it(summary: dict[str, Any
     assert [(each["reason"], each["requests"]) for each in summary["failures"]] == [("status 200", share)]
 
 
+def test_failed_requests_are_listed_with_their_rows(release: Release, summary: dict[str, Any]) -> None:
+    """The coordinator, which has the data, gives them; a request is shown as it was sent."""
+    rows = list(csv.DictReader(release.oku("failures", summary["run"], "--csv").splitlines()))
+    assert len(rows) == summary["outcomes"]["unexpected_status"]
+    assert all(row["sku"] == f"sock {row['index']}, grey" for row in rows)
+    shown = release.oku("show", summary["run"], "--index", rows[-1]["index"])
+    assert f"GET /items/sock%20{rows[-1]['index']}%2C%20grey HTTP/1.1" in shown
+
+
 def test_a_threshold_of_one_target_fails_the_run(summary: dict[str, Any]) -> None:
     """The others have passed."""
     assert summary["verdict"] == "failed"
