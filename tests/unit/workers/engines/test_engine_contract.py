@@ -14,13 +14,25 @@ from oku_core.data.escape import IN_HEADER
 from oku_core.data.row_reader import Value
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.data_file import DataFile
+from oku_core.spec.expectation import Expectation
+from oku_core.spec.request_template import find_target_turns
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.target import Target
+from oku_core.spec.values.expected_status import ExpectedStatus
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.failure_reason import NO_ROW
 from oku_workers.executions.feed import Feed
-from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, OK, TIMEOUT, Tally
+from oku_workers.executions.tally import (
+    CONNECT_ERROR,
+    DISCONNECTED,
+    FAILED_CHECK,
+    OK,
+    TIMEOUT,
+    UNEXPECTED_STATUS,
+    Tally,
+)
 
 BuildBench = Callable[..., EngineBench]
 
@@ -92,6 +104,41 @@ async def test_a_request_whose_row_cannot_be_read_fails(build_bench: BuildBench)
     [tally] = execution.tallies
     assert tally.failures.build_reasons() == [ReasonCount(CONNECT_ERROR, NO_ROW, 6, 1, 8)]
     assert execution.finished.done()
+
+
+async def test_each_answer_is_judged_and_counted_by_its_own_target(build_bench: BuildBench) -> None:
+    """All have one origin and get the same answer: what is ok for one target is unexpected for another."""
+    bench = build_bench(
+        base_url=Url("http://host"), urls=(), concurrency=2,
+        targets=(
+            Target(name="any", weight=2, url="/{i}"),
+            Target(name="other", url="/{i}", expect=Expectation(status=(ExpectedStatus("404"),))),
+            Target(name="fast", url="/{i}", expect=Expectation(within_s=5.0)),
+        ),
+    )  # fmt: skip
+    execution = bench.add((0, 40))
+    pauses_s = [10 if index % 8 >= 4 else 1 for index in range(40)]
+    for index, pause_s in enumerate(pauses_s):
+        await settle()
+        bench.advance(pause_s)
+        bench.answer(index)
+    await settle()
+    assert execution.finished.done()
+    turns = find_target_turns(bench.spec)
+    # Each is in flight while the one before it is answered, but for the first.
+    late = sum(
+        pauses_s[index] + sum(pauses_s[index - 1 : index]) > 5
+        for index in range(40)
+        if turns[index % len(turns)] == 2
+    )
+    assert 0 < late < 10
+    outcomes = {tally.name: dict(enumerate(tally.outcomes)) for tally in execution.tallies}
+    counts = {name: {kind: count for kind, count in of.items() if count} for name, of in outcomes.items()}
+    assert counts == {
+        "any": {OK: 20},
+        "other": {UNEXPECTED_STATUS: 10},
+        "fast": {OK: 10 - late, FAILED_CHECK: late},
+    }
 
 
 async def test_it_keeps_the_window_full(bench: EngineBench) -> None:

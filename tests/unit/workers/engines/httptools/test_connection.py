@@ -87,6 +87,7 @@ class Bench:
         self.known = self.route.known
         self.feed: FeedProtocol = Feed()
         self.build: Any = None
+        self.turns: Any = None
         self.kept: list[bool] = []
         self.reasons: list[object] = []
         lease = Lease(id="l", run="r", ranges=[(0, 10**9)], limit=10**9)

@@ -7,6 +7,7 @@ through a `ResponseReader`, which is made when it is first needed.
 
 import asyncio
 import os
+from collections.abc import Sequence
 from time import monotonic_ns
 from typing import Protocol, cast
 
@@ -35,14 +36,16 @@ class Owner(Protocol):
         limit_ns: the longest time of a request.
         timeout_reason: why a request failed that took longer.
         feed: gives the indices.
-        build: makes the bytes of request `i`, if all take one route and may go at any time; else None. They
+        build: makes the bytes of request `i`, if all go to one origin and may go at any time; else None. They
             are empty if the request cannot be sent.
+        turns: index `i` takes the route `turns[i % len(turns)]`; None if there is only one route.
     """
 
     limit_ns: int
     timeout_reason: str
     feed: FeedProtocol
     build: BuildRequest | None
+    turns: Sequence[Route] | None
 
     def go_on(self, connection: "Connection", now_ns: int) -> None:
         """A response is complete, its connection is free for another request."""
@@ -91,6 +94,7 @@ class Connection(OriginConnection):
         "_state",
         "_times",
         "_transport",
+        "_turns",
         "coordinate",
         "lateness_us",
         "origin",
@@ -113,6 +117,7 @@ class Connection(OriginConnection):
         self._find_known = route.known.find
         self._feed = owner.feed
         self._build = owner.build
+        self._turns = owner.turns
         self._file = _NO_FILE
         self._state = _CONNECTING
         self._request = request
@@ -204,15 +209,23 @@ class Connection(OriginConnection):
                 self._owner.go_on(self, now_ns)
                 self._count(tally, coordinate, known, latency_ns, lateness_us)
                 return
-            # As `Owner.go_on`, `Feed.take` and `send`, whose calls would take 7 % of a request.
-            self.tally = following.tally
+            # As `Owner.go_on`, `Feed.take`, `note` and `send`, whose calls would take 7 % of a request.
+            is_late = latency_ns > self._route.ok_ns
             self.coordinate = index = following.next_coordinate
+            following_tally = following.tally
+            if (turns := self._turns) is not None:
+                if (targets := following.turns) is not None:
+                    following_tally = following_tally.by_target[targets[index % len(targets)]]
+                if (route := turns[index % len(turns)]) is not self._route:
+                    self._route = route
+                    self._find_known = route.known.find
+            self.tally = following_tally
             self.since_ns = now_ns
             following.next_coordinate = index + 1
             if following.next_coordinate == following.stop:
                 self._feed.advance()
             self._write(request)
-            if tally is None or latency_ns > self._route.ok_ns:
+            if tally is None or is_late:
                 self._count(tally, coordinate, self._judge_late(known, latency_ns), latency_ns, 0)
                 return
             _, status, received, _ = known

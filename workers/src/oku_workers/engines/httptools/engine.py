@@ -67,10 +67,12 @@ class HttptoolsEngine:
         self.window = self._free = limit_window(choose_window(spec))
         routes = Routes(spec, local_address, tls, rows)
         self._turns, self._period = routes.turns, len(routes.turns)
+        self.turns = routes.turns if len(routes.all) > 1 else None
         self.build: BuildRequest | None = None
-        if len(routes.all) == 1 and not feed.is_paced:
-            [route] = routes.all
-            self.build = route.build if rows is None else partial(self._build_request, route)
+        if len(routes.origins) == 1 and not feed.is_paced:
+            self.build = self._build_turn
+            if self.turns is None and rows is None:
+                self.build = routes.turns[0].build
         self._origins = routes.origins
         self._most_connections = _choose_most_connections(self.window, len(self._origins))
         self._connections: set[Connection] = set()
@@ -232,6 +234,10 @@ class HttptoolsEngine:
         except DataError as error:
             self._errors.report(CONNECT_ERROR, NO_ROW, error)
             return b""
+
+    def _build_turn(self, index: int) -> bytes:
+        """The same, with the route whose turn it is."""
+        return self._build_request(self._turns[index % self._period], index)
 
     def _fail_at_once(self, reason: str) -> None:
         """Take a request that cannot be sent."""
