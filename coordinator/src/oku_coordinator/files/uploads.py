@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from weakref import WeakValueDictionary
 
 from oku_coordinator.files.file_store import FileStore, StoredFile
 
@@ -27,7 +28,8 @@ class Uploads:
 
     def __init__(self, store: FileStore) -> None:
         self._store = store
-        self._locks: dict[str, asyncio.Lock] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """By digest; one stays for as long as anybody holds it or waits for it."""
 
     async def receive(self, digest: str, size: int, offset: int, content: AsyncIterator[bytes]) -> StoredFile:
         """Take in a piece of a file.
@@ -43,12 +45,8 @@ class Uploads:
             UserError: the file is too large, the disk is full, or all of it does not have that digest.
         """
         lock = self._locks.setdefault(digest, asyncio.Lock())
-        try:
-            async with lock:
-                return await self._receive(digest, size, offset, content)
-        finally:
-            if not lock.locked():
-                self._locks.pop(digest, None)
+        async with lock:
+            return await self._receive(digest, size, offset, content)
 
     async def _receive(
         self, digest: str, size: int, offset: int, content: AsyncIterator[bytes]

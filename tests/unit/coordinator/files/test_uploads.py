@@ -61,3 +61,30 @@ async def test_two_who_send_the_same_file_do_not_mix_it_up(uploads: Uploads) -> 
     assert not isinstance(first, BaseException)
     assert isinstance(second, OffsetError)
     assert (await uploads.receive(DIGEST, 10, 6, split(CONTENT[6:]))).is_complete
+
+
+async def test_whoever_has_waited_keeps_a_third_from_beginning(uploads: Uploads) -> None:
+    """Also when nothing has come of the one before, so that there is a piece to send for both."""
+    is_first_over, is_second_sent = asyncio.Event(), asyncio.Event()
+
+    async def send_nothing() -> AsyncIterator[bytes]:
+        await is_first_over.wait()
+        raise ConnectionError
+        yield b""
+
+    async def send_slowly() -> AsyncIterator[bytes]:
+        yield CONTENT[:3]
+        await is_second_sent.wait()
+        yield CONTENT[3:]
+
+    first = asyncio.create_task(uploads.receive(DIGEST, 10, 0, send_nothing()))
+    second = asyncio.create_task(uploads.receive(DIGEST, 10, 0, send_slowly()))
+    await asyncio.sleep(0)
+    is_first_over.set()
+    with pytest.raises(ConnectionError):
+        await first
+    third = asyncio.create_task(uploads.receive(DIGEST, 10, 0, split(CONTENT)))
+    await asyncio.sleep(0)
+    is_second_sent.set()
+    assert (await second).is_complete
+    assert (await third).is_complete
