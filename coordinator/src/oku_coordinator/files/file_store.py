@@ -82,8 +82,8 @@ class FileStore:
         """By digest, how many bytes are there of those that are not complete."""
         self._announced: dict[str, int] = {}
         """By digest, how large those will be that are coming in."""
-        self._wanted: set[str] = set()
-        """What a command was told about, which is about to submit a run with it."""
+        self._wanted: dict[str, float] = {}
+        """When a command was told about what it is about to submit a run with, by digest."""
         self._list()
 
     @property
@@ -94,7 +94,7 @@ class FileStore:
     def describe(self, digest: str) -> StoredFile:
         """What there is of a file. Whoever asks wants it: it stays for a while, used or not."""
         if digest in self._complete:
-            self._wanted.add(digest)
+            self._wanted[digest] = self._clock()
             return StoredFile(digest, self._complete[digest], is_complete=True)
         return StoredFile(digest, self._partial.get(digest, 0), is_complete=False)
 
@@ -173,7 +173,7 @@ class FileStore:
             raise NoRoomError(f"the file cannot be written at the coordinator: {error.strerror}") from error
         self._announced.pop(digest, None)
         self._complete[digest] = self._partial.pop(digest, 0)
-        self._wanted.add(digest)
+        self._wanted[digest] = self._clock()
 
     def abandon(self, digest: str) -> None:
         """Nothing more comes of a file for now; what is there stays for a while."""
@@ -181,7 +181,7 @@ class FileStore:
 
     def hand_over(self, digest: str) -> int | None:
         """How many bytes a file has that is complete, None if there is none; from now on a run keeps it."""
-        self._wanted.discard(digest)
+        self._wanted.pop(digest, None)
         return self._complete.get(digest)
 
     def delete(self, digest: str) -> None:
@@ -190,16 +190,16 @@ class FileStore:
             self._remove(digest)
 
     def sweep(self, used: AbstractSet[str]) -> None:
-        """Remove what no run uses, and nobody has sent anything of for a while."""
+        """Remove what no run uses, and nobody has sent anything of, or asked for, for a while."""
         before = self._clock() - self._limits.unused_s
         for digest in [*self._complete, *self._partial]:
-            if digest in used or digest in self._announced:
+            if digest in used or digest in self._announced or self._wanted.get(digest, before) > before:
                 continue
             name = digest if digest in self._complete else f"{digest}{_PART}"
             with contextlib.suppress(FileNotFoundError):
                 if (self._folder / name).stat().st_mtime > before:
                     continue
-            self._wanted.discard(digest)
+            self._wanted.pop(digest, None)
             self._remove(digest)
 
     def _remove(self, digest: str) -> None:

@@ -121,6 +121,19 @@ def test_a_file_goes_when_nobody_uses_it(store: FileStore) -> None:
     assert store.hand_over(DIGEST) is None
 
 
+def test_whoever_asks_for_an_old_file_has_time_to_use_it(tmp_path: Path) -> None:
+    """As much as after an upload, for nothing of it is sent again."""
+    now = [0.0]
+    store = FileStore(tmp_path / "files", FileLimits(unused_s=60.0), clock=lambda: now[0])
+    put(store)
+    now[0] = (tmp_path / "files" / DIGEST).stat().st_mtime + 100
+    assert store.describe(DIGEST).is_complete
+    store.sweep(frozenset())
+    assert store.hand_over(DIGEST) == len(CONTENT)
+    store.sweep(frozenset())
+    assert store.hand_over(DIGEST) is None
+
+
 def test_what_no_run_uses_goes_after_a_while(tmp_path: Path) -> None:
     """Whole files and parts alike; what a run uses, or is coming in, stays."""
     now = [0.0]
