@@ -3,13 +3,14 @@
 What is known is kept in memory: a restarted coordinator begins to count anew, as does a run that is resumed.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterator
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.runs.target_outage import Change, TargetOutage, find_stop_after_s, format_limit
-from oku_core.accounting.run_state import RunState
+from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.results.event import Event, EventType
 from oku_core.results.tick import Tick
 
@@ -92,10 +93,11 @@ class TargetWatch:
             f"the target is down: {which} within {format_limit(down_s)}, "
             f"{self._outage.describe_failures()}; --stop-when-down says how long to go on"
         )
-        _log.error("run %s ends: %s", run.run, reason, extra={"run": run.run})
-        self._ledger.runs.change_state(run.run, RunState.PAUSING, tick.sample.at, reason)
         self._forget()
-        self._wake()
+        with contextlib.suppress(TransitionError):  # it ends already: its last request did, or a threshold
+            self._ledger.runs.change_state(run.run, RunState.PAUSING, tick.sample.at, reason)
+            _log.error("run %s ends: %s", run.run, reason, extra={"run": run.run})
+            self._wake()
 
 
 def _describe_end(run: RunRecord, *, was_ok: bool) -> str:

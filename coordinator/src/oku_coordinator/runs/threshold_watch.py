@@ -4,6 +4,7 @@ The ledger learns of a loss before anything follows from it. So a verdict that w
 coordinator that comes back ends a run that the one before it should have ended.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable
 
@@ -12,7 +13,7 @@ import msgspec
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
 from oku_coordinator.runs.threshold_summaries import judge_thresholds
-from oku_core.accounting.run_state import RunState
+from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.results.sample import Sample
 from oku_core.results.tick import Tick
 from oku_core.spec.values.threshold import Threshold
@@ -92,9 +93,10 @@ class ThresholdWatch:
         """End a run as a cancel does: what is in flight may finish, and nothing of it can be resumed."""
         if lost:
             reason = f"threshold lost: {lost[0]}"
-            _log.warning("run %s ends: %s", run.run, reason, extra={"run": run.run})
-            self._ledger.runs.change_state(run.run, RunState.CANCELLING, self._clock(), reason)
-            self._wake()
+            with contextlib.suppress(TransitionError):  # its last request has ended meanwhile
+                self._ledger.runs.change_state(run.run, RunState.CANCELLING, self._clock(), reason)
+                _log.warning("run %s ends: %s", run.run, reason, extra={"run": run.run})
+                self._wake()
 
 
 def build_second(sample: Sample) -> SeenSecond:

@@ -153,3 +153,19 @@ def test_a_run_of_which_something_was_ok_is_paused_once_its_leases_are_back(worl
     assert world.find_state() == RunState.PAUSED
     assert world.run.reason.startswith("the target is down: no request was ok within 20 s")
     assert world.run.resent_at_most == 0
+
+
+def test_a_run_that_ends_for_another_reason_in_the_same_second_keeps_that_one(world: World) -> None:
+    """A threshold that aborts is looked at first; the watch does not know of it yet."""
+    world.begin()
+    world.deal(10)
+    world.pass_seconds(int(NEVER_OK_STOP_S) - 1, REFUSED)
+    before = world.run
+    world.ledger.runs.change_state("r1", RunState.CANCELLING, 130.0, "threshold lost: ok >= 1%: abort")
+    tick = build_tick(130.0, {"outcomes": REFUSED, "outcomes_so_far": REFUSED})
+    world.watch.take(before, tick, is_heard=True)
+    assert (world.run.state, world.run.reason, world.woken) == (
+        RunState.CANCELLING,
+        "threshold lost: ok >= 1%: abort",
+        0,
+    )

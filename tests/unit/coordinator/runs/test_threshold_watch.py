@@ -7,7 +7,7 @@ from tests.kit.coordinators.leases import build_part
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import LeaseRecord, ThresholdRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord, ThresholdRecord
 from oku_coordinator.runs.summaries import build_summary
 from oku_coordinator.runs.threshold_watch import ThresholdWatch
 from oku_core.accounting.failure_reason import ReasonCount
@@ -36,14 +36,14 @@ class World:
         """The watch of a coordinator that has just started."""
         return ThresholdWatch(self.ledger, self._wake, lambda: 5.0)
 
-    def look(self, at: float = 4.0, **second: Any) -> list[ThresholdVerdict]:
-        """What became of the thresholds in a second."""
+    def look(self, at: float = 4.0, record: RunRecord | None = None, **second: Any) -> list[ThresholdVerdict]:
+        """What became of the thresholds in a second; the run is as it is now unless it is given."""
         figures: dict[str, Any] = {"outcomes": make_counts(), "requests_sent": 0, "in_flight": 0, "done": 0}
         sample = build_sample(
             at=at, seconds=1.0, requests_total=100, accounted=0, leased=0, pending=0, resent_at_most=0,
             workers=1, lag_s=0.0, latency=HistogramSnapshot(), **(figures | second),
         )  # fmt: skip
-        record = self.ledger.runs.fetch("r1")
+        record = record or self.ledger.runs.fetch("r1")
         tick = self.watch.look(record, Tick(run="r1", state=record.state, sample=sample))
         return [threshold.verdict for threshold in tick.thresholds]
 
@@ -135,6 +135,18 @@ def test_a_run_that_is_to_abort_ends_as_a_cancelled_one_does(
     assert (record.state, record.reason) == (RunState.CANCELLED, "threshold lost: max < 5ms: abort")
     assert world.woken == 1
     assert world.summarize() == [_FAILED, _PASSED]
+
+
+def test_a_run_that_has_ended_meanwhile_is_not_ended_by_a_threshold(
+    build_world: Callable[..., World], answer: Callable[..., None]
+) -> None:
+    """Checkpoints are taken in beside the tick: the last one may come within it."""
+    world = build_world("max < 5ms: abort")
+    before = world.ledger.runs.fetch("r1")
+    answer(ok=99, timeouts=1)
+    assert world.ledger.runs.fetch("r1").state is RunState.COMPLETED
+    assert world.look(record=before) == [_FAILED]
+    assert (world.ledger.runs.fetch("r1").state, world.woken) == (RunState.COMPLETED, 0)
 
 
 def test_a_lost_threshold_ends_the_run_also_after_a_crash_of_the_coordinator(
