@@ -1,7 +1,7 @@
 """How many requests of some ranges each target has, for what the coordinator accounts for by itself."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import NamedTuple
 
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
@@ -14,6 +14,9 @@ from oku_core.schedule.lane import Lane
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.wave import Wave
 from oku_core.spec.request_template import find_target_turns
+
+_AT_ONCE = 16_384
+"""So many indices are held in memory."""
 
 
 class TargetCount(NamedTuple):
@@ -30,6 +33,11 @@ class TargetCount(NamedTuple):
     requests: int
     first: int
     last: int
+
+    def join(self, other: "TargetCount") -> "TargetCount":
+        """The requests of both, which are of one target."""
+        first, last = min(self.first, other.first), max(self.last, other.last)
+        return TargetCount(self.name, self.requests + other.requests, first, last)
 
 
 def count_by_target(transaction: Transaction, run: str, ranges: Sequence[Range]) -> list[TargetCount]:
@@ -48,15 +56,18 @@ def count_by_target(transaction: Transaction, run: str, ranges: Sequence[Range])
         return [TargetCount(plan.targets[0], requests, first, last)]
     turns = find_target_turns(spec)
     period = len(turns)
-    by_target: list[list[int]] = [[] for _ in plan.targets]
+    counts: dict[int, TargetCount] = {}
     for wave, pieces in split_at_waves(sorted(ranges), wave_table.fetch_waves(transaction, run)):
-        for index in _iter_indices(plan.schedule, wave, pieces):
-            by_target[turns[index % period]].append(index)
-    return [
-        TargetCount(name, len(indices), min(indices), max(indices))
-        for name, indices in zip(plan.targets, by_target, strict=True)
-        if indices
-    ]
+        indices = iter(_iter_indices(plan.schedule, wave, pieces))
+        while some := list(islice(indices, _AT_ONCE)):  # all of them may be hours of a fast run
+            by_target: list[list[int]] = [[] for _ in plan.targets]
+            for index in some:
+                by_target[turns[index % period]].append(index)
+            for place, mine in enumerate(by_target):
+                if mine:
+                    found = TargetCount(plan.targets[place], len(mine), min(mine), max(mine))
+                    counts[place] = found if place not in counts else counts[place].join(found)
+    return [counts[place] for place in sorted(counts)]
 
 
 def _iter_indices(schedule: Schedule, wave: Wave | None, ranges: Sequence[Range]) -> Iterable[int]:

@@ -1,6 +1,8 @@
+import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -75,3 +77,20 @@ def test_targets_that_nothing_is_of_get_no_account(ledger: Ledger) -> None:
     ledger.leases.account_not_dealt("r1", [(70, 71)], 9.0)
     accounts = ledger.runs.fetch_snapshot("r1").accounts.parts
     assert [account.outcomes for account in accounts.values()] == [make_counts(not_sent=1)]
+
+
+def test_hours_that_nobody_sent_take_no_memory(ledger: Ledger) -> None:
+    """A coordinator that comes back may have to account for all of them at once."""
+    spec = msgspec.structs.replace(build_spec("even"), duration_s=30_000.0, requests=300_000)
+    ledger.runs.create("r1", spec, 0.0)
+    ledger.runs.begin("r1", 1.0)
+    tracemalloc.start()
+    try:
+        ledger.leases.account_not_dealt("r1", [(0, 300_000)], 30_000.0)
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
+    parts = ledger.runs.fetch_snapshot("r1").accounts.parts
+    assert {name: part.accounted for (_, name), part in parts.items()} == {"home": 225_000, "cart": 75_000}
+    reasons = [count for part in parts.values() for count in part.reasons.values()]
+    assert (min(count.first for count in reasons), max(count.last for count in reasons)) == (0, 299_999)
