@@ -6,7 +6,7 @@ says which index each of them has, so it is kept with them.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import merge
-from itertools import groupby
+from itertools import groupby, islice
 from typing import NamedTuple
 
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
@@ -15,6 +15,7 @@ from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import lease_table, wave_table
 from oku_coordinator.ledger.tables.account_table import fetch_account
 from oku_coordinator.ledger.tables.failure_table import (
+    MOST_RANGES,
     FailedRanges,
     add_failed,
     fetch_failed,
@@ -66,7 +67,20 @@ def build_finder(transaction: Transaction, lease: LeaseRecord) -> Callable[[int]
 
 
 def read_failed(transaction: Transaction, run: str) -> Iterator[FailedSpan]:
-    """What has failed of a run, by index; the open leases are as their last checkpoints have them."""
+    """What has failed of a run, by index; the open leases are as their last checkpoints have them.
+
+    A range of coordinates may be of as many spans as it is long: beyond `MOST_RANGES` none is listed.
+    """
+    return islice(_iter_failed(transaction, run), MOST_RANGES)
+
+
+def count_failed(transaction: Transaction, run: str) -> int:
+    """How many requests of a run have failed, whether they are listed or not."""
+    outcomes = fetch_account(transaction, run).outcomes
+    return sum(outcomes) - outcomes[0]
+
+
+def _iter_failed(transaction: Transaction, run: str) -> Iterator[FailedSpan]:
     schedule = build_phase_plan(fetch_spec(transaction, run)).schedule
     open_leases = lease_table.fetch_open_leases(transaction, run)
     held = [failed for lease in open_leases for failed in _list_failed(transaction, lease)]
@@ -78,12 +92,6 @@ def read_failed(transaction: Transaction, run: str) -> Iterator[FailedSpan]:
     for _, group in groupby(failed, key=_get_wave_begin):
         found = list(group)
         yield from _join(merge(*(_list_indices(schedule, each) for each in found)))
-
-
-def count_failed(transaction: Transaction, run: str) -> int:
-    """How many requests of a run have failed, whether they are listed or not."""
-    outcomes = fetch_account(transaction, run).outcomes
-    return sum(outcomes) - outcomes[0]
 
 
 def _list_failed(transaction: Transaction, lease: LeaseRecord) -> Iterator[FailedRanges]:

@@ -16,6 +16,7 @@ from tests.kit.outcomes import make_counts
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.failed_requests import FailedSpan
 from oku_coordinator.ledger.storage.records import RetryRecord
+from oku_coordinator.ledger.storage.schedule_records import Deal
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -24,6 +25,7 @@ from oku_core.accounting.range_set import merge_ranges, pack_ranges
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.messaging.checkpoint import Part
+from oku_core.schedule.wave import Wave
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 
@@ -116,6 +118,24 @@ def test_a_run_with_a_rate_is_retried_without_it(ledger: Ledger) -> None:
     assert (retry.is_open, retry.requests, retry.concurrency) == (False, 100, spec.concurrency)
     run_all(ledger, "r2", build_failing_part(100, [7]))
     assert ledger.runs.fetch_snapshot("r2").breach is None
+
+
+def test_what_failed_in_more_ranges_of_indices_than_are_listed_is_counted(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The indices of a lane are not in a row: one range of it is as many ranges of the run as it is long."""
+    monkeypatch.setattr("oku_coordinator.ledger.rules.failed_requests.MOST_RANGES", 5)
+    ledger.runs.create(
+        "r1", parse_spec(Source(None, {"url": "http://h", "rate": "10/s", "requests": 40})), 0.0
+    )
+    ledger.runs.begin("r1", 1.0)
+    wave = Wave(0, 40, 4, 0, (10, 20, 30, 40))
+    deal = Deal(dropped=(), waves=(wave,), next_block=4, orders=())
+    ledger.schedules.deal("r1", lambda _: deal, 2.0)
+    ledger.leases.account_not_dealt("r1", [wave.lane_range(1)], 20.0)
+    failed = ledger.failures.fetch("r1")
+    assert [(span.start, span.stop) for span in failed.spans] == [(i, i + 1) for i in (1, 5, 9, 13, 17)]
+    assert (failed.requests, failed.unlisted) == (10, 5)
 
 
 def test_a_deleted_run_leaves_no_failed_request(ledger: Ledger) -> None:
