@@ -199,6 +199,7 @@ def find_fault(checkpoint: Checkpoint, length: int) -> str | None:
         _find_position_fault(checkpoint, length)
         or next((fault for part in checkpoint.parts if (fault := _find_part_fault(part))), None)
         or _find_failed_fault(checkpoint)
+        or _find_reason_place_fault(checkpoint, length)
         or _find_figure_fault(checkpoint)
         or _find_refusal_fault(checkpoint)
     )
@@ -318,6 +319,12 @@ def _find_failed_fault(checkpoint: Checkpoint) -> str | None:
     if any(map(operator.gt, (stop for _, stop in ranges), (start for start, _ in ranges[1:]))):
         return "a position has failed twice, or has failed and is in flight"
     return "a position has failed that was not taken" if ranges[-1][1] > checkpoint.done else None
+
+
+def _find_reason_place_fault(checkpoint: Checkpoint, length: int) -> str | None:
+    """Each position of a reason is one of the lease: the ledger looks its index up."""
+    last = max((count.last for part in checkpoint.parts for count in part.reasons), default=-1)
+    return f"a reason names position {last}, but the lease has {length}" if last >= length else None
 
 
 def _find_figure_fault(checkpoint: Checkpoint) -> str | None:

@@ -157,6 +157,7 @@ def is_possible(checkpoint: Checkpoint, length: int) -> bool:
         and len(set(keys)) == len(keys)
         and all(map(is_possible_part, checkpoint.parts))
         and is_possible_failed(checkpoint, taken - in_flight)
+        and all(count.last < length for part in checkpoint.parts for count in part.reasons)
         and all(0 <= strained <= covered for strained in (checkpoint.saturated, checkpoint.lagged))
         and all(
             math.isfinite(getattr(checkpoint, name)) and 0 <= getattr(checkpoint, name) < 2**53
@@ -305,6 +306,7 @@ def mutate_reasons(data: st.DataObject, value: list[ReasonCount]) -> list[Reason
     changes: list[dict[str, Any]] = [
         {"outcome": 0}, {"outcome": 9}, {"reason": ""}, {"reason": "a\n"}, {"reason": "a" * 121},
         {"requests": here.requests + 1}, {"requests": 0}, {"first": -1}, {"last": 5}, {"first": 6},
+        {"last": 10**6},
     ]  # fmt: skip
     changed = [msgspec.structs.replace(here, **data.draw(st.sampled_from(changes)))]
     return [*value[:place], *data.draw(st.sampled_from([[], [here, here], changed])), *value[place + 1 :]]
@@ -394,6 +396,10 @@ def test_a_checkpoint_with_one_field_changed_passes_only_if_it_may_be_true(
         ({"watched_s": -1.0}, "watched_s is -1.0"),
         ({"saturated": 7}, "7 requests are saturated, but 6 are covered"),
         ({"lagged": -1}, "-1 requests are lagged, but 6 are covered"),
+        (
+            {"parts": [build_part(reasons=[ReasonCount(1, "a", 1, 0, 10), ReasonCount(2, "b", 3, 0, 9)])]},
+            "a reason names position 10, but the lease has 10",
+        ),
     ],
 )
 def test_every_fault_is_named(changes: dict[str, Any], fault: str) -> None:
