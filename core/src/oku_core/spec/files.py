@@ -46,9 +46,10 @@ def list_files(spec: Spec) -> Iterator[FileRef]:
 def list_public_files(spec: Spec) -> Iterator[FileRef]:
     """Yield the files of the run that a spec names, but for its private key.
 
-    A certificate may have its key in the same file; then that is private, too.
+    A certificate may have its key in the same file; then that is private, too, whichever keys name it.
     """
-    yield from list_files(msgspec.structs.replace(spec, cert=spec.cert if spec.key else None, key=None))
+    private = find_file_reference(spec.key or spec.cert)
+    yield from (file for file in list_files(spec) if private is None or file.digest != private.digest)
 
 
 def _find_none(_: FileRef) -> Path:

@@ -123,3 +123,5 @@ def test_a_private_key_is_no_public_file() -> None:
     assert list(list_files(spec)) == [cert, key, body]
     assert list(list_public_files(spec)) == [cert, body]
     assert list(list_public_files(Spec(body=body, cert=cert))) == [body]
+    assert list(list_public_files(Spec(body=body, cert=cert, key=cert))) == [body]
+    assert list(list_public_files(Spec(body=body, cert=cert, key="/etc/key.pem"))) == [cert, body]
