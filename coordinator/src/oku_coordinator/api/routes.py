@@ -11,7 +11,7 @@
 | `GET /api/runs/{run}/failures` | which requests failed: a `FailuresHead` with a list of `FailedRange` |
 | `GET /api/runs/{run}/rows?start=I&stop=J` | the rows of its data for these indices: `RunRows` |
 | `GET /api/runs/{run}/files/{digest}` | a file of a run, unless that is a private key |
-| `POST /api/runs/{run}/retry` | submits a run over these |
+| `POST /api/runs/{run}/retry` | submits a run over its failed requests |
 | `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say; `cancel?now=true` drops requests |
 | `GET /api/runs/{run}/ticks` | server-sent events: `tick` each second, `end` with the summary at rest |
 | `GET /api/files/{digest}`, `PUT …` | what is here of a file of a run, and one more piece of it |

@@ -58,7 +58,7 @@ class _Block(NamedTuple):
     content: bytes
 
 
-class _RowValuess(dict[int, Row]):
+class _KnownRows(dict[int, Row]):
     """Rows by their places in the file; one that is not known yet is found. Other look-ups run in C."""
 
     def __init__(self, count: int, find: Callable[[int], Row]) -> None:
@@ -100,7 +100,7 @@ class RowReader:
         self._find: Final = find_row if self._is_csv else find_line
         self._width: Final = len(table.columns)
         self._places: Final = [table.columns.index(column) for column in self._columns]
-        self._known: Final = _RowValuess(rows, self._load)
+        self._known: Final = _KnownRows(rows, self._load)
         self.read: Final[Callable[[int], Row]] = self._known.__getitem__
         self._blocks: dict[int, _Block] = {}
         self.cached_bytes = 0

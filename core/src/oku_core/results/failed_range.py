@@ -9,7 +9,11 @@ from oku_core.accounting.run_state import RunState
 
 
 class FailedRange(msgspec.Struct, frozen=True, kw_only=True):
-    """The indices `start <= i < stop`, which all have one outcome and one target."""
+    """The indices `start <= i < stop`, which all have one outcome and one target.
+
+    `target` is empty if the spec names none. It is also empty for requests that the coordinator has accounted
+    for by itself, as not dealt or lost: these may be of several targets, which follow from their indices.
+    """
 
     start: int
     stop: int
