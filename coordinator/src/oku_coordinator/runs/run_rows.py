@@ -11,7 +11,7 @@ from oku_core.spec.spec import Spec
 
 
 def read_run_rows(run: str, spec: Spec, find_file: Callable[[str], Path], wanted: range) -> RunRows:
-    """Read the rows of some requests in a row; this blocks.
+    """Read the rows of some requests in a row, fewer of them if they are long; this blocks.
 
     Args:
         run: the id of the run.

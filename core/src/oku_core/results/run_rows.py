@@ -14,7 +14,8 @@ class RunRows(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         run: its id.
         start: the index of the first row.
-        rows: one for each index: its values by their columns, as the file says.
+        rows: one for each index: its values by their columns, as the file says. Long rows are fewer than
+            asked for, but at least one; whoever wants more goes on behind them.
     """
 
     run: str

@@ -42,6 +42,16 @@ def test_a_line_of_json_may_lack_what_no_request_uses(tmp_path: Path) -> None:
     assert rows == [{"a": "1.50", "b": "x"}, {"a": "true"}, {"a": "1.50", "b": "x"}]
 
 
+def test_long_rows_are_read_some_at_a_time(tmp_path: Path) -> None:
+    """A thousand of them would not fit into memory; whoever wants more goes on behind those that came."""
+    value = "x" * 1_000_000
+    (tmp_path / "t.csv").write_text("a\n" + f"{value}\n" * 20)
+    table, found = scan_table(tmp_path, "t.csv")
+    for start, count in ((0, 16), (16, 4), (19, 1)):
+        rows = read_rows(tmp_path / "t.csv", tmp_path / "index", table, found.rows, range(start, 20))
+        assert rows == [{"a": value}] * count
+
+
 def test_another_file_than_was_scanned_is_refused(tmp_path: Path) -> None:
     """Whether it is shorter, is no table, or is not there."""
     path, index = tmp_path / "t.csv", tmp_path / "index"
