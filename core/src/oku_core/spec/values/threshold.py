@@ -31,6 +31,7 @@ NEVER_ENDED = frozenset({Outcome.NOT_SENT, Outcome.LOST})
 """What nobody knows the result of: these requests were not sent, or their worker died with them."""
 
 _LONGEST_LIMIT_S, _LONGEST_STRETCH_S = 3600, 3600
+_MOST_REQUESTS, _MOST_OF_PLAN = 10**15, 1000
 _WHOLE = 100
 
 
@@ -173,8 +174,8 @@ class Threshold(str):
         number = reader.parse(lambda: parse_number(text.removesuffix("%"), wanted), wanted)
         self.limit = number / _WHOLE if self.unit is Unit.SHARE else number
         most = 1 if self.unit is Unit.SHARE else None
-        if number < 0 or (most is not None and self.limit > most):
-            reader.refuse("between 0% and 100%" if most else "at least 0")
+        if not 0 <= self.limit <= (most or _MOST_REQUESTS):
+            reader.refuse("between 0% and 100%" if most else "between 0 and 1e15")
         if self.unit is Unit.REQUESTS and number.denominator != 1:
             # Whoever forgets the % of 99.9% must not have a run pass with a hundred requests.
             reader.refuse(f"a whole number of requests; a share is {text}%")
@@ -192,8 +193,8 @@ class Threshold(str):
         self.unit, is_percent = Unit.OF_PLAN, text.endswith("%")
         number = reader.parse(lambda: parse_number(text.removesuffix("%"), wanted), wanted)
         self.limit = number / _WHOLE if is_percent else number
-        if number < 0:
-            reader.refuse("at least 0")
+        if not 0 <= self.limit <= _MOST_OF_PLAN:
+            reader.refuse(f"between 0 and {_MOST_OF_PLAN} of plan")
         if not (reader.skip("of") and reader.skip("plan")):
             reader.refuse(wanted)
 
