@@ -24,15 +24,16 @@ _USER = re.compile(r"(?<=//)[^/?#]*@")
 
 def mask_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Copy a spec, under the names that users write, with `MASK` wherever there may be a secret."""
-    masked = dict(spec)
-    if "header" in masked:
-        masked["header"] = [mask_header(header) for header in masked["header"]]
+    masked = _mask_content(spec)
     if "url" in masked:
         masked["url"] = [_mask_url(url) for url in masked["url"]]
-    if "proxy" in masked:
-        masked["proxy"] = _mask_url(masked["proxy"])
-    if "body" in masked:
-        masked["body"] = _mask_text(masked["body"])
+    for key in ("base-url", "proxy"):
+        if key in masked:
+            masked[key] = _mask_url(masked[key])
+    if "targets" in masked:
+        masked["targets"] = [
+            {**_mask_content(target), "url": _mask_url(target["url"])} for target in masked["targets"]
+        ]
     return masked
 
 
@@ -54,6 +55,16 @@ def mask_header(header: str, columns: Collection[str] = ()) -> str:
     kept = re.compile("(" + "|".join(re.escape(f"{{{column}}}") for column in columns) + ")")
     parts = kept.split(value.strip()) if columns else [value.strip()]
     return f"{name}: " + "".join(part if place % 2 else _mask_text(part) for place, part in enumerate(parts))
+
+
+def _mask_content(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a spec or one of its targets with its headers and its body masked."""
+    masked = dict(request)
+    if "header" in masked:
+        masked["header"] = [mask_header(header) for header in masked["header"]]
+    if "body" in masked:
+        masked["body"] = _mask_text(masked["body"])
+    return masked
 
 
 def _mask_url(url: str) -> str:

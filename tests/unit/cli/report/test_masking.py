@@ -72,3 +72,12 @@ def test_columns_of_data_are_shown_where_they_are_known() -> None:
     """They are no secrets of the spec; what stands around them may be one."""
     assert mask_header("X-Key: abc{sku}-{i}{other}", ["sku", "a"]) == "X-Key: ***{sku}***{i}***"
     assert mask_header("X-Key: {sku}") == "X-Key: ***"
+
+
+def test_what_targets_send_is_hidden_as_well() -> None:
+    """URL, headers and body of a target are masked as those of a spec with one target, and so is the base."""
+    target = {"name": "buy", "url": "/buy?key=s", "header": ["X-Key: s"], "body": "s"}
+    assert mask_spec({"base-url": "https://me:s@h", "targets": [target]}) == {
+        "base-url": "https://***:***@h",
+        "targets": [{"name": "buy", "url": "/buy?key=***", "header": ["X-Key: ***"], "body": "***"}],
+    }
