@@ -21,6 +21,8 @@ _JSON_TYPE = "application/json"
 _WIDTH = 110
 _ENVIRONMENT = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 _TEXT_TAG = "tag:yaml.org,2002:str"
+_EXPONENT = re.compile(r"-?[0-9.]+[eE][-+]?[0-9]+")
+"""A text that is a number in JSON and a spec file, but not for PyYAML, which would not quote it."""
 
 
 def write_spec(imported: ImportedSpec, secrets: SecretBox) -> str:
@@ -228,8 +230,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """Quote what has line breaks of any kind, which other styles fold, or what cannot be seen."""
-    return dumper.represent_scalar(_TEXT_TAG, text, style=None if text.isprintable() else '"')
+    """Quote line breaks of any kind, which other styles fold, what cannot be seen, and what is a number."""
+    is_plain = text.isprintable() and not _EXPONENT.fullmatch(text)
+    return dumper.represent_scalar(_TEXT_TAG, text, style=None if is_plain else '"')
 
 
 _Dumper.add_representer(str, _represent_text)

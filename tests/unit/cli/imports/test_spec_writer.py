@@ -37,6 +37,7 @@ def parse(text: str) -> Spec:
 
 @given(VALUES)
 @example({"\x85": "\u2028 a\n b"})
+@example("1e5")
 def test_a_json_body_means_what_it_meant(value: Any) -> None:
     """Whether it is written as YAML or as text."""
     body = json.dumps([value], ensure_ascii=False)
