@@ -13,6 +13,7 @@ import yaml
 from oku_cli.imports.headers import SecretBox
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
 from oku_core.spec.target import HEAVIEST, MOST_TARGETS
+from oku_core.spec.values.file_reference import FILE_MARK
 from oku_core.spec.values.name import LONGEST_NAME
 
 _DEEPEST_JSON = 5
@@ -63,7 +64,7 @@ def _build_single(request: ImportedRequest, secrets: SecretBox) -> dict[str, Any
     if request.headers:
         document["header"] = _write_headers(request.headers, secrets)
     if request.body is not None:
-        document["body"] = request.body
+        document["body"] = _write_body(request.body)
     if request.statuses:
         document["expect-status"] = _write_statuses(request.statuses)
     return document
@@ -112,7 +113,7 @@ def _build_content(
     if value is not None:
         content["json"] = value
     elif request.body is not None:
-        content["body"] = request.body
+        content["body"] = _write_body(request.body)
     if request.statuses:
         content["expect"] = {"status": _write_statuses(request.statuses)}
     return content
@@ -146,6 +147,11 @@ def _write_headers(headers: Sequence[tuple[str, str]], secrets: SecretBox) -> An
     if len({name.lower() for name, _ in values}) == len(values):
         return dict(values)
     return [f"{name}: {value}" for name, value in values]
+
+
+def _write_body(body: str) -> str:
+    """A body as a spec says it: one that begins with the mark of a file is not the name of one."""
+    return f"{FILE_MARK}{body}" if body.startswith(FILE_MARK) else body
 
 
 def _write_statuses(statuses: Sequence[int]) -> Any:

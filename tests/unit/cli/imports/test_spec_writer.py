@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from oku_cli.imports.headers import SecretBox
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
 from oku_cli.imports.spec_writer import write_spec
+from oku_cli.options.spec.run_files import read_files
 from oku_cli.options.spec.spec_file import decode_yaml
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
@@ -117,3 +118,12 @@ def test_the_rarest_are_left_out_of_too_many() -> None:
     assert len(spec.targets) == 100
     assert spec.targets[-1].weight == 1000
     assert "10 requests that were the rarest are left out" in text
+
+
+def test_a_body_with_the_mark_of_a_file_is_not_read_from_one() -> None:
+    """A recorded body names no file of whoever runs the spec."""
+    request = ImportedRequest(url="http://h/", method="POST", body="@secret.txt")
+    single, several = (decode_yaml(write(*[request] * count).encode()) for count in (1, 2))
+    assert single["body"] == "@@secret.txt"
+    assert [target["body"] for target in several["targets"]] == ["@@secret.txt"] * 2
+    assert read_files([Source("spec.yaml", single)]).sources[0].values["body"] == "@secret.txt"
