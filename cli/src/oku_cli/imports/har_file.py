@@ -66,7 +66,7 @@ def _list_entries(content: bytes) -> Sequence[Mapping[str, Any]]:
         document = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError):
         raise ValueError("it is not JSON") from None
-    entries = document.get("log", {}).get("entries") if isinstance(document, dict) else None
+    entries = _read(document, "log", "entries")
     if not isinstance(entries, list):
         raise ValueError("it has no log.entries, as a HAR file has")  # noqa: TRY004  # the input is wrong, not the call
     return entries
@@ -107,13 +107,14 @@ def _build_request(method: str, url: str, entries: Sequence[Mapping[str, Any]]) 
     body, notes = _read_body(request)
     if any(_read_body(entry["request"])[0] != body for entry in entries[1:]):
         notes = [*notes, "it was sent with several bodies; this is the first"]
+    written = request.get("headers")
     headers = [
         (str(header["name"]), str(header["value"]))
-        for header in request.get("headers") or ()
+        for header in (written if isinstance(written, list) else ())
         if isinstance(header, Mapping) and {"name", "value"} <= header.keys()
     ]
-    statuses = {_read(entry, "response", "status") for entry in entries}
-    answered = sorted(status for status in statuses if isinstance(status, int) and 200 <= status <= 599)
+    statuses = [_read(entry, "response", "status") for entry in entries]
+    answered = [status for status in statuses if isinstance(status, int) and 200 <= status <= 599]
     expected = sorted({_OK if status == _NOT_MODIFIED else status for status in answered})
     return ImportedRequest(
         url=url,

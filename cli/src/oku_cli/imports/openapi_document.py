@@ -11,10 +11,20 @@ from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
 from oku_cli.imports.schema_example import ExampleMaker, find_given
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_SAFE_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TIMESTAMP = "tag:yaml.org,2002:timestamp"
 _FORM = "application/x-www-form-urlencoded"
 _DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|"}
 _MOST_REFERENCES = 20
+
+
+class _Loader(_SAFE_LOADER):  # type: ignore[misc]  # one of two classes
+    """Leaves dates as they are written: to OpenAPI they are text."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012  # as PyYAML has it
+        first: [each for each in resolvers if each[0] != _TIMESTAMP]
+        for first, resolvers in _SAFE_LOADER.yaml_implicit_resolvers.items()
+    }
 
 
 def read_openapi(content: bytes, base_url: str | None = None) -> ImportedSpec:
@@ -28,8 +38,11 @@ def read_openapi(content: bytes, base_url: str | None = None) -> ImportedSpec:
         ValueError: it is not such a document, or says neither where to send to nor what.
     """
     document = _Document(_decode(content))
-    base = (base_url or document.find_server()).rstrip("/")
-    requests = list(document.list_requests(base))
+    try:
+        base = (base_url or document.find_server()).rstrip("/")
+        requests = list(document.list_requests(base))
+    except (AttributeError, LookupError, TypeError) as error:
+        raise ValueError("a part of it is of another kind than OpenAPI has there") from error
     if not requests:
         raise ValueError("it has no operation")
     return ImportedSpec(source="openapi", requests=requests, base=base)
@@ -38,7 +51,7 @@ def read_openapi(content: bytes, base_url: str | None = None) -> ImportedSpec:
 def _decode(content: bytes) -> Mapping[str, Any]:
     try:
         text = content.decode("utf-8-sig")
-        value = json.loads(text) if text.lstrip().startswith("{") else yaml.load(text, Loader=_LOADER)  # noqa: S506  # a safe one
+        value = json.loads(text) if text.lstrip().startswith("{") else yaml.load(text, Loader=_Loader)  # noqa: S506  # a safe one
     except (ValueError, yaml.YAMLError, RecursionError):
         raise ValueError("it is neither JSON nor YAML") from None
     if not isinstance(value, Mapping) or "openapi" not in value:

@@ -82,6 +82,7 @@ def test_a_body_is_taken_over() -> None:
         (b"no", "it is not JSON"),
         (b"[]", "it has no log.entries"),
         (b"{}", "it has no log.entries"),
+        (b'{"log": []}', "it has no log.entries"),
         (
             b'{"log": {"entries": [{}, 1, {"request": {"method": "GET", "url": "ws://h/"}}]}}',
             "no HTTP request",
@@ -98,3 +99,10 @@ def test_it_is_said_when_nothing_is_left() -> None:
     """And why."""
     with pytest.raises(ValueError, match="no request is left of 1: 1 not included"):
         read(entry("http://h/"), choice=HarChoice(include=["x"]))
+
+
+def test_what_is_of_another_kind_than_har_has_is_passed_over() -> None:
+    """The request is taken without it."""
+    odd = {"request": {"method": "GET", "url": "http://h/", "headers": 1}, "response": {"status": [200]}}
+    (request,) = read(odd).requests
+    assert (request.url, request.headers, request.statuses) == ("http://h/", [], [])

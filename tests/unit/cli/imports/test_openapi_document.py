@@ -118,6 +118,21 @@ def test_a_server_can_be_named() -> None:
         read_openapi(content)
 
 
+def test_a_date_without_quotes_is_text() -> None:
+    """YAML would make it a date, which neither JSON nor a URL has."""
+    content = b"""
+openapi: 3.0.0
+servers: [{url: http://h}]
+paths:
+  /a:
+    post:
+      parameters: [{name: from, in: query, example: 2026-01-01}]
+      requestBody: {content: {application/json: {example: {day: 2026-01-01}}}}
+"""
+    (request,) = read_openapi(content).requests
+    assert (request.url, request.body) == ("http://h/a?from=2026-01-01", '{"day": "2026-01-01"}')
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -128,6 +143,7 @@ def test_a_server_can_be_named() -> None:
         (b"openapi: 3.0.0\nservers: [{url: 'http://h'}]", "it has no operation"),
         (b"openapi: 3.0.0\nservers: [{$ref: 'a.yaml'}]", "a.yaml is in another file"),
         (b"openapi: 3.0.0\nservers: [{$ref: '#/servers/0'}]", "its references go round in a circle"),
+        (b"openapi: 3.0.0\nservers: [{url: 'http://h'}]\npaths: [/a]", "a part of it is of another kind"),
     ],
 )
 def test_what_cannot_be_read_is_said(content: bytes, message: str) -> None:
