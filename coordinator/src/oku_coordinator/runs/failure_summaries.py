@@ -29,7 +29,7 @@ def build_failures(
     if not counts:
         return []
     ranked = sorted(counts.items(), key=lambda item: (-item[1].requests, item[0]))
-    lines = RequestLines(spec)
+    lines = RequestLines(spec, hides_queries=True)  # summaries go into reports and to Loki
     return [
         FailureSummary(
             target=target,

@@ -23,6 +23,14 @@ def test_without_its_row_the_columns_stay_as_they_are_written() -> None:
     assert RequestLines(spec).build(3) == ("t", "GET", "http://h/3?q={a}")
 
 
+def test_what_stands_in_a_query_can_be_hidden() -> None:
+    """But for placeholders, and for the names of parameters."""
+    url = "http://h/{i}?token=abc&q=a{i}&c={a}&t={env:T}&e=&flag"
+    spec = Spec(urls=(Url(url),), data=DATA)
+    hidden = RequestLines(spec, hides_queries=True).build(7).url
+    assert hidden == "http://h/7?token=***&q=***7&c={a}&t={env:T}&e=&***"
+
+
 def test_delay_servers_have_no_url() -> None:
     """They are gone when somebody asks."""
     assert RequestLines(Spec()).build(3, {"a": "1"}) == ("", "GET", "")

@@ -1,0 +1,13 @@
+from oku_coordinator.runs.failure_summaries import build_failures
+from oku_core.accounting.failure_reason import ReasonCount
+from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.url import Url
+
+
+def test_the_sample_of_a_reason_has_no_value_of_a_query() -> None:
+    """It may be a token, and summaries go into reports and to Loki."""
+    spec = Spec(urls=(Url("http://me:pw@h/items/{i}?token=abc&id={i}"),))
+    count = ReasonCount(OUTCOMES.index(Outcome.CONNECT_ERROR), "refused", 2, 4, 9)
+    (failure,) = build_failures(spec, [("", count)])
+    assert failure.sample == "GET http://***@h/items/4?token=***&id=4"
