@@ -48,7 +48,7 @@ class SecretBox:
         return begin + self._hide(name, value[len(begin) :])
 
     def hide_query(self, url: str) -> str:
-        """A URL without secrets in its query and its user."""
+        """A URL without secrets in its query, without its user and its password."""
         parts = urlsplit(url)
         pairs = [pair.partition("=") for pair in parts.query.split("&")] if parts.query else []
         query = "&".join(
@@ -57,12 +57,14 @@ class SecretBox:
             else name + sign + value
             for name, sign, value in pairs
         )
-        user, at, host = parts.netloc.rpartition("@")
-        netloc = f"{self._hide('url_user', user)}@{host}" if at else host
+        credentials, at, host = parts.netloc.rpartition("@")
+        user, colon, password = credentials.partition(":")
+        # Each by itself, for a colon in a secret is not the one between them.
+        netloc = f"{self._hide('url_user', user)}{colon}{self._hide('url_password', password)}{at}{host}"
         return urlunsplit((parts.scheme, netloc, parts.path, query, ""))
 
     def _hide(self, name: str, value: str) -> str:
-        if self._keeps or value.startswith(("{env:", "{file:")):
+        if self._keeps or not value or value.startswith(("{env:", "{file:")):
             return value
         plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").upper() or "SECRET"
         plain = f"_{plain}" if plain[0].isdigit() else plain

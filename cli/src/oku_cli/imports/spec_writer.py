@@ -42,6 +42,8 @@ def write_spec(imported: ImportedSpec, secrets: SecretBox) -> str:
     else:
         document |= _build_many(requests, imported.base, secrets)
     document |= imported.settings
+    if "proxy" in document:
+        document["proxy"] = secrets.hide_query(document["proxy"])
     notes += [
         f"{_name(request)}: {note}" if len(requests) > 1 else note
         for request in requests

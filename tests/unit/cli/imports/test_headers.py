@@ -23,11 +23,13 @@ def test_secrets_of_headers_are_replaced(name: str, value: str, shown: str) -> N
 
 
 def test_secrets_of_urls_are_replaced() -> None:
-    """In the query and in the user."""
+    """In the query, and user and password."""
     box = SecretBox()
     url = box.hide_query("http://joe:pw@h/p?access_token=abc&x=1&flag&api_key=d")
-    assert url == "http://{env:URL_USER}@h/p?access_token={env:ACCESS_TOKEN}&x=1&flag&api_key={env:API_KEY}"
-    assert box.names == ["ACCESS_TOKEN", "API_KEY", "URL_USER"]
+    query = "access_token={env:ACCESS_TOKEN}&x=1&flag&api_key={env:API_KEY}"
+    assert url == f"http://{{env:URL_USER}}:{{env:URL_PASSWORD}}@h/p?{query}"
+    assert box.names == ["ACCESS_TOKEN", "API_KEY", "URL_USER", "URL_PASSWORD"]
+    assert box.hide_query("http://token@h/") == "http://{env:URL_USER_2}@h/"
 
 
 def test_one_secret_has_one_name() -> None:

@@ -127,3 +127,10 @@ def test_a_body_with_the_mark_of_a_file_is_not_read_from_one() -> None:
     assert single["body"] == "@@secret.txt"
     assert [target["body"] for target in several["targets"]] == ["@@secret.txt"] * 2
     assert read_files([Source("spec.yaml", single)]).sources[0].values["body"] == "@secret.txt"
+
+
+def test_user_and_password_of_a_proxy_are_not_in_the_file() -> None:
+    """They are named as those of a URL are."""
+    text = write(ImportedRequest(url="http://h/"), settings={"proxy": "http://me:pw@proxy:3128"})
+    assert parse(text).proxy == "http://{env:URL_USER}:{env:URL_PASSWORD}@proxy:3128"
+    assert "--allow-env URL_USER --allow-env URL_PASSWORD" in text
