@@ -56,6 +56,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.asked.append((self.path, self.headers["X-Sku"], body))
         answer = b"sold out" if self.path == "/cart" else f"{self.path} {body}".encode()
         self.send_response(200)
+        self.send_header("X-Odd", "a\x85b: c")
         if self.path in BODIES:
             answer = gzip.compress(BODIES[self.path])
             self.send_header("Content-Encoding", "gzip")
@@ -147,6 +148,7 @@ def test_a_request_is_shown_and_sent_as_its_worker_sent_it(
     outcome = json.loads(replayed.stdout)
     assert (replayed.returncode, outcome["outcome"], outcome["reason"]) == (1, "failed_check", "check body")
     assert (outcome["answer"]["status"], outcome["answer"]["body"]) == (200, "sold out")
+    assert ["X-Odd", "a\x85b: c"] in outcome["answer"]["headers"]
     assert outcome["request"]["body"] == f'{{"sku":"s {buy}/é"}}'
     assert target.asked[-1] == ("/cart", None, f'{{"sku":"s {buy}/é"}}')
 

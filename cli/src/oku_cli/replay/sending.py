@@ -84,7 +84,8 @@ def _describe(execution: Execution, answers: list[Answer]) -> ShownOutcome:
 
 
 def _show(answer: Answer) -> ShownAnswer:
-    line, *headers = answer.head.decode("latin-1").strip().splitlines()
+    # `splitlines` would also split at bytes of a value that are none of a line end, such as 0x85.
+    line, *headers = answer.head.decode("latin-1").strip().replace("\r\n", "\n").split("\n")
     body = decode_body(answer.head, answer.body)
     return ShownAnswer(
         status=answer.status,
