@@ -7,7 +7,7 @@ Only what cannot pass ends it: a ticket that is refused, a file that is gone or 
 import asyncio
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import aiohttp
 
@@ -24,6 +24,8 @@ from oku_workers.files.file_cache import (
 
 if TYPE_CHECKING:
     from oku_core.messaging.order import FilesAddress
+
+T = TypeVar("T")
 
 _CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 10.0, 30.0
 _PART_BYTES = 1 << 20
@@ -81,15 +83,15 @@ class FileFetcher:
 
     async def _try(self, file: FileRef) -> HeldFile:
         while True:
-            if held := await asyncio.to_thread(self._cache.hold, file):
+            if held := await _have(lambda: self._cache.hold(file), _release):
                 return held
-            if partial := await asyncio.to_thread(self._cache.begin, file):
+            if partial := await _have(lambda: self._cache.begin(file), _close):
                 break
             await self._sleep(_LOOK_S)
         try:
             if partial.received < file.size:
                 await self._download(file, partial)
-            return await asyncio.to_thread(partial.finish)
+            return await _have(partial.finish, _release)
         finally:
             partial.close()
 
@@ -123,3 +125,23 @@ class FileFetcher:
             raise FileError("the coordinator does not have it any more")
         if status not in (HTTPStatus.OK, HTTPStatus.PARTIAL_CONTENT):
             raise ConnectionError(f"the coordinator answers {status}")
+
+
+async def _have(get: Callable[[], T], let_go: Callable[[T], object]) -> T:
+    """What is got in a thread; whoever is cancelled meanwhile lets go of it, or its lock would stay."""
+    getting = asyncio.ensure_future(asyncio.to_thread(get))
+    try:
+        return await asyncio.shield(getting)
+    except asyncio.CancelledError:
+        getting.add_done_callback(lambda done: done.cancelled() or done.exception() or let_go(done.result()))
+        raise
+
+
+def _release(held: HeldFile | None) -> None:
+    if held is not None:
+        held.release()
+
+
+def _close(partial: PartialFile | None) -> None:
+    if partial is not None:
+        partial.close()

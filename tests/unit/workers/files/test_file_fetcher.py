@@ -1,0 +1,41 @@
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from oku_core.process.supervision import Supervisor
+from oku_core.spec.values.file_reference import FileRef
+from oku_workers.files.file_cache import FileCache, PartialFile
+from oku_workers.files.file_fetcher import FileFetcher
+
+FILE = FileRef.build("0" * 64, 5, "body")
+
+
+class SlowCache(FileCache):
+    """Takes as long to begin as it is told, as with what there is already of a large file."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder, 1000)
+        self.begins, self.may_go_on = threading.Event(), threading.Event()
+
+    def begin(self, file: FileRef) -> PartialFile | None:
+        """Begin to fetch a file, late."""
+        self.begins.set()
+        assert self.may_go_on.wait(2)
+        return super().begin(file)
+
+
+async def test_a_fetch_that_is_given_up_as_it_begins_leaves_the_file_to_others(tmp_path: Path) -> None:
+    """Its lock does not stay until the worker ends."""
+    slow, other = SlowCache(tmp_path / "cache"), FileCache(tmp_path / "cache", 1000)
+    fetching = asyncio.ensure_future(FileFetcher(slow, Supervisor()).fetch(FILE))
+    assert await asyncio.to_thread(slow.begins.wait, 2)
+    fetching.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await fetching
+    slow.may_go_on.set()
+    await asyncio.gather(*(asyncio.all_tasks() - {asyncio.current_task()}))
+    partial = other.begin(FILE)
+    assert partial is not None
+    partial.close()
