@@ -11,7 +11,7 @@ from oku_cli.options.spec.body_file import MARK, BodyFiles
 from oku_cli.options.spec.named_file import find_file
 from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_core.errors import UserError, format_value
-from oku_core.spec.files import MOST_BYTES
+from oku_core.spec.files import MOST_BYTES, SpecFileError
 from oku_core.spec.parser import Source
 from oku_core.spec.values.file_reference import FileRef
 
@@ -62,9 +62,16 @@ def read_files(sources: Sequence[Source]) -> ReadSources:
 
 
 def build_finder(files: Sequence[LocalFile]) -> Callable[[FileRef], Path]:
-    """A function that gives the path of a file that is to be uploaded."""
+    """A function that gives the path of a file that is to be uploaded; `SpecFileError` for any other."""
     paths = {file.reference.digest: file.path for file in files}
-    return lambda reference: paths[reference.digest]
+
+    def find(reference: FileRef) -> Path:
+        path = paths.get(reference.digest)
+        if path is None:  # somebody has written the reference down
+            raise SpecFileError("it is not here; @ and its path name a file")
+        return path
+
+    return find
 
 
 def _read(source: Source, key: str, name: str) -> LocalFile:

@@ -115,6 +115,13 @@ def test_what_is_wrong_with_data_is_said_in_one_line(
     assert read_fault(Source("spec.yaml", values)).startswith(fault)
 
 
+def test_a_body_that_is_written_as_a_file_of_a_run_is_refused(folder: Path) -> None:
+    """It names a file that is not uploaded."""
+    body = f"@@sha256:{'a' * 64}:3:x"
+    fault = read_fault(Source(None, {"url": "http://h/{sku}", "data": "skus.csv", "body": body}))
+    assert fault == "body @x cannot be used: it is not here; @ and its path name a file"
+
+
 def test_a_link_does_not_lead_out_of_the_folder_of_a_spec_file(folder: Path) -> None:
     """The file of somebody else can bring links as well."""
     (folder / "below" / "link.csv").symlink_to(folder / "skus.csv")
