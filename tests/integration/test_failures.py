@@ -60,6 +60,8 @@ def test_a_sweep_lists_exactly_what_failed_although_a_worker_dies(
         summary = run.finish()
     assert_completed(summary)
     folder = ("--data-dir", str(run.data_dir))
+    listed = run_oku("failures", "latest", *folder, cwd=tmp_path).stdout.splitlines()
+    assert all(line[45:].startswith(f"GET http://127.0.0.1:{port}/") for line in listed), listed
     rows = list(csv.reader(run_oku("failures", "latest", "--csv", *folder, cwd=tmp_path).stdout.splitlines()))
     assert rows.pop(0) == ["index", "outcome", "target", "method", "url"]
     assert {int(index): outcome for index, outcome, *_ in rows} == failing

@@ -21,7 +21,7 @@ from oku_cli.options.run_argument import run_argument
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.json_output import print_json
-from oku_cli.terminal.printable import make_printable, write_line, write_note
+from oku_cli.terminal.printable import write_line, write_note
 from oku_core.accounting.outcome import Outcome
 from oku_core.errors import UserError, format_value
 from oku_core.results.failed_range import FailedRange, FailuresHead
@@ -157,8 +157,8 @@ async def _print_lines(listed: _Listed) -> int:
         indices = f"{failed.start}" if failed.start == last else f"{failed.start}-{last}"
         first = listed.requests.build(failed.start, await listed.data.fetch(failed.start))
         url = f"{first.text}{' …' if failed.start != last else ''}"
-        line = f"{indices:<{_WIDEST_RANGE}} {format_outcome(failed.outcome):<18} {first.target} {url}"
-        write_line(make_printable(" ".join(line.split(" ")).rstrip()))
+        words = f"{indices:<{_WIDEST_RANGE}}", f"{format_outcome(failed.outcome):<18}", first.target, url
+        write_line(" ".join(filter(None, words)).rstrip())
         count += failed.stop - failed.start
     return count
 
