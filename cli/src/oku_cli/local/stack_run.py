@@ -2,7 +2,6 @@
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
-from oku_cli.comparison.seconds_reader import add_intervals
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.loki_delivery import wait_for_delivery
 from oku_cli.local.stack import LocalStack, StackError
@@ -10,7 +9,7 @@ from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
 from oku_cli.remote.client import Client
 from oku_cli.remote.follow import Follower, Watch
-from oku_cli.remote.remote_run import RunStart
+from oku_cli.remote.remote_run import RunStart, try_add_intervals
 from oku_cli.remote.upload import upload_files
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.palette import CAUTION
@@ -47,7 +46,7 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
     finally:
         await stack.end(at_once=at_once)
         _park(LedgerBackend(data_dir))
-    code = follower.finish(await add_intervals(LedgerBackend(data_dir), summary))
+    code = follower.finish(await try_add_intervals(LedgerBackend(data_dir), summary))
     if undelivered:
         # Aligned with the end screen.
         console.print(f" loki        {undelivered}", style=CAUTION, soft_wrap=True)

@@ -6,16 +6,18 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Self
 
-from oku_cli.comparison.seconds_reader import add_intervals
+from oku_cli.comparison.seconds_reader import Histories, add_intervals
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
 from oku_cli.remote.client import Client
-from oku_cli.remote.endpoint import CoordinatorRef
+from oku_cli.remote.endpoint import CoordinatorRef, UnreachableError
 from oku_cli.remote.follow import Follower, Watch
 from oku_cli.remote.local_file import LocalFile
 from oku_cli.remote.upload import upload_files
+from oku_cli.terminal.printable import write_note
 from oku_core.errors import UserError
+from oku_core.results.summary import Summary
 from oku_core.spec.load_description import describe_load
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
@@ -98,7 +100,16 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
         run = await interrupts.let_end(begun, hints.describe_unanswered(start.resumed))
         follower = Follower(client, watch, hints, interrupts)
         summary = await follower.follow(run, start.build_title(run))
-        return follower.finish(await add_intervals(client, summary))
+        return follower.finish(await try_add_intervals(client, summary))
+
+
+async def try_add_intervals(histories: Histories, summary: Summary) -> Summary:
+    """Add the intervals to the summary of a run that has ended, which is worth more than they are."""
+    try:
+        return await add_intervals(histories, summary)
+    except (UnreachableError, UserError) as error:
+        write_note(f"the summary has no intervals: {error}")
+        return summary
 
 
 def refuse_shape(**given: int | None) -> None:

@@ -1,7 +1,12 @@
+from collections.abc import AsyncGenerator, Callable
+
 import pytest
 
-from oku_cli.remote.remote_run import RunStart, refuse_shape
+from oku_cli.remote.endpoint import UnreachableError
+from oku_cli.remote.remote_run import RunStart, refuse_shape, try_add_intervals
+from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
+from oku_core.results.summary import Summary
 from oku_core.spec.parser import Source, parse_spec
 
 
@@ -24,3 +29,21 @@ def test_flags_that_shape_a_local_stack_are_refused_at_a_remote_coordinator() ->
     with pytest.raises(UserError, match="--workers: shapes a local stack"):
         refuse_shape(workers=2, servers=None)
     refuse_shape(workers=None, servers=None)
+
+
+class Gone:
+    """A coordinator that does not answer any more."""
+
+    async def read_run_history(self, run: str) -> AsyncGenerator[bytes]:
+        """Yield nothing."""
+        raise UnreachableError(f"no answer about {run}")
+        yield b""
+
+
+async def test_a_run_that_has_ended_keeps_its_summary_without_intervals(
+    make_summary: Callable[..., Summary], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code is that of the run, although its coordinator has gone meanwhile."""
+    summary = make_summary(state=RunState.COMPLETED, active_s=60.0)
+    assert await try_add_intervals(Gone(), summary) == summary
+    assert capsys.readouterr().err == f"the summary has no intervals: no answer about {summary.run}\n"
