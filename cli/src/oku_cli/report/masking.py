@@ -17,22 +17,24 @@ _HARMLESS_HEADERS = frozenset({
     "oku-seed", "pragma", "range", "te", "trailer", "transfer-encoding", "upgrade-insecure-requests",
     "user-agent",
 })  # fmt: skip
-_PLACEHOLDER = re.compile(r"(\{i\}|\{(?:env|file):[A-Za-z0-9._-]+\})")
+_PLACEHOLDER = r"\{i\}|\{(?:env|file):[A-Za-z0-9._-]+\}"
 _HARMLESS_WORDS = frozenset({"", "Basic", "Bearer", "Token"})
 _USER = re.compile(r"(?<=//)[^/?#]*@")
 
 
 def mask_spec(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Copy a spec, under the names that users write, with `MASK` wherever there may be a secret."""
-    masked = _mask_content(spec)
+    kept = _find_placeholders((spec.get("data") or {}).get("columns", ()))
+    masked = _mask_content(spec, kept)
     if "url" in masked:
-        masked["url"] = [_mask_url(url) for url in masked["url"]]
+        masked["url"] = [_mask_url(url, kept) for url in masked["url"]]
     for key in ("base-url", "proxy"):
         if key in masked:
-            masked[key] = _mask_url(masked[key])
+            masked[key] = _mask_url(masked[key], kept)
     if "targets" in masked:
         masked["targets"] = [
-            {**_mask_content(target), "url": _mask_url(target["url"])} for target in masked["targets"]
+            {**_mask_content(target, kept), "url": _mask_url(target["url"], kept)}
+            for target in masked["targets"]
         ]
     return masked
 
@@ -49,43 +51,51 @@ def mask_header(header: str, columns: Collection[str] = ()) -> str:
         header: name and value.
         columns: those that placeholders may stand for, beside the index and secrets.
     """
-    name, _, value = header.partition(":")
-    if name.strip().lower() in _HARMLESS_HEADERS:
-        return header
-    kept = re.compile("(" + "|".join(re.escape(f"{{{column}}}") for column in columns) + ")")
-    parts = kept.split(value.strip()) if columns else [value.strip()]
-    return f"{name}: " + "".join(part if place % 2 else _mask_text(part) for place, part in enumerate(parts))
+    return _mask_header(header, _find_placeholders(columns))
 
 
-def _mask_content(request: Mapping[str, Any]) -> dict[str, Any]:
+def _find_placeholders(columns: Collection[str]) -> re.Pattern[str]:
+    """What finds the placeholders of a spec, as its only group."""
+    names = (re.escape(f"{{{column}}}") for column in columns)
+    return re.compile(f"({'|'.join((_PLACEHOLDER, *names))})")
+
+
+def _mask_content(request: Mapping[str, Any], kept: re.Pattern[str]) -> dict[str, Any]:
     """Copy a spec or one of its targets with its headers and its body masked."""
     masked = dict(request)
     if "header" in masked:
-        masked["header"] = [mask_header(header) for header in masked["header"]]
+        masked["header"] = [_mask_header(header, kept) for header in masked["header"]]
     if "body" in masked:
-        masked["body"] = _mask_text(masked["body"])
+        masked["body"] = _mask_text(masked["body"], kept)
     return masked
 
 
-def _mask_url(url: str) -> str:
+def _mask_header(header: str, kept: re.Pattern[str]) -> str:
+    name, _, value = header.partition(":")
+    if name.strip().lower() in _HARMLESS_HEADERS:
+        return header
+    return f"{name}: {_mask_text(value.strip(), kept)}"
+
+
+def _mask_url(url: str, kept: re.Pattern[str]) -> str:
     address, mark, query = url.partition("?")
-    address = _USER.sub(lambda user: f"{_mask_user(user[0][:-1])}@", address)
-    return f"{address}{mark}{'&'.join(map(_mask_pair, query.split('&')))}"
+    address = _USER.sub(lambda user: f"{_mask_user(user[0][:-1], kept)}@", address)
+    return f"{address}{mark}{'&'.join(_mask_pair(pair, kept) for pair in query.split('&'))}"
 
 
-def _mask_user(user: str) -> str:
+def _mask_user(user: str, kept: re.Pattern[str]) -> str:
     """Mask the user name as well as the password: many services take a token as the user name."""
-    return ":".join(_mask_text(part) for part in re.split(r":(?![^{}]*\})", user))
+    return ":".join(_mask_text(part, kept) for part in re.split(r":(?![^{}]*\})", user))
 
 
-def _mask_pair(pair: str) -> str:
+def _mask_pair(pair: str, kept: re.Pattern[str]) -> str:
     name, sign, value = pair.partition("=")
-    return f"{name}={_mask_text(value)}" if sign else _mask_text(pair)
+    return f"{name}={_mask_text(value, kept)}" if sign else _mask_text(pair, kept)
 
 
-def _mask_text(text: str) -> str:
+def _mask_text(text: str, kept: re.Pattern[str]) -> str:
     """Keep placeholders, and put `MASK` in place of the text around them."""
     return "".join(
-        part if _PLACEHOLDER.fullmatch(part) or part.strip() in _HARMLESS_WORDS else MASK
-        for part in _PLACEHOLDER.split(text)
+        part if place % 2 or part.strip() in _HARMLESS_WORDS else MASK
+        for place, part in enumerate(kept.split(text))
     )

@@ -81,3 +81,14 @@ def test_what_targets_send_is_hidden_as_well() -> None:
         "base-url": "https://***:***@h",
         "targets": [{"name": "buy", "url": "/buy?key=***", "header": ["X-Key: ***"], "body": "***"}],
     }
+
+
+def test_columns_of_the_data_are_shown() -> None:
+    """They are placeholders; other names in braces are text."""
+    spec = {"url": ["http://h/?a={sku}&b={other}"], "header": ["X-A: {sku}"], "body": "{sku}"}
+    assert mask_spec({**spec, "data": {"columns": ["sku"]}}) == {
+        "url": ["http://h/?a={sku}&b=***"],
+        "header": ["X-A: {sku}"],
+        "body": "{sku}",
+        "data": {"columns": ["sku"]},
+    }
