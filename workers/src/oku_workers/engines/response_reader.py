@@ -96,7 +96,7 @@ class ResponseReader:
         self.is_complete = self.ends_by_close = self.has_head = self.has_continue = False
         self.is_kept = True
         self.head = self._came = b""
-        if self.kept_bytes:
+        if self.kept_bytes or self.body:
             self.body = bytearray()
         if not self.has_bodies:
             self._parser = None  # it would wait for the body that was announced

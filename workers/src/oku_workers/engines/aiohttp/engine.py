@@ -152,7 +152,9 @@ class AiohttpEngine:
         self._sweeper: asyncio.Task[None] | None = None
         self._is_closing = False
         self._errors = FirstErrors()
-        self._session = build_session(spec, mix, _note_connection, local_address, tls)
+        keeps_bodies = any(route.answers.kept_bytes for route in self._routes)
+        find_kept_bytes = _find_kept_bytes if keeps_bodies else None
+        self._session = build_session(spec, mix, _note_connection, find_kept_bytes, local_address, tls)
         self._redirects = Redirects(self._session, spec) if spec.max_redirects else None
 
     @property
@@ -403,3 +405,8 @@ def _note_connection(connect_us: int, tls_us: int | None) -> None:
     slot = _slot_at_work.get()
     if slot.sent_ns and slot.tally is not None:
         slot.tally.note_connection(connect_us, tls_us)
+
+
+def _find_kept_bytes() -> int:
+    """How much of the body of an answer its target needs for checks."""
+    return _slot_at_work.get().route.answers.kept_bytes

@@ -6,6 +6,7 @@ judge otherwise than that of the other engine, and would keep each interim respo
 """
 
 import asyncio
+from collections.abc import Callable
 from time import monotonic_ns
 from typing import Any
 
@@ -43,13 +44,20 @@ class ResponseProtocol(ResponseHandler):
     Args:
         loop: the event loop that it belongs to.
         needs_headers: whether aiohttp looks at the headers of responses.
-        kept_bytes: how much of each body is kept for checks.
+        find_kept_bytes: says, in the task of a request, how much of the body of its response is kept for
+            checks; None if nothing ever is.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, *, needs_headers: bool, kept_bytes: int = 0) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        needs_headers: bool,
+        find_kept_bytes: Callable[[], int] | None = None,
+    ) -> None:
         super().__init__(loop=loop)
         self._needs_headers = needs_headers
-        self._kept_bytes = kept_bytes
+        self._find_kept_bytes = find_kept_bytes
         self._reader: ResponseReader | None = None
         self._is_asked = False
         self._is_continued = False
@@ -62,9 +70,9 @@ class ResponseProtocol(ResponseHandler):
         reader = self._reader
         if reader is None or reader.has_bodies is skip_payload:
             reader = self._reader = ResponseReader(has_bodies=not skip_payload)
-            reader.kept_bytes = self._kept_bytes
-        else:
-            reader.begin()
+        if self._find_kept_bytes is not None:
+            reader.kept_bytes = self._find_kept_bytes()
+        reader.begin()
         self._is_asked, self._is_continued, self._body, self._first_ns = True, False, None, 0
         if self._early:  # not at once: the request is to be written before its response can fail
             self._loop.call_soon(self._read_early)

@@ -29,18 +29,20 @@ from oku_workers.engines.addresses import Addresses
 from oku_workers.engines.aiohttp.cookies import OriginCookieJar
 from oku_workers.engines.aiohttp.protocol import ResponseProtocol
 from oku_workers.engines.aiohttp.request import build_shared_headers
-from oku_workers.engines.answer_checks import build_judge
 from oku_workers.engines.defaults import DEFAULT_HEADERS, KEEPALIVE_S
 from oku_workers.engines.engine_error import EngineError
 
 NoteConnection = Callable[[int, int | None], None]
 """Hears how many µs TCP and TLS took, in the task of the request for which a connection was made."""
+FindKeptBytes = Callable[[], int]
+"""Says how much of the body of a response is kept for checks, in the task of its request."""
 
 
 def build_session(
     spec: Spec,
     mix: RequestMix,
     note_connection: NoteConnection,
+    find_kept_bytes: FindKeptBytes | None,
     local_address: str | None = None,
     tls: ssl.SSLContext | None = None,
 ) -> ClientSession:
@@ -50,6 +52,7 @@ def build_session(
         spec: what to send.
         mix: the kinds of requests of the spec.
         note_connection: hears of each connection that is made.
+        find_kept_bytes: asked before each request; None if nothing of any body is kept.
         local_address: what to send from; the system chooses unless given.
         tls: how to speak TLS.
 
@@ -57,7 +60,6 @@ def build_session(
         EngineError: this aiohttp cannot be used.
     """
     closes = any(asks_to_close(template.headers) for template in mix.templates)
-    judges = [build_judge(template.expect, spec.timeout_s) for template in mix.templates]
     session = ClientSession(
         connector=_Connector(
             local_address,
@@ -67,7 +69,7 @@ def build_session(
             keepalive_timeout=None if closes else KEEPALIVE_S,
             ssl=tls or True,
             needs_headers=spec.cookies or spec.max_redirects > 0,
-            kept_bytes=max((judge.kept_bytes for judge in judges), default=0),
+            find_kept_bytes=find_kept_bytes,
         ),
         timeout=ClientTimeout(total=None, sock_connect=None),
         cookie_jar=OriginCookieJar() if spec.cookies else DummyCookieJar(),
@@ -110,7 +112,7 @@ class _Connector(TCPConnector):
         note_connection: NoteConnection,
         *,
         needs_headers: bool,
-        kept_bytes: int,
+        find_kept_bytes: FindKeptBytes | None,
         **settings: Any,
     ) -> None:
         super().__init__(**settings)
@@ -118,7 +120,7 @@ class _Connector(TCPConnector):
         self._note_connection = note_connection
         self._addresses: dict[tuple[str, int], Addresses] = {}
         self._factory = partial(  # type: ignore[assignment]  # makes a subclass of aiohttp's own
-            ResponseProtocol, self._loop, needs_headers=needs_headers, kept_bytes=kept_bytes
+            ResponseProtocol, self._loop, needs_headers=needs_headers, find_kept_bytes=find_kept_bytes
         )
 
     async def _get(self, key: Any, traces: Any) -> Connection | None:  # noqa: ARG002  # aiohttp's signature
