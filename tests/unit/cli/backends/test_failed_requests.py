@@ -54,10 +54,14 @@ async def test_the_spec_of_a_run_is_in_the_head() -> None:
     assert await fetch_spec(backend, "r1") == SPEC
 
 
+async def list_failed(backend: Any) -> list[FailedRange]:
+    """All that a backend says of a run."""
+    _, ranges = await open_failures(backend, "r1")
+    return [failed async for failed in ranges]
+
+
 @pytest.mark.parametrize("count", range(len(LINES)))
 async def test_a_list_that_is_cut_off_is_not_taken_for_all(count: int) -> None:
     """Neither before its head nor in the middle of its ranges."""
-    backend: Any = Backend(LINES[:count])
     with pytest.raises(UserError, match="run r1: its failed requests cannot be read: the list is cut off"):
-        _, ranges = await open_failures(backend, "r1")
-        [_ async for _ in ranges]
+        await list_failed(Backend(LINES[:count]))
