@@ -87,7 +87,7 @@ async def _replay(
     with TemporaryDirectory(prefix="oku-") as folder:
         async with open_backend(coordinator, data_dir) as backend:
             run = await find_run(backend, reference, takes_newest=True)
-            request = await fetch_request(backend, run, index, "INDEX")
+            request = await fetch_request(backend, run, index, "INDEX", is_to_be_sent=True)
             request = replace_certificates(request, own.certificates)
             wanted = [*request.list_bodies(), *request.list_certificates()]
             files = await fetch_files(backend, run, wanted, Path(folder))

@@ -78,7 +78,7 @@ async def _show_request(
     with TemporaryDirectory(prefix="oku-") as folder:
         async with open_backend(coordinator, data_dir) as backend:
             run = await find_run(backend, run, takes_newest=True)
-            request = await fetch_request(backend, run, index, "--index")
+            request = await fetch_request(backend, run, index, "--index", is_to_be_sent=False)
             files = await fetch_files(backend, run, request.list_bodies(), Path(folder))
         shown = show_request(fill_in_body(request, files))
     if as_json:

@@ -11,11 +11,15 @@ from oku_cli.backends.run_backend import RunBackend
 from oku_cli.backends.run_data import RunData
 from oku_core.data.row_values import RowValues
 from oku_core.errors import UserError
+from oku_core.messaging.server_requests import ask_servers
 from oku_core.spec.files import EVERYWHERE, SpecFiles
 from oku_core.spec.request_template import RequestMix, RequestTemplate, pick_request
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.file_reference import FileRef, find_file_reference
 from oku_workers.engines.request_parts import list_values
+
+_DELAY_SERVER = "http://delay-server"
+"""In place of the addresses of delay servers, which are gone."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,9 @@ class RunRequest:
                 yield reference
 
 
-async def fetch_request(backend: RunBackend, run: str, index: int, flag: str) -> RunRequest:
+async def fetch_request(
+    backend: RunBackend, run: str, index: int, flag: str, *, is_to_be_sent: bool
+) -> RunRequest:
     """Fetch what the request of an index is made of, but for files.
 
     Args:
@@ -64,19 +70,20 @@ async def fetch_request(backend: RunBackend, run: str, index: int, flag: str) ->
         run: its id.
         index: of the request.
         flag: how the user gave the index.
+        is_to_be_sent: whether its target must still be there; Oku's own delay servers are not.
 
     Raises:
-        UserError: the run has no such request, or its requests cannot be told any more.
+        UserError: the run has no such request, or nobody is there to be asked.
     """
     spec = await fetch_spec(backend, run)
     if index >= spec.requests:
         last = "" if spec.requests >= OPEN_END else f", whose last one is {spec.requests - 1}"
         raise UserError(f"{flag}: {index} is not an index of run {run}{last}")
-    if spec.brings_servers:
+    if spec.brings_servers and is_to_be_sent:
         raise UserError(
             f"run {run} asked delay servers of Oku's own, which are gone: there is nothing to ask"
         )
-    picked = pick_request(spec, index)
+    picked = pick_request(ask_servers(spec, run, [_DELAY_SERVER]), index)
     row = await RunData(backend, run, spec).fetch(index, most=1)
     return RunRequest(run, index, picked, row)
 

@@ -6,8 +6,6 @@ Nothing here waits for the broker, and every message may be lost: what a worker 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.balance import Wishes
 from oku_coordinator.leasing.expiry import START_WITHIN_S
@@ -17,14 +15,11 @@ from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number
 from oku_core.messaging.order import Control
-from oku_core.messaging.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
+from oku_core.messaging.server_requests import ask_servers
 from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.wave import Wave
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.header import Header
-from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER
-from oku_core.spec.values.url import Url
 
 
 class Delivery:
@@ -104,7 +99,7 @@ class Delivery:
         period = self._schedules.fetch_period(run.run) if run.spec.has_clock else None
         return _Message(
             run=run.run,
-            spec=build_sent_spec(run, self._server_urls),
+            spec=ask_servers(run.spec, run.run, self._server_urls),
             period=period and period.build_period(),
             waves={wave.begin: wave for wave in self._schedules.fetch_waves(run.run)}
             if run.spec.is_open
@@ -148,22 +143,3 @@ class _Message:
             spec=None if self.run in worker.specs else self.spec,
             tickets=self.tickets,
         )
-
-
-def build_sent_spec(run: RunRecord, server_urls: Sequence[str]) -> Spec:
-    """The spec as workers get it.
-
-    For our own delay servers it has their addresses and the headers that tell them the run, and the delay and
-    the seed that it asks for.
-    """
-    spec = run.spec
-    if not spec.brings_servers:
-        return spec
-    headers = [Header(f"{RUN_HEADER}: {run.run}")]
-    if spec.delay is not None:
-        headers.append(Header(f"{DELAY_HEADER}: {spec.delay}"))
-    if spec.seed is not None:
-        headers.append(Header(f"{SEED_HEADER}: {spec.seed}"))
-    path = "" if spec.targets else f"/{INDEX_PLACEHOLDER}"
-    urls = tuple(Url(f"{url.rstrip('/')}{path}") for url in server_urls)
-    return msgspec.structs.replace(spec, urls=urls, headers=(*spec.headers, *headers))

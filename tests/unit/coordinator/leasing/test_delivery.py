@@ -1,17 +1,15 @@
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 
-from oku_coordinator.leasing.delivery import Delivery, build_sent_spec
+from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.progress import Progress
-from oku_core.spec.values.header import Header
-from oku_core.spec.values.url import Url
+from oku_core.messaging.server_requests import ask_servers
 
 SERVERS = ["http://s1:1", "http://s2:2/"]
 BeginRun = Callable[..., RunRecord]
@@ -42,38 +40,6 @@ def record(roster: Roster, worker: str = "w1", ahead_s: float = 0.0, specs: tupl
     roster.record(progress, 0.0, 0.0)
 
 
-def test_own_servers_are_asked_by_address_and_told_the_run(begin_run: BeginRun) -> None:
-    """Request i goes to `/i` of the servers in turn; the rest of the spec is as it was."""
-    run = begin_run("r1", headers=(Header("A: b"),), concurrency=7)
-    spec = build_sent_spec(run, SERVERS)
-    assert spec.urls == ("http://s1:1/{i}", "http://s2:2/{i}")
-    assert spec.headers == ("A: b", "Oku-Run: r1")
-    assert (spec.requests, spec.concurrency) == (100, 7)
-
-
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ({}, []),
-        ({"delay": "0..3s", "seed": 7}, ["Oku-Delay: 0..3s", "Oku-Seed: 7"]),
-        ({"delay": "0s"}, ["Oku-Delay: 0s"]),
-        ({"seed": 0}, ["Oku-Seed: 0"]),
-    ],
-)
-def test_own_servers_are_told_the_delay_and_the_seed_that_a_run_asks_for(
-    begin_run: BeginRun, asked: dict[str, Any], said: list[str]
-) -> None:
-    """A run that asks for none has what the servers were started with."""
-    run = begin_run("r1", **asked)
-    assert build_sent_spec(run, ["http://s1:1"]).headers == ("Oku-Run: r1", *said)
-
-
-def test_a_target_of_others_is_told_nothing(begin_run: BeginRun) -> None:
-    """Its spec is sent as it was written."""
-    run = begin_run("r1", urls=(Url("http://example.org/{i}"),), delay="1s", seed=1)
-    assert build_sent_spec(run, SERVERS) == run.spec
-
-
 def test_each_worker_gets_its_leases_in_one_message(
     delivery: Delivery, broker: BrokerTwin, roster: Roster, begin_run: BeginRun, deal: Deal
 ) -> None:
@@ -100,7 +66,7 @@ def test_the_spec_travels_until_the_worker_says_that_it_knows_it(
     for specs in ((), ("r0",), ("r0", "r1")):
         record(roster, specs=specs)
         delivery.send(run, [lease])
-    assert [batch.spec for batch in broker.batches] == [build_sent_spec(run, SERVERS)] * 2 + [None]
+    assert [batch.spec for batch in broker.batches] == [ask_servers(run.spec, run.run, SERVERS)] * 2 + [None]
 
 
 def test_leases_of_different_ages_are_stale_at_different_times(
