@@ -30,6 +30,7 @@ COPY core/src core/src
 COPY coordinator/src coordinator/src
 COPY workers/src workers/src
 COPY server/src server/src
+COPY scenarios/src scenarios/src
 COPY cli/src cli/src
 RUN /opt/tools/bin/python -I -m hatchling build --target wheel --directory wheel >/dev/null \
     && /opt/tools/bin/pip --python /opt/oku/bin/python install --quiet --no-index --no-deps --no-compile \
@@ -38,9 +39,11 @@ RUN /opt/tools/bin/python -I -m hatchling build --target wheel --directory wheel
 # Nothing that is imported is among what is left out, and the broker starts.
 RUN cp -r /package/. /opt/oku \
     && /opt/oku/bin/python -I -c "import importlib, pkgutil; \
-rooms = ('oku_core', 'oku_coordinator', 'oku_workers', 'oku_server', 'oku_cli'); \
+rooms = ('oku_core', 'oku_coordinator', 'oku_workers', 'oku_server', 'oku', 'oku_cli'); \
 paths = [(room + '.', importlib.import_module(room).__path__) for room in rooms]; \
-[importlib.import_module(each.name) for room, path in paths for each in pkgutil.walk_packages(path, room)]" \
+[importlib.import_module(each.name) for room, path in paths for each in pkgutil.walk_packages(path, room) \
+if not each.name.startswith('oku.locust_host')]" \
+    && /opt/oku/bin/python -I -c "import gevent.monkey; gevent.monkey.patch_all(); import locust, locust.contrib.fasthttp" \
     && "$(/opt/oku/bin/python -I -c 'from oku_cli.local.valkey import find_server; print(find_server())')" --version
 
 FROM ${PYTHON_IMAGE}

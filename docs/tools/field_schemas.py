@@ -5,7 +5,7 @@ from typing import Any
 
 from oku_core.data.data_format import DataFormat
 from oku_core.schedule.arrivals import Arrivals
-from oku_core.spec.spec import Engine
+from oku_core.spec.spec import Engine, Hook
 from oku_core.spec.target import HEAVIEST, MOST_TARGETS
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.late import SEND
@@ -96,7 +96,23 @@ _TARGET: Json = {
     "additionalProperties": False,
 }
 
+_CODE_FILE: Json = {
+    "type": "string",
+    "pattern": "^.+@sha256:[0-9a-f]{64}:[0-9]{1,15}:[^/]{1,100}$",
+    "examples": [f"scenario.py@sha256:{'0' * 64}:211:scenario.py"],
+}
+_NAMES = _one_or_several({"type": "string", "minLength": 1, "maxLength": LONGEST_NAME})
+
 FIELD_SCHEMAS: Mapping[str, Json] = {
+    "scenario": _CODE_FILE,
+    "include": _one_or_several(_CODE_FILE),
+    "hooks": {"type": "array", "items": {"enum": [hook.value for hook in Hook]}},
+    "iterations": _count(1, 10**15),
+    "users": _count(1, 1_000_000),
+    "iteration-timeout": _DURATION,
+    "user-classes": _NAMES,
+    "tags": _NAMES,
+    "exclude-tags": _NAMES,
     "requests": _count(1, 10**15),
     "data": {
         "type": "object",

@@ -228,7 +228,7 @@ def _build_paths() -> Json:
                 ],
             },
             "post": {
-                **_call("Submit a run.", {"201": _json(run)}, 400, 408, 413, 415, 429),
+                **_call("Submit a run.", {"201": _json(run)}, 400, 403, 408, 413, 415, 429),
                 "requestBody": {
                     "required": True,
                     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Spec"}}},
@@ -290,6 +290,7 @@ def _build_paths() -> Json:
                 "Submit a run over the failed requests of a run at rest.",
                 {"201": _json(run)},
                 400,
+                403,
                 404,
                 429,
             ),
@@ -305,7 +306,9 @@ def _build_paths() -> Json:
         **{
             f"/api/runs/{{run}}/{action}": {
                 "parameters": [_RUN_ID],
-                "post": _call(said, {"202": _json(run)}, 404, 409, *([429] if action == "resume" else [])),
+                "post": _call(
+                    said, {"202": _json(run)}, 404, 409, *([403, 429] if action == "resume" else [])
+                ),
             }
             for action, said in (
                 ("pause", "Pause a run."),

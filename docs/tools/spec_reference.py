@@ -19,7 +19,7 @@ def _build_group(group: FieldGroup) -> str:
 
 
 def _build_row(field: Field) -> Sequence[str]:
-    flags = [] if field.file_only else [*field.short, f"--{field.long_flag}"]
+    flags = [] if field.file_only else [*field.short, f"--{field.long_flag}", *field.other_flags]
     return [
         f"`{field.key}`",
         " ".join(f"`{flag}`" for flag in flags) or "in a file",

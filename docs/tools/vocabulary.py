@@ -13,6 +13,7 @@ GLOSSARY = ROOT / "docs" / "architecture.md"
 WORDS = ROOT / "docs" / "words.txt"
 SOURCES = (
     *(ROOT / part / "src" / f"oku_{part}" for part in ("core", "coordinator", "workers", "server", "cli")),
+    ROOT / "scenarios" / "src" / "oku",
     ROOT / "charts" / "dashboards" / "oku_dashboards",
 )
 

@@ -19,7 +19,7 @@ from tests.kit.runs.local_run import OKU, LocalRun, Start, wait_until
 from tests.kit.servers.arrival_target import ArrivalTarget, run_arrival_target
 
 from oku_coordinator.ledger import Ledger
-from oku_core.spec.spec import Engine
+from oku_core.spec.spec import HTTP_ENGINES, Engine
 
 RATE = 60
 SHARE = RATE / 3
@@ -62,7 +62,7 @@ def start_rate(start: Start) -> Iterator[StartRate]:
     with ExitStack() as stack:
 
         def start_each(seconds: float, *flags: str, workers: int = 3) -> dict[Engine, Watched]:
-            targets = {engine: stack.enter_context(run_arrival_target(0.02)) for engine in Engine}
+            targets = {engine: stack.enter_context(run_arrival_target(0.02)) for engine in HTTP_ENGINES}
             load = ("--rate", f"{RATE}/s", "--duration", f"{seconds}s", "--workers", str(workers), "--quiet")
             return {
                 engine: Watched(
@@ -257,7 +257,9 @@ def test_a_worker_of_a_run_with_an_end_is_killed(start: Start, subtests: pytest.
     """A closed run that a time ends does so at that time; what the dead worker had is sent again."""
     seconds = 10
     load = ("--duration", f"{seconds}s", "--concurrency", "5", "--delay", "20ms..80ms", "--workers", "2")
-    runs = {engine: start("run", *load, "--quiet", "--engine", engine, data_dir=engine) for engine in Engine}
+    runs = {
+        engine: start("run", *load, "--quiet", "--engine", engine, data_dir=engine) for engine in HTTP_ENGINES
+    }
     for run in runs.values():
         run.wait_for_accounted(200)
         old_pid = run.kill("worker-1")

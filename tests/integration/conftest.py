@@ -6,7 +6,7 @@ from tests.kit.brokers.message_key import exported_message_key
 from tests.kit.runs.local_run import Start, starting_runs
 from tests.kit.workers.engine_fixtures import serve, worker
 
-from oku_core.spec.spec import Engine
+from oku_core.spec.spec import HTTP_ENGINES, Engine
 
 __all__ = ["serve", "worker"]
 
@@ -25,8 +25,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
         yield start_run
 
 
-@pytest.fixture(params=list(Engine), ids=str)
+@pytest.fixture(params=HTTP_ENGINES, ids=str)
 def engine(request: pytest.FixtureRequest) -> Engine:
-    """Each engine: all count alike."""
+    """Each engine that sends the requests of a spec: all count alike."""
     assert isinstance(request.param, Engine)
     return request.param

@@ -17,7 +17,14 @@ from tests.kit.runs.account import assert_completed
 from tests.kit.runs.local_run import wait_until
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("core", "coordinator", "workers", "server", "cli")
+PACKAGES = (
+    "core/src/oku_core",
+    "coordinator/src/oku_coordinator",
+    "workers/src/oku_workers",
+    "server/src/oku_server",
+    "scenarios/src/oku",
+    "cli/src/oku_cli",
+)
 LOCK = ROOT / "requirements" / "run.txt"
 
 pytestmark = pytest.mark.timeout(300)
@@ -125,17 +132,17 @@ def read_metadata(wheel: Path) -> Mapping[str, list[str]]:
     return {**headers, "Description": [str(message.get_payload())]}
 
 
-def test_the_wheel_has_the_five_packages_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_has_the_six_packages_and_nothing_else(wheel: Path) -> None:
     """Each file of theirs is in it, with their types; no test, no document, no dashboard is."""
     sources = {
-        path.relative_to(ROOT / part / "src").as_posix()
-        for part in PARTS
-        for path in (ROOT / part / "src").rglob("*")
+        path.relative_to((ROOT / package).parent).as_posix()
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    assert {f"oku_{part}/py.typed" for part in PARTS} <= sources
+    assert {f"{Path(package).name}/py.typed" for package in PACKAGES} <= sources
     assert {name for name in names if ".dist-info/" not in name} == sources
     assert f"oku-{VERSION}.dist-info/licenses/LICENSE" in names
 
@@ -146,7 +153,7 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
     assert metadata["Version"] == [VERSION]
     assert metadata["Requires-Python"] == [">=3.11"]
     assert metadata["License-Expression"] == ["Apache-2.0"]
-    assert metadata["Provides-Extra"] == ["kube"]
+    assert metadata["Provides-Extra"] == ["kube", "locust"]
     assert metadata["Description-Content-Type"] == ["text/markdown"]
 
 
@@ -164,7 +171,7 @@ def test_the_source_distribution_has_what_builds_the_wheel(source: Path) -> None
     """And nothing else: no environment, no run, no test."""
     with tarfile.open(source) as archive:
         names = {name.removeprefix(f"oku-{VERSION}/") for name in archive.getnames()}
-    folders = tuple(f"{part}/src/oku_{part}/" for part in PARTS)
+    folders = tuple(f"{package}/" for package in PACKAGES)
     others = {name for name in names if not name.startswith(folders)}
     assert others == {"CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml", "PKG-INFO", ".gitignore"}
 

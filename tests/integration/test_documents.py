@@ -16,6 +16,7 @@ from docs.tools.references import ROOT, list_documents
 from tests.kit.documents.blocks import Block, Mark, read_blocks
 from tests.kit.documents.terminal import opening_terminal
 
+from oku_cli.options.spec.code_scan import read_code
 from oku_cli.options.spec.data_scan import scanned
 from oku_cli.options.spec.run_files import ReadSources
 from oku_cli.options.spec.spec_file import decode_yaml
@@ -37,6 +38,27 @@ KINDS = {
 }
 """What differs from run to run, and what may be in its place."""
 VARIABLE = re.compile(f"({'|'.join(KINDS)})")
+
+
+GIVEN = {
+    "scenario.py": """\
+from oku import Http
+
+
+async def scenario(http: Http) -> None:
+    await http.get("http://127.0.0.1:8080/items/{i}", name="item")
+""",
+    "locustfile.py": """\
+from locust import FastHttpUser, task
+
+
+class Visitor(FastHttpUser):
+    @task
+    def visit(self):
+        self.client.get("/")
+""",
+}
+"""User code that pages may name without showing it."""
 
 
 def is_typed(block: Block) -> bool:
@@ -80,6 +102,8 @@ def test_what_a_page_says_can_be_typed(page: Path, tmp_path: Path) -> None:
     """
     blocks = TYPED[page]
     printed = ""
+    for name, text in GIVEN.items():
+        (tmp_path / name).write_text(text)
     with opening_terminal(tmp_path, list_texts(blocks)) as terminal:
         for block in blocks:
             if Mark.FILE in block.marks:
@@ -126,7 +150,7 @@ def test_what_a_page_shows_of_a_file_is_valid(block: Block, tmp_path: Path) -> N
     else:
         with pytest.raises(UserError) if Mark.REFUSED in block.marks else nullcontext():
             source = Source(str(tmp_path / "spec.yaml"), decode_yaml(block.content.encode()))
-            with scanned(ReadSources([source], [])) as read:
+            with scanned(read_code(ReadSources([source], []))) as read:
                 parse_spec(*read.sources)
 
 

@@ -335,8 +335,8 @@ async def test_a_lookup_that_is_of_no_use(
     engine: Engine, worker: EngineWorker, serve: Serve, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     """Requests go on with the addresses that are known; the lookup is repeated beside them."""
-    monkeypatch.setattr("oku_workers.engines.addresses.LOOKED_UP_FOR_S", 0.0)
-    monkeypatch.setattr("oku_workers.engines.addresses.LOOKED_UP_AGAIN_S", 0.0)
+    monkeypatch.setattr("oku_core.http_client.addresses.LOOKED_UP_FOR_S", 0.0)
+    monkeypatch.setattr("oku_core.http_client.addresses.LOOKED_UP_AGAIN_S", 0.0)
     lookups: list[str] = []
 
     async def getaddrinfo(_: object, host: str, port: int, **__: object) -> list[tuple[Any, ...]]:

@@ -12,6 +12,19 @@ from tests.kit.runs.account import assert_completed
 from tests.kit.runs.local_run import Start
 
 LOAD = ("--requests", "20000", "--workers", "2", "--concurrency", "50", "--delay", "5ms..20ms")
+SCENARIO = """\
+import asyncio
+
+from oku import record
+
+
+async def scenario(index):
+    async with record("query"):
+        await asyncio.sleep(0.005)
+    if index % 10 == 0:
+        async with record("rare"):
+            pass
+"""
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +116,29 @@ def test_a_run_with_a_rate_has_its_plan_its_phases_its_targets_and_what_was_not_
     grafana = Grafana(loki.url, now - 120, now, {"run": summary["run"], "run_a": summary["run"]})
     queries = [query for query in list_queries() if query.dashboard == "oku-run" and not query.is_rare]
     asked = [query for query in queries if not query.is_of_now and query.source is not Source.ANNOTATION]
+    asked = [query for query in asked if not query.is_of_user_code]
     assert [str(query) for query in asked if not grafana.fetch(query)] == []
+
+
+def test_a_run_of_user_code_says_what_its_requests_came_to(start: Start, loki: Loki, tmp_path: Path) -> None:
+    """Each panel about them has data, and their figures are those of the summary."""
+    scenario = tmp_path / "scenario.py"
+    scenario.write_text(SCENARIO)
+    run = start("run", str(scenario), "--iterations", "2000", "--concurrency", "20", "--loki", loki.url)
+    summary = run.finish()
+    assert_completed(summary)
+    assert_published(loki, summary)
+    assert {each["name"]: each["requests"] for each in summary["inner_requests"]} == {
+        "query": 2000,
+        "rare": 200,
+    }
+    now = time.time()
+    grafana = Grafana(loki.url, now - 120, now, {"run": summary["run"], "run_a": summary["run"]})
+    queries = [query for query in list_queries() if query.is_of_user_code]
+    assert len(queries) > 5
+    assert [str(query) for query in queries if not grafana.fetch(query)] == []
+    [counted] = [query for query in queries if str(query) == "oku-run: Requests of iterations: A"]
+    assert sorted(frame.values[-1] for frame in grafana.fetch(counted)) == [200, 2000]
 
 
 def test_a_run_that_a_time_ends_says_what_is_unused(start: Start, loki: Loki) -> None:

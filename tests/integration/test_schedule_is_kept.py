@@ -18,7 +18,7 @@ from tests.kit.runs.planned_seconds import Second, assert_as_planned, list_secon
 from tests.kit.runs.standing_stack import run_standing_stack
 
 from oku_coordinator.ledger import Ledger
-from oku_core.spec.spec import Engine
+from oku_core.spec.spec import HTTP_ENGINES, Engine
 
 STACK = ("--servers", "1", "--delay", "5ms", "--quiet")
 AWAY_S, START_S = 8.0, 2.5
@@ -48,10 +48,10 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], li
     """Each load with each number of workers, one after the other; both engines beside each other."""
     runs: dict[tuple[str, int], list[Played]] = {}
     for workers in WORKERS:
-        with ThreadPoolExecutor(len(Engine)) as pool, ExitStack() as stack:
+        with ThreadPoolExecutor(len(HTTP_ENGINES)) as pool, ExitStack() as stack:
             stacks = [
                 stack.enter_context(run_standing_stack(tmp_path_factory.mktemp(engine), workers))
-                for engine in Engine
+                for engine in HTTP_ENGINES
             ]
             for load, flags in LOADS.items():
                 begun = [
@@ -66,7 +66,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], li
 
 def start_each(start: Start, *flags: str) -> list[LocalRun]:
     """Start a run with each engine."""
-    return [start("run", *flags, *STACK, "--engine", engine, data_dir=engine) for engine in Engine]
+    return [start("run", *flags, *STACK, "--engine", engine, data_dir=engine) for engine in HTTP_ENGINES]
 
 
 def find_ledger(run: LocalRun) -> Path:
@@ -97,7 +97,7 @@ def test_every_second_has_what_is_due_in_it(
     played: dict[tuple[str, int], list[Played]], load: str, workers: int
 ) -> None:
     """To one request, as the schedule has it: the due times do not depend on who sends."""
-    assert len(played[load, workers]) == len(Engine)
+    assert len(played[load, workers]) == len(HTTP_ENGINES)
     for ledger, summary in played[load, workers]:
         assert_all_sent(summary)
         assert len(check_seconds(ledger, summary)) == 5

@@ -7,7 +7,7 @@ import pytest
 from tests.kit.runs.account import assert_completed
 from tests.kit.runs.local_run import LocalRun, Start, run_oku
 
-from oku_core.spec.spec import Engine
+from oku_core.spec.spec import HTTP_ENGINES
 
 SECONDS = 8
 FLAGS = (
@@ -46,7 +46,7 @@ def test_a_run_that_goes_on_has_the_rest_of_its_time(
 ) -> None:
     """What was taken before counts; what nobody has taken at the end is no request of the run."""
     before = {}
-    for engine in Engine:
+    for engine in HTTP_ENGINES:
         run = start("run", *FLAGS, *requests, "--engine", engine, data_dir=engine)
         run.wait_for_accounted(500)
         stop(run)
@@ -55,7 +55,9 @@ def test_a_run_that_goes_on_has_the_rest_of_its_time(
         assert stopped["outcomes"]["ok"] == stopped["accounted"] > 0
         assert 0 < stopped["active_s"] < SECONDS - 1
 
-    runs = {engine: start("resume", before[engine]["run"], "--quiet", data_dir=engine) for engine in Engine}
+    runs = {
+        engine: start("resume", before[engine]["run"], "--quiet", data_dir=engine) for engine in HTTP_ENGINES
+    }
     for engine, resumed in runs.items():
         summary = resumed.finish()
         check_time(summary)

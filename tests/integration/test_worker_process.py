@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +20,7 @@ import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.far_broker import run_far_broker
 from tests.kit.outcomes import make_counts
-from tests.kit.runs.local_run import wait_until
+from tests.kit.runs.local_run import OKU, wait_until
 from tests.kit.servers.delay_server import Start
 from tests.kit.workers import worker_process
 from tests.kit.workers.checkpoint_book import LeaseAccount
@@ -455,13 +456,33 @@ def test_a_worker_whose_event_loop_is_stuck_ends(desk: Desk, tmp_path: Path, lea
     assert "the event loop has not answered for 3 s, it is at" in (tmp_path / "w.log").read_text()
 
 
-def test_the_alive_file_is_touched_while_the_event_loop_answers(desk: Desk, tmp_path: Path) -> None:
-    """The file is touched again and again from the start on: its age is what a liveness probe looks at."""
-    file = tmp_path / "alive"
-    with run_worker(desk, tmp_path, "--alive-file", str(file)):
-        wait_until(file.exists, 15, "the file is there")
-        first = file.stat().st_mtime_ns
-        wait_until(lambda: file.stat().st_mtime_ns > first, 10, "the file is touched again")
+def test_a_liveness_probe_is_answered_while_the_event_loop_is(desk: Desk, tmp_path: Path) -> None:
+    """A worker that does not run at all does not answer, either."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+
+    def probe(timeout_s: float) -> int:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=timeout_s) as response:
+            return int(response.status)
+
+    with run_worker(desk, tmp_path, "--health-port", str(port)) as process:
+        assert [probe(10) for _ in range(3)] == [200] * 3
+        process.send_signal(signal.SIGSTOP)
+        with pytest.raises(TimeoutError):
+            probe(0.5)
+        process.send_signal(signal.SIGCONT)
+        assert probe(10) == 200
+
+
+def test_a_port_for_probes_that_is_taken_is_named(desk: Desk, tmp_path: Path) -> None:
+    """The worker does not start without it."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = [*OKU, "worker", "--broker-url", desk.app.conf.broker_url, "--health-port", str(port)]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert ended.returncode == 2
+    assert f"--health-port: {port} is in use on 127.0.0.1" in ended.stderr
 
 
 @pytest.mark.parametrize("engine", Engine)

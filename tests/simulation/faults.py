@@ -35,6 +35,7 @@ class Misfortune:
         self._calls: dict[Fault, Callable[[], None]] = {
             Fault.KILL_WORKER: self._kill_worker,
             Fault.END_WORKER: self._end_worker,
+            Fault.KILL_HOST: lambda: self._on_worker(lambda worker: worker.kill_host()),
             Fault.FREEZE_WORKER: lambda: self._on_worker(lambda worker: self._freeze(worker.process)),
             Fault.CUT_WORKER: lambda: self._on_worker(lambda worker: self._cut(worker.connection)),
             Fault.ADD_WORKER: self._world.add_worker,

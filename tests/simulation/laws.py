@@ -25,7 +25,9 @@ from tests.simulation.outside.target import (
 from oku_core.accounting import hdr
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.outcome import OUTCOMES
+from oku_core.results.lease_figures import LeaseFigures
 from oku_core.schedule.wave import Wave
+from oku_core.spec.spec import Hook
 
 _connect = sqlite3.connect
 
@@ -84,6 +86,20 @@ class DeadLease(NamedTuple):
     id: str
     closed_at: float
     at_risk: Sequence[int]
+
+
+class HookRow(NamedTuple):
+    """A hook as the file has it.
+
+    Attributes:
+        state: what became of it.
+        attempt: the number of its newest call.
+        value: what it returned.
+    """
+
+    state: str
+    attempt: int
+    value: str
 
 
 class Judge:
@@ -145,6 +161,11 @@ class Judge:
         )
         return [(row["starts_at"], row["offset_s"], row["stop_s"]) for row in rows]
 
+    def fetch_hooks(self) -> dict[Hook, HookRow]:
+        """What became of the hooks of the run."""
+        rows = self._select("SELECT hook, state, attempt, value FROM hooks WHERE run = ?", self._run)
+        return {Hook(row["hook"]): HookRow(row["state"], row["attempt"], row["value"]) for row in rows}
+
     def fetch_waves(self) -> list[Wave]:
         """How the part of the schedule that is not accounted is cut."""
         rows = self._select("SELECT body FROM waves WHERE run = ?", self._run)
@@ -191,7 +212,7 @@ class Judge:
             reason=row["reason"],
             outcomes=json.loads(row["outcomes"]),
             resent=row["resent_at_most"],
-            at_risk=sum(len(lease.in_flight) + min(lease.limit, lease.end) - lease.done for lease in leases),
+            at_risk=sum(lease.count_at_risk() for lease in leases),
             leases=len(leases),
             pending=lengths.get("pending", 0),
             unused=lengths.get("unused", 0),
@@ -222,6 +243,7 @@ class Judge:
         self._check_parts(standing)
         self._check_reasons(standing)
         self._check_timings(standing)
+        self._check_inner(accounted, standing)
         self.accounted = accounted
         self._check_sent(standing)
         return standing
@@ -238,10 +260,12 @@ class Judge:
             series = [a + b for a, b in zip(series, json.loads(row["outcomes"]), strict=True)]
         if series != standing.outcomes:
             raise LawBrokenError(f"the series sums to {series}, but the account is {standing.outcomes}")
-        [parts] = self._select("SELECT count(*) AS n FROM lease_parts WHERE run = ?", self._run)
-        if parts["n"]:
-            raise LawBrokenError(f"{parts['n']} parts are kept although no lease is open")
+        for table in ("lease_parts", "inner_parts"):
+            [parts] = self._select(f"SELECT count(*) AS n FROM {table} WHERE run = ?", self._run)
+            if parts["n"]:
+                raise LawBrokenError(f"{parts['n']} rows of {table} are kept although no lease is open")
         self._check_failed(standing)
+        self._check_given_back()
         return standing
 
     def _check_reasons(self, standing: Standing) -> None:
@@ -261,6 +285,33 @@ class Judge:
         cut_off, split = standing.outcomes[DISCONNECTED], standing.outcomes[UNEXPECTED_STATUS]
         if counts != Counter(connect=cut_off, tls=cut_off, transfer=split):
             raise LawBrokenError(f"the timings are of {dict(counts)}, but the account is {standing.outcomes}")
+
+    def _check_inner(self, accounted: list[tuple[int, int]], standing: Standing) -> None:
+        """Inner requests are at least those of what is accounted, and at most those that were made."""
+        counted: Counter[str] = Counter()
+        for row in self._select("SELECT name, body FROM inner_accounts WHERE run = ?", self._run):
+            counted[row["name"]] += sum(msgspec.msgpack.decode(row["body"])["outcomes"])
+        made = self._target.inner
+        if not counted <= made:
+            raise LawBrokenError(f"{dict(counted)} inner requests are counted, but {dict(made)} were made")
+        if not made or standing.outcomes[NOT_SENT] + standing.outcomes[LOST]:
+            return  # nobody knows from outside which of the indices made none
+        least = Counter(
+            name for piece in accounted for place in range(*piece) for name in self._target.list_inner(place)
+        )
+        if not least <= counted:
+            raise LawBrokenError(f"{dict(counted)} inner requests are counted, but {dict(least)} have ended")
+
+    def _check_given_back(self) -> None:
+        """A lease that its worker has ended counts as sent again what was begun of it and given back."""
+        closed = "SELECT id, resent FROM leases WHERE run = ? AND state = 'closed'"
+        for row in self._select(closed, self._run):
+            given_back = self._target.given_back[row["id"]]
+            if row["resent"] != given_back:
+                raise LawBrokenError(
+                    f"lease {row['id']} has {row['resent']} that may be sent again, but {given_back} of those"
+                    " that had begun were given back"
+                )
 
     def _check_failed(self, standing: Standing) -> None:
         """What is listed as failed of a run at rest is exactly what the target has not answered well."""
@@ -315,7 +366,7 @@ class Judge:
             raise LawBrokenError(
                 f"{standing.outcomes[NOT_SENT]} are not sent, but by cause {standing.not_sent}"
             )
-        if standing.unused and standing.state not in ("completed", "cancelled"):
+        if standing.unused and standing.state not in ("tearing_down", "completed", "cancelled"):
             raise LawBrokenError(f"{standing.unused} are unused, but the run is {standing.state}")
         if standing.requests != self._requests - standing.unused:
             raise LawBrokenError(
@@ -396,14 +447,20 @@ class _OpenLease:
         self.ranges = IndexRanges(
             json.loads(row["ranges"]) if row["ranges"] else [(row["start"], row["stop"])]
         )
-        self.limit, self.end, self.done = row["limit"], row["end"], row["done"]
+        self.limit, self.end, self.done = int(row["limit"]), int(row["end"]), int(row["done"])
         self.in_flight: list[int] = json.loads(row["in_flight"])
+        untouched = msgspec.json.decode(row["figures"], type=LeaseFigures).untouched
+        self.sent_in_flight = [position for position in self.in_flight if position not in untouched]
+
+    def count_at_risk(self) -> int:
+        """How many requests may have been sent without being accounted."""
+        return len(self.sent_in_flight) + min(self.limit, self.end) - self.done
 
     def list_at_risk(self) -> list[int]:
         """The indices that may have been sent without being accounted."""
         beyond = self.ranges.cut(self.done, min(self.limit, self.end))
         return [
-            *self.ranges.list_indices(self.in_flight),
+            *self.ranges.list_indices(self.sent_in_flight),
             *(index for start, stop in beyond for index in range(start, stop)),
         ]
 

@@ -8,14 +8,18 @@ from enum import StrEnum
 from msgspec.structs import replace
 from tests.simulation.loads import Load, draw_spec
 
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Hook, Spec
 from oku_core.spec.target import Target
 from oku_core.spec.values.url import Url
 
 _LONGEST_FAULTS_S = 60.0
 _SECOND_SHARE = 0.3
+_HOOKS_SHARE = 0.3
+"""Of the seeds whose runs have hooks."""
 _TARGETS_SHARE = 0.3
 """Of the seeds whose runs have several targets."""
+_USER_CODE_SHARE = 0.25
+"""Of the other seeds, those whose runs are iterations of user code."""
 
 
 class Fault(StrEnum):
@@ -23,6 +27,7 @@ class Fault(StrEnum):
 
     KILL_WORKER = "kill-worker"
     END_WORKER = "end-worker"
+    KILL_HOST = "kill-host"
     FREEZE_WORKER = "freeze-worker"
     CUT_WORKER = "cut-worker"
     ADD_WORKER = "add-worker"
@@ -47,12 +52,12 @@ class Fault(StrEnum):
 
 
 _WEIGHTS = {
-    Fault.KILL_WORKER: 6, Fault.END_WORKER: 3, Fault.FREEZE_WORKER: 4, Fault.CUT_WORKER: 4,
-    Fault.ADD_WORKER: 2, Fault.KILL_COORDINATOR: 5, Fault.FREEZE_COORDINATOR: 2, Fault.CUT_COORDINATOR: 2,
-    Fault.CUT_POWER: 2, Fault.SECOND_COORDINATOR: 1, Fault.STATEMENT: 8, Fault.FULL_DISK: 2,
-    Fault.KILL_BROKER: 2, Fault.EMPTY_BROKER: 2, Fault.MESSAGES: 8, Fault.REPLAY: 4, Fault.FORGE: 2,
-    Fault.MISDELIVER: 2, Fault.IMPOSTOR: 3, Fault.SET_CLOCK: 2, Fault.PAUSE: 3, Fault.CANCEL: 0.3,
-    Fault.CANCEL_NOW: 0.3,
+    Fault.KILL_WORKER: 6, Fault.END_WORKER: 3, Fault.KILL_HOST: 3, Fault.FREEZE_WORKER: 4,
+    Fault.CUT_WORKER: 4, Fault.ADD_WORKER: 2, Fault.KILL_COORDINATOR: 5, Fault.FREEZE_COORDINATOR: 2,
+    Fault.CUT_COORDINATOR: 2, Fault.CUT_POWER: 2, Fault.SECOND_COORDINATOR: 1, Fault.STATEMENT: 8,
+    Fault.FULL_DISK: 2, Fault.KILL_BROKER: 2, Fault.EMPTY_BROKER: 2, Fault.MESSAGES: 8, Fault.REPLAY: 4,
+    Fault.FORGE: 2, Fault.MISDELIVER: 2, Fault.IMPOSTOR: 3, Fault.SET_CLOCK: 2, Fault.PAUSE: 3,
+    Fault.CANCEL: 0.3, Fault.CANCEL_NOW: 0.3,
 }  # fmt: skip
 
 
@@ -125,15 +130,18 @@ def draw_plan(
     wanted_s = chance.uniform(5, 50)
     requests = max(20, min(5000, math.ceil(concurrency * slot_rps * wanted_s)))
     targets = _draw_targets(seed)
+    is_user_code = not targets and _draw_user_code(seed)
     spec = Spec(
         requests=requests,
-        urls=() if targets else (Url("http://target.test/{i}"),),
+        engine=Engine.PYTHON if is_user_code else Engine.AIOHTTP,
+        urls=() if targets or is_user_code else (Url("http://target.test/{i}"),),
         targets=targets,
         concurrency=concurrency,
         timeout_s=chance.choice((1.0, 4.0, 10.0)),
         grace_s=chance.choice((None, 0.0, 2.0)),
         range_size=chance.choice((None, None, None, 1, 7, 100)) if requests <= 2000 else None,
     )
+    spec = replace(spec, hooks=_draw_hooks(seed))
     faults = _draw_faults(chance, kinds, interval_s)
     return Plan(
         seed=seed,
@@ -158,6 +166,19 @@ def _draw_targets(seed: int) -> tuple[Target, ...]:
         Target(name=f"t{number}", url="http://target.test/{i}", weight=chance.randint(1, 9))
         for number in range(chance.choice((2, 3, 10)))
     )
+
+
+def _draw_hooks(seed: int) -> tuple[Hook, ...]:
+    """Some seeds have a setup, a teardown, or both."""
+    chance = random.Random(f"hooks {seed}")
+    if chance.random() >= _HOOKS_SHARE:
+        return ()
+    return chance.choice(((Hook.SETUP, Hook.TEARDOWN), (Hook.SETUP,), (Hook.TEARDOWN,)))
+
+
+def _draw_user_code(seed: int) -> bool:
+    """Some seeds have user code; what it does, the simulated target says."""
+    return random.Random(f"user code {seed}").random() < _USER_CODE_SHARE
 
 
 def _draw_second(seed: int, first: Spec) -> tuple[Spec, ...]:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from tests.simulation.due_times import DueTimes
+from tests.simulation.hook_book import HookBook
 from tests.simulation.laws import Judge, LawBrokenError, Standing
 from tests.simulation.outside.target import LOST, NOT_SENT, Target
 from tests.simulation.periods import Moment, Period, check_periods
@@ -29,11 +30,18 @@ class PlayedRun:
     def __init__(self, run: str, spec: Spec, plan: Plan, chance: random.Random) -> None:
         self.run = run
         self.spec = spec
-        self.target = Target(plan.latency_s, plan.slow_share, chance)
+        self.target = Target(plan.latency_s, plan.slow_share, chance, is_user_code=spec.runs_user_code)
         self.judge = Judge(run, spec.requests, self.target, is_open=spec.is_open)
         self.dues = DueTimes(spec) if spec.is_open else None
         self.limits = None if spec.is_open else TimeLimits(spec)
         self._has_faults = bool(plan.faults)
+        self.hooks = HookBook(
+            run,
+            spec.hooks,
+            self.judge,
+            random.Random(f"hooks {plan.seed} {run}"),
+            has_faults=self._has_faults,
+        )
         self._clock_s = 0.0
         self.is_submitted = False
         self.standing: Standing | None = None
@@ -120,6 +128,7 @@ class PlayedRun:
                 f"{self.run}: {standing.accounted} accounted, {standing.resent} resent at most,"
                 f" {self.target.sent} sent, {standing.leases} leases"
             )
+        self.hooks.check(standing)
         if standing.state in FINAL_STATES | {RunState.PAUSED}:
             self.judge.check_at_rest()
             self._check_targets(standing)

@@ -23,6 +23,7 @@ OUTCOME_COLOURS: Mapping[Outcome, str] = {
     Outcome.NOT_SENT: FAINT,
     Outcome.LOST: "dark-red",
     Outcome.FAILED_CHECK: "dark-yellow",
+    Outcome.EXCEPTION: "dark-purple",
 }
 
 CAUSE_COLOURS: Mapping[NotSentCause, str] = {
@@ -36,6 +37,7 @@ STATE_COLOURS: Mapping[RunState, str] = {
     RunState.RUNNING: PLAIN,
     RunState.PAUSING: CAUTION,
     RunState.PAUSED: CAUTION,
+    RunState.TEARING_DOWN: PLAIN,
     RunState.COMPLETED: PLAIN,
     RunState.CANCELLING: CAUTION,
     RunState.CANCELLED: CAUTION,

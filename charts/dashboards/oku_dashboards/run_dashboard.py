@@ -1,7 +1,7 @@
 """The dashboard Oku / Run: how a run is going, its results, and its events."""
 
 from oku_core.results.lines import LineKind
-from oku_dashboards import rate_panels, target_panels
+from oku_dashboards import inner_panels, rate_panels, target_panels
 from oku_dashboards.colours import VERDICT_COLOURS
 from oku_dashboards.dashboard import (
     Dashboard,
@@ -105,6 +105,16 @@ def build() -> Dashboard:
                     target_panels.build_table(),
                 ],
             ),
+            Row(
+                "For runs of user code",
+                [
+                    inner_panels.build_requests(),
+                    inner_panels.build_share(),
+                    inner_panels.build_quantile("p50_ms", "p50"),
+                    inner_panels.build_quantile("p99_ms", "p99"),
+                    inner_panels.build_table(),
+                ],
+            ),
             Row("Events", [_build_events()]),
             Row("Runs in the time range", [_build_runs()]),
         ],
@@ -161,7 +171,7 @@ def _build_thresholds() -> Panel:
 
 def _build_failures() -> Panel:
     failures = Lines(ONE_RUN, LineKind.FAILURE)
-    by = ("outcome", "reason", "target")
+    by = ("outcome", "reason", "target", "request")
     columns = {name: failures.last(name, SPAN, by) for name in ("requests", "first_index", "last_index")}
     names = [name.replace("_", " ") for name in columns]
     return table(
@@ -171,7 +181,8 @@ def _build_failures() -> Panel:
         title="What failed, and why",
         shows="The requests that were not ok by outcome and reason, the most frequent first, with the lowest"
         " and the highest index of each, from the latest time that the run came to rest; their target if the"
-        " run names its targets.",
+        " run names its targets. Those with a request are not in the account: user code has made them within"
+        " iterations of these indices.",
         exactness=Exactness.EXACT,
         queries=[
             Query(expr, name, is_instant=True) for name, expr in zip(names, columns.values(), strict=True)
@@ -180,7 +191,7 @@ def _build_failures() -> Panel:
         decimals=0,
         width=24,
         no_value="nothing failed, or the run is not at rest",
-        overrides=[override(name, custom_width=_NARROW) for name in ("outcome", "target", *names)],
+        overrides=[override(name, custom_width=_NARROW) for name in ("outcome", "target", "request", *names)],
     )
 
 

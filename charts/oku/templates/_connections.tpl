@@ -84,12 +84,28 @@ is a user of Valkey's.
 {{- end -}}
 {{- end -}}
 
-{{/* The variable that says where the key of messages is, the mount of its file, and its volume. */}}
+{{/* The variable that says where the key of messages is, for the coordinator. */}}
 {{- define "oku.messageKeyEnv" -}}
 - name: OKU_MESSAGE_KEY_FILE
   value: /run/oku/message-key
 {{- end -}}
 
+
+{{/* The key itself, for workers: user code can read the files of its pod, but not the environment of its worker. */}}
+{{- define "oku.messageKeyInEnv" -}}
+- name: OKU_MESSAGE_KEY
+  valueFrom:
+    secretKeyRef:
+      name: {{ include "oku.messageKeySecret" . }}
+      key: {{ .Values.broker.messageKey.key | quote }}
+{{- end -}}
+
+{{/* The name of its Secret. */}}
+{{- define "oku.messageKeySecret" -}}
+{{ default (include "oku.name" (dict "root" . "suffix" "message-key")) .Values.broker.messageKey.existingSecret }}
+{{- end -}}
+
+{{/* The mount of its file, and its volume. */}}
 {{- define "oku.messageKeyMount" -}}
 - name: message-key
   mountPath: /run/oku
@@ -99,7 +115,7 @@ is a user of Valkey's.
 {{- define "oku.messageKeyVolume" -}}
 - name: message-key
   secret:
-    secretName: {{ default (include "oku.name" (dict "root" . "suffix" "message-key")) .Values.broker.messageKey.existingSecret }}
+    secretName: {{ include "oku.messageKeySecret" . }}
     defaultMode: 0440
     items:
       - {key: {{ .Values.broker.messageKey.key | quote }}, path: message-key}

@@ -8,12 +8,30 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from oku_core.accounting.outcome import NotSentCause, Outcome
+from oku_core.results.summary import Unit
 from oku_core.spec.spec import OPEN_END
 from oku_core.spec.values.quantity import format_duration
 
 LONGEST_LEFT_S = 99 * 3600
 NOTHING = "-"
 """Shown where there is no number."""
+_OF_ITERATIONS = (
+    ("Requests sent but not yet answered", "Iterations under way"),
+    ("requests without a complete response", "iterations that raised or took too long"),
+    ("answered requests", "finished iterations"),
+    ("request", "iteration"),
+    ("Request", "Iteration"),
+    ("iteration space", "request space"),  # the word for it, whatever its indices are
+)
+"""What is said of requests, and what of iterations."""
+
+
+def in_units(text: str, unit: Unit) -> str:
+    """A text of Oku's own about requests as one about what a run counts: `3 requests` or `3 iterations`."""
+    if unit is Unit.ITERATION:
+        for of_requests, of_iterations in _OF_ITERATIONS:
+            text = text.replace(of_requests, of_iterations)
+    return text
 
 
 def format_count(count: int) -> str:

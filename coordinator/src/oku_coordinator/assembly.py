@@ -15,6 +15,7 @@ from oku_coordinator.inbound import Inbound, Rejections
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.dispatcher import Dispatcher
 from oku_coordinator.leasing.expiry import ExpiryRule
+from oku_coordinator.leasing.hook_gate import HookGate
 from oku_coordinator.leasing.intake import Intake
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.range_dealer import RangeDealer
@@ -205,6 +206,7 @@ class Assembly:
             check_files=keeper.check,
             most_queued=settings.most_queued,
             expected_workers=settings.expected_workers,
+            allows_user_code=settings.allows_user_code,
         )
         self.runs = Runs(
             self.ledger,
@@ -233,7 +235,12 @@ class Assembly:
         queue_watch = QueueWatch(self.ledger, self.readiness, settings.start_within_s, self.clock.now)
         breaker = CircuitBreaker(self.ledger, self.roster, self.readiness.expects_workers, self.clock.now)
         delivery = Delivery(
-            self.broker, self.roster, self.ledger.schedules, settings.server_urls, self._build_ticket
+            self.broker,
+            self.roster,
+            self.ledger.schedules,
+            self.ledger.hooks,
+            settings.server_urls,
+            self._build_ticket,
         )
         expiry = ExpiryRule(self.roster)
         reaper = Reaper(
@@ -287,7 +294,14 @@ class Assembly:
             ledger=self.ledger, roster=self.roster, delivery=delivery, expiry=expiry, clock=clock
         )
         return Dispatcher(
-            ledger=self.ledger, delivery=delivery, ranges=ranges, waves=waves, begin=queue_watch.begin
+            ledger=self.ledger,
+            delivery=delivery,
+            ranges=ranges,
+            waves=waves,
+            hooks=HookGate(
+                ledger=self.ledger, roster=self.roster, broker=self.broker, build_ticket=self._build_ticket
+            ),
+            begin=queue_watch.begin,
         )
 
     def _build_ticket(self, digest: str) -> str:

@@ -90,6 +90,7 @@ class CoordinatorSettings:
             spec says so.
         expected_workers: the names of the workers that a run waits for, unless its spec says how many.
         most_queued: how many runs may wait, the active one included.
+        allows_user_code: whether runs may bring code of their own, which workers carry out.
         loki: where lines go; None keeps none.
         most_outbox_bytes: what the lines that wait for Loki may take in the ledger.
         kube: what it may scale; None outside a cluster.
@@ -119,6 +120,7 @@ class CoordinatorSettings:
     start_within_s: float = START_WITHIN_S
     expected_workers: tuple[str, ...] = ()
     most_queued: int = MOST_QUEUED
+    allows_user_code: bool = False
     loki: LokiTarget | None = None
     most_outbox_bytes: int = 256_000_000
     kube: KubeSettings | None = None

@@ -25,6 +25,7 @@ from oku_benchmarks.cases import (
     start,
     targets,
     trillion,
+    user_code,
     wide,
     window,
 )
@@ -47,6 +48,7 @@ from oku_benchmarks.sections import (
     speed_section,
     start_section,
     targets_section,
+    user_code_section,
     wide_section,
     window_section,
 )
@@ -117,6 +119,9 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         speed.measure, speed.Results, _without_document(speed_section.build_section), is_long=True
     ),
     "targets": Benchmark(targets.measure, targets.Results, _without_document(targets_section.build_section)),
+    "user-code": Benchmark(
+        user_code.measure, user_code.Results, _without_document(user_code_section.build_section)
+    ),
     "rates": Benchmark(
         rates.measure,
         rates.Results,

@@ -58,6 +58,8 @@ class Plan:
         rate_rounds: how often contestants take turns at each of them.
         freeze: of the target, under a rate.
         abuse_s: how long each part is attacked.
+        user_code_turn_s: how long a turn with user code is.
+        user_code_iterations: of the run of user code whose processes are killed.
         lease_cases: the cases of leases that are played; all short ones if it is empty.
         rate_parts: the parts of `rates` that are measured; all if it is empty.
         baseline: a checkout that plays each of them first; none if it is empty.
@@ -91,6 +93,8 @@ class Plan:
     rate_rounds: int
     freeze: Freeze
     abuse_s: float
+    user_code_turn_s: int
+    user_code_iterations: int
     lease_cases: tuple[str, ...] = ()
     rate_parts: tuple[str, ...] = ()
     baseline: str = ""
@@ -124,6 +128,8 @@ FULL = Plan(
     rate_rounds=2,
     freeze=Freeze(rate=1_000, run_s=15, at_s=11.5, for_s=2.0),
     abuse_s=60,
+    user_code_turn_s=6,
+    user_code_iterations=200_000,
 )
 QUICK = Plan(
     quick=True,
@@ -154,4 +160,6 @@ QUICK = Plan(
     rate_rounds=1,
     freeze=Freeze(rate=1_000, run_s=14, at_s=11.0, for_s=2.0),
     abuse_s=6,
+    user_code_turn_s=3,
+    user_code_iterations=60_000,
 )

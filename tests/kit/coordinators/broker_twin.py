@@ -7,7 +7,7 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from oku_coordinator.broker.sender import Broker
 from oku_core.messaging.celery_app import build_app
 from oku_core.messaging.lease import Lease, LeaseBatch
-from oku_core.messaging.order import ClockNotice, Control, Fetch, FilesAddress
+from oku_core.messaging.order import CallHook, ClockNotice, Control, DropHooks, Fetch, FilesAddress
 
 
 class BrokerTwin(Broker):
@@ -20,6 +20,7 @@ class BrokerTwin(Broker):
         self.controls: list[Control] = []
         self.stops: list[tuple[str, int, float]] = []
         self.fetches: list[Fetch] = []
+        self.hooks: list[CallHook | DropHooks] = []
         self.stop_times: list[float | None] = []
         self.intervals_s: list[tuple[float, float]] = []
         self.clocks: list[ClockNotice | None] = []
@@ -50,6 +51,10 @@ class BrokerTwin(Broker):
     def send_fetch(self, order: Fetch) -> None:
         """Take an order to fetch files."""
         self.fetches.append(order)
+
+    def send_hook(self, order: CallHook | DropHooks) -> None:
+        """Take an order about a hook."""
+        self.hooks.append(order)
 
     def send_intervals(
         self,

@@ -19,6 +19,8 @@ class CoordinatorApi:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.pid = 0
+        """Of a process that was started for it."""
 
     def call(
         self, method: str, path: str, body: Mapping[str, Any] | bytes | None = None, token: str | None = TOKEN
@@ -88,6 +90,7 @@ def run_coordinator(broker_url: str, data_dir: Path, *flags: str) -> Iterator[Co
             api = CoordinatorApi(f"http://{ready_file.read_text().strip()}")
             wait_until(lambda: _is_ready(api) or process.poll() is not None, 20, "the coordinator is ready")
             assert process.poll() is None, (data_dir / "coordinator.log").read_text()
+            api.pid = process.pid
             yield api
         finally:
             process.terminate()

@@ -7,6 +7,7 @@ from tests.kit.coordinators.broker_twin import BrokerTwin
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.dispatcher import Dispatcher
 from oku_coordinator.leasing.expiry import ExpiryRule
+from oku_coordinator.leasing.hook_gate import HookGate
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.range_dealer import RangeDealer
 from oku_coordinator.leasing.run_clock import RunClock
@@ -22,7 +23,7 @@ def build_dispatcher(
     ledger: Ledger, broker: BrokerTwin, roster: Roster, begin: Callable[..., RunRecord | None]
 ) -> Dispatcher:
     """Build a dispatcher of runs against one delay server, which wait for no more than one worker."""
-    delivery = Delivery(broker, roster, ledger.schedules, ["http://127.0.0.1:1"])
+    delivery = Delivery(broker, roster, ledger.schedules, ledger.hooks, ["http://127.0.0.1:1"])
     expiry = ExpiryRule(roster)
     clock = RunClock(ledger=ledger, count_missing=lambda _: 0)
     ranges = RangeDealer(
@@ -35,4 +36,5 @@ def build_dispatcher(
         shares=Shares(),
     )
     waves = WaveDealer(ledger=ledger, roster=roster, delivery=delivery, expiry=expiry, clock=clock)
-    return Dispatcher(ledger=ledger, delivery=delivery, ranges=ranges, waves=waves, begin=begin)
+    hooks = HookGate(ledger=ledger, roster=roster, broker=broker)
+    return Dispatcher(ledger=ledger, delivery=delivery, ranges=ranges, waves=waves, hooks=hooks, begin=begin)

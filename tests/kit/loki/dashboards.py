@@ -76,7 +76,7 @@ class DashboardQuery:
     def is_lasting(self) -> bool:
         """Whether it has something to show of every run that is over."""
         rarely = self.is_rare or self.is_of_now or self.is_for_rates or self.is_of_failures
-        return not rarely
+        return not (rarely or self.is_of_user_code)
 
     @property
     def is_of_now(self) -> bool:
@@ -94,6 +94,11 @@ class DashboardQuery:
     def is_of_failures(self) -> bool:
         """Whether it shows what only runs have whose requests failed."""
         return any(part in self.expr for part in _OF_FAILURES)
+
+    @property
+    def is_of_user_code(self) -> bool:
+        """Whether it shows what only runs of user code have: the requests of iterations."""
+        return 'kind="inner' in self.expr
 
     @property
     def is_for_rates(self) -> bool:

@@ -9,7 +9,8 @@ from tests.kit.runs.targets import BODIES, HEADERS, STATUSES, with_expectations,
 
 from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.load_rules import complete_load, find_load_fault
-from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.spec import USER_CODE_ENGINES, Engine, Hook, Spec
+from oku_core.spec.values.code_file import CodeFile
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.header import CLOSE
 from oku_core.spec.values.late import Late
@@ -31,6 +32,10 @@ RATES = st.sampled_from(["5000/s", "300/m", "1.5k/s", "0.7/s", "7", "40/h"]).map
 RATE_STAGES = st.sampled_from(["1m:0..5000/s", "soak=10m:5k/s", "1.5s:7/s", "500ms:70..30/m"]).map(StageText)
 CONCURRENCY_STAGES = st.sampled_from(["1m:0..200", "soak=10m:5k", "1.5s:7", "500ms:70..30"]).map(StageText)
 LATES = st.sampled_from(["1s", "20ms", "send"]).map(Late)
+HTTP_ENGINES = (Engine.AIOHTTP, Engine.HTTPTOOLS)
+CODE_FILES = st.sampled_from(["a.py", "lib/b.py", "lib/ü c.json"]).map(
+    lambda path: CodeFile(f"{path}@sha256:{'0' * 64}:7:{path.rpartition('/')[2]}")
+)
 FILES = st.none() | st.sampled_from(["ca.pem", "/etc/ssl/my certificates.pem"])
 
 
@@ -88,6 +93,39 @@ def specs(draw: st.DrawFn) -> Spec:
 
 
 @st.composite
+def user_code_specs(draw: st.DrawFn) -> Spec:
+    """Any spec of user code that a command can have made."""
+    engine = draw(st.sampled_from(sorted(USER_CODE_ENGINES)))
+    names = st.lists(st.sampled_from(["a", "ü b", "Buyer"]), max_size=2, unique=True).map(tuple)
+    own: dict[str, Any] = {"hooks": draw(st.sampled_from([(), (Hook.SETUP,), tuple(Hook)]))}
+    if engine is Engine.LOCUST:
+        own = {"user_classes": draw(names), "tags": draw(names), "exclude_tags": draw(names)}
+    spec = Spec(
+        engine=engine,
+        scenario=draw(CODE_FILES),
+        include=tuple(draw(st.lists(CODE_FILES, max_size=2, unique_by=lambda file: file.path))),
+        requests=draw(st.integers(1, 10**15)),
+        base_url=draw(st.none() | st.just(Url("http://h:1/api"))),
+        iteration_timeout_s=draw(st.none() | st.floats(0.001, 3600)),
+        concurrency=draw(st.integers(1, 1_000_000)),
+        workers=draw(COUNTS),
+        name=draw(NAMES),
+        **own,
+    )
+    spec = msgspec.structs.replace(spec, **draw(plans()))
+    given = {"scenario", "engine", "requests"}
+    if not (spec.stages and not spec.is_open):
+        given.add("concurrency")
+        spec = msgspec.structs.replace(spec, shares_concurrency=draw(st.booleans()))
+    if spec.is_open and (spec.stages or spec.duration_s is not None):
+        given.discard("requests")
+    elif spec.is_open:
+        spec = msgspec.structs.replace(spec, requests=draw(st.integers(1, 10**4)))
+    assume(find_load_fault(spec, given) is None)
+    return complete_load(spec, given)
+
+
+@st.composite
 def plain_specs(draw: st.DrawFn) -> Spec:
     """Any spec of a run that only the number of its requests ends, as fast as they are answered."""
     urls = tuple(draw(st.lists(URLS, max_size=3)))
@@ -97,7 +135,7 @@ def plain_specs(draw: st.DrawFn) -> Spec:
             "servers": draw(COUNTS),
             "delay": draw(st.none() | DELAYS),
         }
-    engine, keepalive = draw(st.sampled_from(Engine)), draw(st.booleans())
+    engine, keepalive = draw(st.sampled_from(HTTP_ENGINES)), draw(st.booleans())
     headers = (*draw(st.lists(HEADERS, max_size=3)), *(() if keepalive else (CLOSE,)))
     return Spec(
         requests=draw(st.integers(1, 10**15)),

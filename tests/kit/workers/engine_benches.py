@@ -15,6 +15,7 @@ from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.template import Rows
 from oku_core.spec.values.url import Url
 from oku_workers.engines.aiohttp import engine as aiohttp_engine
+from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.engine_registry import EngineProtocol, build_engine
 from oku_workers.engines.httptools import connection as httptools_connection
 from oku_workers.engines.httptools import engine as httptools_engine
@@ -66,7 +67,7 @@ class EngineBench(ABC):
             monkeypatch.setattr(module, "monotonic_ns", lambda: self.now_ns)
         self.put_targets(monkeypatch)
         self.supervisor = Supervisor()
-        self.engine = build_engine(self.spec, self.feed, self.supervisor, rows=rows)
+        self.engine = build_engine(self.spec, self.feed, self.supervisor, EngineContext(rows=rows))
         self.engine.start()
 
     def add(self, *ranges: tuple[int, int], limit: int = 10**9) -> Execution:

@@ -37,12 +37,17 @@ class FakeEngine:
         self.window = spec.concurrency
         self.flights: list[tuple[Tally, int]] = []
         self.is_closed = False
+        self.fault = ""
+        self.host_load = None
         self._feed = feed
 
     @property
     def in_flight(self) -> int:
         """How many were taken and have not ended."""
         return len(self.flights)
+
+    async def open(self) -> None:
+        """There is nothing to wait for."""
 
     def start(self) -> None:
         """Begin; there is nothing to do."""

@@ -34,7 +34,7 @@ from oku_core.messaging.codec import (
     seal_order,
 )
 from oku_core.messaging.lease import LeaseBatch
-from oku_core.messaging.order import Control
+from oku_core.messaging.order import CallHook, Control, DropHooks
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.rejection import RejectedMessageError
 from oku_core.messaging.sending import Outbound
@@ -128,6 +128,7 @@ class CoordinatorActor:
             data_dir=self._world.disk.path.parent,
             token="",
             worker_timeout_s=self._world.plan.worker_timeout_s,
+            allows_user_code=True,
         )
 
     def _boot(self) -> None:
@@ -219,7 +220,7 @@ class SimulatedSender(Broker):
         if isinstance(message, LeaseBatch):
             queue = build_lease_queue(message.incarnation)
             self._connection.publish(queue.name, seal_leases(signer, message))
-        elif isinstance(message, Control):
+        elif isinstance(message, (Control, CallHook, DropHooks)):
             queue = build_control_queue(message.incarnation)
             self._connection.publish(queue.name, seal_order(signer, message))
         else:

@@ -16,6 +16,7 @@ from tests.simulation.machine.clocks import MachineClock
 from tests.simulation.outside.broker import Connection, Delivery
 from tests.simulation.outside.clock_exchange import ClockExchange, has_bound
 from tests.simulation.outside.engine import SimulatedEngine
+from tests.simulation.outside.user_code_engine import SimulatedUserCode
 from tests.simulation.periods import Moment, choose_periods
 from tests.simulation.plan import WorkerPlan
 from tests.simulation.played_run import PlayedRun
@@ -23,11 +24,14 @@ from tests.simulation.played_run import PlayedRun
 from oku_core.messaging.celery_app import CHECKPOINTS_QUEUE, build_control_queue, build_lease_queue
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import decode_leases, decode_order, seal_checkpoints, seal_progress
-from oku_core.messaging.order import Control, Intervals, Stop
+from oku_core.messaging.hook import HookAttempt
+from oku_core.messaging.order import CallHook, Control, DropHooks, Intervals, Stop
 from oku_core.messaging.rejection import RejectedMessageError
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
+from oku_core.user_code.messages import Returned
+from oku_workers.engines.engine_context import EngineContext
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 from oku_workers.executions.saturation import SaturationMeter
@@ -102,6 +106,12 @@ class WorkerActor:
         """Tell the process to end, as SIGTERM does."""
         self.process.call_soon(lambda: self.process.start(self._drain()))
 
+    def kill_host(self) -> None:
+        """Kill the process that runs user code for this worker, if it has one."""
+        if isinstance(engine := self.engine, SimulatedUserCode):
+            self._world.story.note_fault(f"the host of {self.process.name} is killed")
+            self.process.call_soon(engine.kill_host)
+
     def check_memory(self) -> None:
         """Check that it does not keep more and more."""
         if self.is_alive and len(self.runner.lease_ids) > _MOST_LEASES:
@@ -128,7 +138,9 @@ class WorkerActor:
             lag,
         )
         engines = EngineSwitch(supervisor, build=self._build_engine, timing=self._build_timing())
-        self.runner = LeaseRunner(self._identity, supervisor, engines, self._send_checkpoints, meter)
+        self.runner = LeaseRunner(
+            self._identity, supervisor, engines, self._send_checkpoints, meter, self._call_hook
+        )
         self.runner.start()
         incarnation = self._identity.incarnation
         self.connection.subscribe(build_lease_queue(incarnation).name, self._take_leases)
@@ -151,9 +163,8 @@ class WorkerActor:
         )
 
     def _build_engine(self, spec: Spec, feed: Feed, *_: object) -> SimulatedEngine:
-        self.engine = SimulatedEngine(
-            spec, feed, self._world.find_target, self.plan.slowness, self._note_taken
-        )
+        build = SimulatedUserCode if spec.runs_user_code else SimulatedEngine
+        self.engine = build(spec, feed, self._world.find_target, self.plan.slowness, self._note_taken)
         return self.engine
 
     def _note_taken(self, execution: Execution, coordinate: int, index: int) -> None:
@@ -161,6 +172,7 @@ class WorkerActor:
         try:
             position = execution.ranges.position_of(coordinate)
             run.judge.check_taken(execution.lease.id, position)
+            run.hooks.check_taken(execution.setup)
             if run.spec.is_open or run.spec.is_timed:
                 self._check_time(run, execution, index)
             if run.dues is not None and execution.lease.wave is not None:
@@ -212,6 +224,16 @@ class WorkerActor:
         if cause == LATE and is_judged and engine.fullness.has_been_full_since(due_at - _EXPIRES_S):
             raise LawBrokenError(f"{self.process.name}: a request is too late, but its window was full")
 
+    async def _call_hook(
+        self, attempt: HookAttempt, _spec: Spec, context: EngineContext, _limit_s: float
+    ) -> Returned:
+        book = self._world.runs[attempt.run].hooks
+        try:
+            return await book.call(attempt, context.setup_data, self.process.name, self._world.story.note)
+        except LawBrokenError as error:
+            self._world.break_law(error)
+            raise
+
     async def _send_checkpoints(self, batch: CheckpointBatch) -> None:
         await asyncio.sleep(self._chance.uniform(0.0002, 0.01))
         self.connection.publish(CHECKPOINTS_QUEUE, seal_checkpoints(self._world.signer, batch))
@@ -241,6 +263,10 @@ class WorkerActor:
                 f" ends {order.ends}"
             )
             self.runner.control(order)
+        elif isinstance(order, CallHook):
+            self.runner.hooks.take(order)
+        elif isinstance(order, DropHooks):
+            self.runner.hooks.drop(order)
         elif isinstance(order, Intervals):
             self._take_intervals(order)
 

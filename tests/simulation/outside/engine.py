@@ -61,7 +61,12 @@ class SimulatedEngine:
         self._task: asyncio.Task[None] | None = None
         self._has_room = asyncio.Event()
         self.fullness = Fullness()
+        self.fault = ""
+        self.host_load = None
         feed.has_room = lambda: len(self._requests) < self.window
+
+    async def open(self) -> None:
+        """There is nothing to wait for."""
 
     @property
     def in_flight(self) -> int:
@@ -81,10 +86,19 @@ class SimulatedEngine:
         self._note_change()
 
     def _note_change(self) -> None:
-        is_full = len(self._requests) >= self.window
-        self.fullness.note(time.monotonic(), is_full=is_full)
-        if not is_full:
+        self.fullness.note(time.monotonic(), is_full=self._is_full)
+        if not self._is_sated:
             self._has_room.set()
+
+    @property
+    def _is_full(self) -> bool:
+        """Whether nothing more can be sent."""
+        return len(self._requests) >= self.window
+
+    @property
+    def _is_sated(self) -> bool:
+        """Whether nothing more is taken from the feed."""
+        return self._is_full
 
     def start(self) -> None:
         """Begin to take from the feed."""
@@ -96,8 +110,13 @@ class SimulatedEngine:
             if tally.execution is execution:
                 handle.cancel()
                 del self._requests[tally, coordinate]
-                execution.give_back(coordinate)
+                self._give_back(execution, coordinate)
         self._note_change()
+
+    def _give_back(self, execution: Execution, coordinate: int) -> None:
+        """Give back a coordinate whose request was sent."""
+        self._find_target(execution.lease.run).given_back[execution.lease.id] += 1
+        execution.give_back(coordinate)
 
     def sweep(self) -> None:
         """Nothing takes longer than the limit here."""
@@ -109,9 +128,9 @@ class SimulatedEngine:
 
     async def _fill(self) -> None:
         while True:
-            while len(self._requests) < self.window and self._feed.current is not None:
+            while not self._is_sated and self._feed.current is not None:
                 self._send(*self._feed.take())
-            if len(self._requests) < self.window:
+            if not self._is_sated:
                 await self._feed.wait()
             else:
                 self._has_room.clear()
@@ -119,6 +138,10 @@ class SimulatedEngine:
 
     def _send(self, tally: Tally, coordinate: int, index: int, due_ns: int) -> None:
         self._note_taken(tally.execution, coordinate, index)
+        self._begin(tally, coordinate, index, due_ns)
+        self._note_change()
+
+    def _begin(self, tally: Tally, coordinate: int, _index: int, due_ns: int) -> None:
         lateness_us = (time.monotonic_ns() - due_ns) // 1000 if due_ns else 0
         answer = self._find_target(tally.execution.lease.run).take(coordinate)
         delay_s = min(answer.latency_s * self._slowness, self.spec.timeout_s * 0.9)
@@ -128,7 +151,6 @@ class SimulatedEngine:
         self._requests[tally, coordinate] = loop.call_later(
             delay_s, self._end, tally, coordinate, delay_s, lateness_us
         )
-        self._note_change()
 
     def _end(self, tally: Tally, coordinate: int, took_s: float, lateness_us: int) -> None:
         del self._requests[tally, coordinate]

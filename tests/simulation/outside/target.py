@@ -12,13 +12,18 @@ from typing import NamedTuple
 
 from oku_core.accounting.outcome import OUTCOMES
 
-OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, NOT_SENT, LOST, FAILED_CHECK = (
-    range(len(OUTCOMES))
-)
+(
+    OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, NOT_SENT, LOST, FAILED_CHECK,
+    EXCEPTION,
+) = range(len(OUTCOMES))  # fmt: skip
 _SHARES = {
     OK: 0.89, UNEXPECTED_STATUS: 0.04, FAILED_CHECK: 0.01, TIMEOUT: 0.01,
     CONNECT_ERROR: 0.02, DISCONNECTED: 0.02, PROTOCOL_ERROR: 0.01,
 }  # fmt: skip
+
+
+_SHARES_OF_ITERATIONS = {OK: 0.9, FAILED_CHECK: 0.04, EXCEPTION: 0.03, TIMEOUT: 0.03}
+_MOST_INNER = 4
 
 
 class Answer(NamedTuple):
@@ -44,13 +49,21 @@ class Target:
         latency_s: the median of the latencies.
         slow_share: the share of the answers that take 100 times as long.
         chance: draws the answers.
+        is_user_code: whether the indices are iterations, which make requests of their own.
 
     Attributes:
         seen: how often each index came.
         sent: how many requests came in all.
+        given_back: how many requests that had come were given back, by lease.
+        inner: how many requests iterations have made, by name, whatever became of the iterations.
     """
 
-    def __init__(self, latency_s: float, slow_share: float, chance: random.Random) -> None:
+    def __init__(
+        self, latency_s: float, slow_share: float, chance: random.Random, *, is_user_code: bool = False
+    ) -> None:
+        self._shares = _SHARES_OF_ITERATIONS if is_user_code else _SHARES
+        self.inner: Counter[str] = Counter()
+        self.given_back: Counter[str] = Counter()
         self._latency_s = latency_s
         self._slow_share = slow_share
         self._chance = chance
@@ -81,11 +94,15 @@ class Target:
         self._draw(stop)
         return [sums[stop] - sums[start] for sums in self._sums]
 
+    def list_inner(self, index: int) -> list[str]:
+        """The names of the requests that an iteration makes: one or several."""
+        return [f"step {number}" for number in range(1 + index % _MOST_INNER)]
+
     def _draw(self, stop: int) -> None:
         """Draw the answers to the indices below `stop`, in their order: who asks first changes nothing."""
         while len(self._answers) < stop:
             chance = self._chance
-            outcome = chance.choices(tuple(_SHARES), tuple(_SHARES.values()))[0]
+            outcome = chance.choices(tuple(self._shares), tuple(self._shares.values()))[0]
             slow = 100 if chance.random() < self._slow_share else 1
             answer = Answer(
                 outcome,

@@ -5,13 +5,15 @@ import click
 import pytest
 from tests.unit.chart.rendering import find_pods, read_environment, render
 
+from oku_cli.options.daemon.message_key import VARIABLE as MESSAGE_KEY
 from oku_core.spec.values.delay import parse_delay
 
 
 def _list_variables(name: str) -> set[str]:
     command: click.Command = importlib.import_module(f"oku_cli.commands.{name}").command
     variables = [option.envvar for option in command.params if isinstance(option, click.Option)]
-    return {variable for variable in variables if isinstance(variable, str)}
+    # The key of messages is in no flag, which everybody could see.
+    return {variable for variable in variables if isinstance(variable, str)} | {MESSAGE_KEY}
 
 
 @pytest.mark.parametrize(

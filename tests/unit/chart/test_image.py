@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-PARTS = ("core", "coordinator", "workers", "server", "cli")
+PACKAGES = (
+    "core/src/oku_core",
+    "coordinator/src/oku_coordinator",
+    "workers/src/oku_workers",
+    "server/src/oku_server",
+    "scenarios/src/oku",
+    "cli/src/oku_cli",
+)
 
 
 def _list_imports(folder: Path) -> set[str]:
@@ -23,7 +30,7 @@ def _list_imports(folder: Path) -> set[str]:
             found |= {name.partition(".")[0] for name in names}
     # Type checkers bring the types of the standard library.
     known = {*sys.stdlib_module_names, "_typeshed"}
-    return {name for name in found if name not in known and not name.startswith("oku_")}
+    return {name for name in found if name not in known and name.partition("_")[0] != "oku"}
 
 
 def _list_pinned(lock: str) -> dict[str, str]:
@@ -31,16 +38,26 @@ def _list_pinned(lock: str) -> dict[str, str]:
     return dict(re.findall(r"^([a-z0-9][\w.-]*)==(\S+)", text, re.MULTILINE))
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_the_image_has_all_that_a_part_imports(part: str) -> None:
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_image_has_all_that_a_part_imports(package: str) -> None:
     """The Dockerfile installs requirements/image.txt and no more."""
     distributions = packages_distributions()
-    needed = {
-        distributions[name][0].lower().replace("_", "-")
-        for name in _list_imports(ROOT / part / "src" / f"oku_{part}")
-    }
+    needed = {distributions[name][0].lower().replace("_", "-") for name in _list_imports(ROOT / package)}
     assert needed
     assert needed <= _list_pinned("image").keys()
+
+
+def test_the_image_has_what_locustfiles_import() -> None:
+    """Locust runs on gevent, and `FastHttpUser` on a client of its own."""
+    assert {"locust", "gevent", "geventhttpclient"} <= _list_pinned("image").keys()
+
+
+def test_a_build_is_given_each_package() -> None:
+    """What the Dockerfile copies is not hidden from it by .dockerignore."""
+    shown = (ROOT / ".dockerignore").read_text().splitlines()
+    copied = re.findall(r"^COPY (\w+/src) ", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert copied == [package.rpartition("/")[0] for package in PACKAGES]
+    assert {f"!{folder}" for folder in copied} <= set(shown)
 
 
 def test_the_image_has_the_versions_that_everything_is_tested_with() -> None:

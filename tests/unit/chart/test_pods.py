@@ -1,7 +1,3 @@
-import os
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -134,21 +130,26 @@ def test_a_worker_is_given_longer_than_it_takes_to_drain() -> None:
     assert spec["spec"]["terminationGracePeriodSeconds"] == 85
 
 
-def test_the_liveness_probe_of_a_worker_sees_how_old_its_file_is(tmp_path: Path) -> None:
-    """Touched lately it is alive; touched a minute ago, or never, it is not."""
+def test_the_liveness_probe_of_a_worker_asks_its_port() -> None:
+    """A probe that runs beside it could not look into it, and user code could write what it looks at."""
     pod = find_pods(render())["workers"]
     (container,) = pod["spec"]["containers"]
-    named, file = read_environment(pod)["OKU_ALIVE_FILE"], tmp_path / "alive"
-    assert str(named) in container["livenessProbe"]["exec"]["command"][-1]
-    python, *rest = container["livenessProbe"]["exec"]["command"]
-    assert python == "python"
-    command = [sys.executable, *(each.replace(str(named), str(file)) for each in rest)]
+    assert container["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "health"}
+    port = str({each["name"]: each["containerPort"] for each in container["ports"]}["health"])
+    assert read_environment(pod)["OKU_HEALTH_PORT"] == port
 
-    def probe() -> int:
-        return subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode
 
-    assert probe() != 0
-    file.touch()
-    assert probe() == 0
-    os.utime(file, (time.time() - 60,) * 2)
-    assert probe() != 0
+def test_user_code_is_allowed_by_one_value() -> None:
+    """Workers are told its limits then."""
+    for allows in (False, True):
+        pods = find_pods(render({"allowUserCode": allows, "workers": {"userCodeEnv": ["REGION", "TIER"]}}))
+        coordinator, workers = read_environment(pods["coordinator"]), read_environment(pods["workers"])
+        assert coordinator.get("OKU_ALLOW_USER_CODE") == ("true" if allows else None)
+        limits = {name: value for name, value in workers.items() if "USER_CODE" in name or "INHERIT" in name}
+        told = {
+            "OKU_USER_CODE_MEMORY": "640MB",
+            "OKU_USER_CODE_NICENESS": "5",
+            "OKU_INHERIT_ENV": "REGION TIER",
+        }
+        assert limits == (told if allows else {})
+    assert "OKU_ALLOW_USER_CODE" not in read_environment(find_pods(render())["coordinator"])

@@ -1,5 +1,4 @@
 import base64
-import json
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +63,8 @@ def test_existing_secrets_are_used_and_none_is_made() -> None:
     }
     assert taken == {
         "coordinator OKU_TOKEN": "t", "test OKU_TOKEN": "t", "coordinator OKU_BROKER_PASSWORD": "c",
-        "workers OKU_BROKER_PASSWORD": "w", "valkey COORDINATOR_PASSWORD": "c",
+        "workers OKU_BROKER_PASSWORD": "w", "workers OKU_MESSAGE_KEY": "m",
+        "valkey COORDINATOR_PASSWORD": "c",
         "valkey WORKERS_PASSWORD": "w",
         "grafana GF_SECURITY_ADMIN_USER": "u", "grafana GF_SECURITY_ADMIN_PASSWORD": "p",
     }  # fmt: skip
@@ -77,18 +77,22 @@ def test_existing_secrets_are_used_and_none_is_made() -> None:
 def test_coordinator_and_workers_alone_have_the_key_of_messages(
     values: dict[str, Any], secret: str, key: str
 ) -> None:
-    """They have it as a file; whoever takes over the broker can sign nothing."""
-    having = {}
+    """Whoever takes over the broker can sign nothing.
+
+    The coordinator has it as a file, a worker in its environment, which user code in its pod cannot read.
+    """
+    files, variables = {}, {}
     for component, pod in find_pods(render(values)).items():
         for volume in pod["spec"].get("volumes", []):
             if volume.get("secret", {}).get("secretName") == secret:
-                having[component] = volume["secret"]["items"]
-        assert secret not in json.dumps(pod["spec"]["containers"]) or secret == "mine"
-    items = [{"key": key, "path": "message-key"}]
-    assert having == {"coordinator": items, "workers": items}
-    for component in having:
-        environment = read_environment(find_pods(render(values))[component])
-        assert environment["OKU_MESSAGE_KEY_FILE"] == "/run/oku/message-key"
+                files[component] = volume["secret"]["items"]
+        for name, value in read_environment(pod).items():
+            if isinstance(value, dict) and value.get("secretKeyRef", {}).get("name") == secret:
+                variables[component, name] = value["secretKeyRef"]["key"]
+    assert files == {"coordinator": [{"key": key, "path": "message-key"}]}
+    assert variables == {("workers", "OKU_MESSAGE_KEY"): key}
+    environment = read_environment(find_pods(render(values))["coordinator"])
+    assert environment["OKU_MESSAGE_KEY_FILE"] == "/run/oku/message-key"
 
 
 def test_volumes_of_the_ledger_and_of_loki_outlive_the_release() -> None:

@@ -16,8 +16,10 @@ from oku_cli.formatting import (
     format_rate,
     format_requests,
     format_share,
+    in_units,
 )
 from oku_core.accounting.outcome import Outcome
+from oku_core.results.summary import Unit
 from oku_core.spec.spec import OPEN_END
 
 
@@ -156,3 +158,21 @@ def test_an_interval_names_its_unit_once() -> None:
     assert format_interval((19.81, 20.64)) == "19.8-20.6 ms"
     assert format_interval((0.985, 1.021)) == "985 µs-1.02 ms"
     assert format_interval(None) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "of_iterations"),
+    [
+        ("requests", "iterations"),
+        ("1 request", "1 iteration"),
+        ("Requests by outcome", "Iterations by outcome"),
+        ("answered requests", "finished iterations"),
+        ("place in the request space", "place in the request space"),
+    ],
+)
+def test_a_text_about_requests_is_one_about_iterations_where_these_are_counted(
+    text: str, of_iterations: str
+) -> None:
+    """Of a run that counts requests it stays what it is."""
+    assert in_units(text, Unit.REQUEST) == text
+    assert in_units(text, Unit.ITERATION) == of_iterations

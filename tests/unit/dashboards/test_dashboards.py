@@ -18,7 +18,10 @@ from oku_dashboards.panel import Exactness
 
 DASHBOARDS: dict[str, dict[str, Any]] = {path.stem: json.loads(text) for path, text in build_files().items()}
 UIDS = ("oku-run", "oku-workers", "oku-coverage", "oku-compare")
-LASTING = {"range", "status", "summary", "phase", "target", "threshold", "failure", "event"}
+LASTING = {
+    *("range", "status", "summary", "phase", "target", "threshold", "failure", "event"),
+    *("inner", "inner_range"),
+}
 LEDGER_FIELDS = {
     *("accounted", "leased", "pending", "requests_total", "resent_at_most", "active_s"),
     *("clock_s", "length_s", "unused"),
@@ -42,6 +45,8 @@ MIN_STEPS_S = {
     "target": 1,
     "threshold": 1,
     "failure": 1,
+    "inner": 1,
+    "inner_range": 10,
 }
 
 

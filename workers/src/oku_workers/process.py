@@ -25,6 +25,7 @@ from celery.worker import state
 from oku_core.messaging.celery_app import App, build_lease_queue, build_worker_app
 from oku_core.messaging.transport import find_connection_errors
 from oku_core.process.clock import SteadyClock
+from oku_core.process.listener import open_sockets
 from oku_core.process.open_files import raise_open_files
 from oku_core.process.private_files import open_private
 from oku_core.process.supervision import Supervisor
@@ -32,15 +33,19 @@ from oku_workers.broker.checkpoint_sender import CheckpointSender
 from oku_workers.broker.consumer import TASKS, SteadyConsumer, is_worth_a_line
 from oku_workers.broker.lease_task import LeaseTask
 from oku_workers.broker.orders import Orders, listen_to_orders
+from oku_workers.engines.user_code.isolation import Isolation, become_isolated, choose_environment
+from oku_workers.executions.saturation import SaturationMeter
 from oku_workers.files.file_cache import FileCache
 from oku_workers.files.file_fetcher import FileFetcher
 from oku_workers.files.run_files import RunFiles
 from oku_workers.health import EXIT_STUCK
 from oku_workers.health.heartbeat import LONGEST_PAUSE_S, Heartbeat
 from oku_workers.health.idle_watchdog import IdleWatchdog
+from oku_workers.health.liveness_port import LivenessPort
 from oku_workers.health.loop_watchdog import LoopWatchdog
 from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.lease_runner import LeaseRunner
+from oku_workers.leases.process_gauges import ProcessGauges
 from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.leases.worker_meter import WorkerMeter
 from oku_workers.loop_thread import LoopThread
@@ -69,10 +74,15 @@ class Worker:
     Args:
         settings: the settings of this process.
         build_supervisor: makes the supervisor of its tasks; a test may let them fail.
+        adopts: whether this process adopts the orphans among its children.
     """
 
     def __init__(
-        self, settings: WorkerSettings, build_supervisor: Callable[..., Supervisor] = Supervisor
+        self,
+        settings: WorkerSettings,
+        build_supervisor: Callable[..., Supervisor] = Supervisor,
+        *,
+        adopts: bool = False,
     ) -> None:
         self._settings = settings
         worker, clock = WorkerIdentity(settings.name, secrets.token_hex(8)), SteadyClock()
@@ -81,10 +91,22 @@ class Worker:
         supervisor = build_supervisor(passing=(OSError, *find_connection_errors(self._app)))
         timing = Timing(coordinator_clock=CoordinatorClock(settings.kernel))
         engines = EngineSwitch(supervisor, settings.local_address, settings.sources, timing=timing)
+        engines.isolation = Isolation(
+            environment=choose_environment(os.environ, settings.inherited_variables),
+            memory_bytes=settings.user_code_memory,
+            niceness=settings.user_code_niceness,
+            adopts=adopts,
+        )
         cache = FileCache(settings.files_cache, settings.most_cache_bytes)
         engines.files = RunFiles(FileFetcher(cache, supervisor), cache)
         self._sender = CheckpointSender(self._app)
-        self._runner = LeaseRunner(worker, supervisor, engines, self._sender.send, WorkerMeter(clock))
+        meter = WorkerMeter(
+            clock,
+            ProcessGauges(cpu_s=lambda: engines.cpu_s),
+            SaturationMeter(engines.measure_busy_s),
+            take_host_late_s=engines.take_host_late_s,
+        )
+        self._runner = LeaseRunner(worker, supervisor, engines, self._sender.send, meter)
         self._clock_client = ClockClient(
             self._app.signer, timing.coordinator_clock, lambda: bool(self._runner.lease_ids)
         )
@@ -98,9 +120,8 @@ class Worker:
         orders = Orders(self._loop_thread, self._runner, self._heartbeat)
         listen_to_orders(self._app, worker, orders.obey)
         health = supervisor.enlist("loop watchdog", LONGEST_PAUSE_S)
-        self._loop_watchdog = LoopWatchdog(
-            health, self._loop_thread, settings.loop_limit_s, settings.alive_file
-        )
+        self._loop_watchdog = LoopWatchdog(health, self._loop_thread, settings.loop_limit_s)
+        self._liveness_port = _open_liveness_port(settings)
         self._consumer: Any = None
         self._has_signal = False
 
@@ -116,6 +137,8 @@ class Worker:
         self._loop_thread.ask(self._runner.start)
         self._loop_thread.ask(lambda: self._clock_client.start(self._supervisor))
         self._loop_watchdog.start()
+        if self._liveness_port is not None:
+            self._loop_thread.await_result(self._liveness_port.open())
         signals.worker_ready.connect(self._on_ready)
         celery_worker = _build_celery_worker(self._app, self._settings.name, self._runner.incarnation)
         celery_worker.start()
@@ -124,6 +147,8 @@ class Worker:
         self._loop_thread.await_result(self._runner.close())
         self._sender.end()
         self._loop_watchdog.end()
+        if self._liveness_port is not None:
+            self._loop_thread.await_result(self._liveness_port.close())
         self._loop_thread.end()
         return int(celery_worker.exitcode or 0)
 
@@ -192,7 +217,14 @@ class Worker:
 
 def serve(settings: WorkerSettings) -> int:
     """Run a worker until SIGTERM or SIGINT; returns its exit code."""
-    return Worker(settings).run()
+    return Worker(settings, adopts=become_isolated()).run()
+
+
+def _open_liveness_port(settings: WorkerSettings) -> LivenessPort | None:
+    if settings.health_port is None:
+        return None
+    [listening] = open_sockets(settings.health_host, settings.health_port, 1, "--health-port")
+    return LivenessPort(listening)
 
 
 def _build_celery_worker(app: App, name: str, incarnation: str) -> Any:

@@ -24,10 +24,15 @@ class WorkerSettings:
         grace_s: how long requests in flight may go on after SIGTERM.
         local_address: what to send from; the system chooses unless given.
         ready_file: a file that exists while the worker can take leases.
-        alive_file: a file that is touched as long as the event loop answers, for a liveness probe.
+        health_port: a port that answers HTTP as long as the event loop does, for a liveness probe.
+        health_host: the address that it is on; `*` is all addresses, of IPv4 and of IPv6.
         sources: has the files and secrets that specs name.
         files_cache: the folder of the files of runs; several workers of one machine may share it.
         most_cache_bytes: how large these may be together.
+        user_code_memory: how much memory a process of user code may hold; 0 without a limit.
+        user_code_niceness: how much such a process gives way to this one, 0 to 19.
+        inherited_variables: names of environment variables that user code sees besides harmless ones; `*` is
+            all but those of Oku.
         kernel: whose monotonic clock this process reads; the system says so unless given.
         idle_limit_s: a worker that no message has reached for so long, although some wait, ends itself.
         loop_limit_s: a worker whose event loop has not answered for so long ends itself, too. No
@@ -40,10 +45,14 @@ class WorkerSettings:
     grace_s: float = 20.0
     local_address: str | None = None
     ready_file: Path | None = None
-    alive_file: Path | None = None
+    health_port: int | None = None
+    health_host: str = "127.0.0.1"
     sources: SpecSources = NO_SOURCES
     files_cache: Path = field(default_factory=find_files_cache)
     most_cache_bytes: int = 20_000_000_000
+    user_code_memory: int = 0
+    user_code_niceness: int = 0
+    inherited_variables: tuple[str, ...] = ()
     kernel: str | None = None
     idle_limit_s: float = 30.0
     loop_limit_s: float = 30.0

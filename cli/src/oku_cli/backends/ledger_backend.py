@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from oku_coordinator.runs.file_keeper import FileKeeper
 
 _LOCK_WAIT_S = 10.0
+_NOT_TORN_DOWN = "was not called: the run was cancelled where no worker runs"
 
 
 class LedgerBackend:
@@ -104,14 +105,15 @@ class LedgerBackend:
         raise UserError(f"run {self.require_run(run).run} is not running, there is nothing to pause")
 
     async def cancel(self, run: str, *, at_once: bool = False) -> RunState:  # noqa: ARG002  # nothing is in flight
-        """End a run for good."""
+        """End a run for good. Its teardown is not called: no worker is here."""
         self.require_run(run)
         try:
             with self._folder.held(), self._change() as ledger:
                 ledger.runs.change_state(run, RunState.CANCELLED, time.time())
+                ledger.hooks.give_up_teardown(run, _NOT_TORN_DOWN, time.time())
+                return ledger.runs.fetch(run).state
         except TransitionError as error:
             raise UserError(str(error)) from error
-        return RunState.CANCELLED
 
     async def delete(self, run: str) -> None:
         """Delete a run that is over or paused, with all that is kept of it."""

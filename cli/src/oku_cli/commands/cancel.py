@@ -29,8 +29,8 @@ from oku_core.accounting.run_state import FINAL_STATES, RunState
 def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None, *, at_once: bool) -> int:
     """End a run for good; what is accounted stays.
 
-    Requests in flight may finish, unless --now is given, also after a cancel without it. RUN is latest, an
-    id, a name, or any unique part of an id.
+    Requests in flight may finish, unless --now is given, also after a cancel without it. A run that waits
+    for the teardown of its scenario waits no more. RUN is latest, an id, a name, or any unique part of an id.
     """
     return run_async(_cancel(run, data_dir, coordinator, at_once=at_once))
 

@@ -136,6 +136,14 @@ _log = logging.getLogger(__name__)
     show_default=True,
     help="How many runs may wait, including the active one.",
 )
+@option(
+    OptionGroup.USER_CODE,
+    "--allow-user-code",
+    "allows_user_code",
+    envvar="OKU_ALLOW_USER_CODE",
+    is_flag=True,
+    help="Accept runs that bring their own code, Python scenarios and locustfiles, which workers carry out.",
+)
 @retention_options
 @message_key_option
 @loki_options

@@ -156,7 +156,7 @@ async def _print_lines(listed: _Listed) -> int:
         last = failed.stop - 1
         indices = f"{failed.start}" if failed.start == last else f"{failed.start}-{last}"
         first = listed.requests.build(failed.start, await listed.data.fetch(failed.start))
-        url = f"{first.text}{' …' if failed.start != last else ''}"
+        url = f"{first.text}{' …' if first.text and failed.start != last else ''}"
         words = f"{indices:<{_WIDEST_RANGE}}", f"{format_outcome(failed.outcome):<18}", first.target, url
         write_line(" ".join(filter(None, words)).rstrip())
         count += failed.stop - failed.start

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import msgspec
 
-from oku_cli.backends.run_backend import open_backend
+from oku_cli.backends.run_backend import RunBackend, open_backend
 from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
@@ -18,9 +18,14 @@ from oku_cli.options.run_argument import run_argument
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.terminal.json_output import print_json
+from oku_cli.views.iteration_view import print_iteration, print_iteration_outcome
 from oku_cli.views.request_view import print_outcome, print_request
 from oku_core.accounting.outcome import Outcome
+from oku_core.errors import UserError
 from oku_core.spec.secrets import SecretSource, SpecSources
+
+if TYPE_CHECKING:
+    from oku_cli.replay.run_iteration import RunIteration
 
 
 @click.command(
@@ -47,7 +52,8 @@ def command(
 ) -> int:
     """Send one request of a run once, from here, and show it with its answer.
 
-    It is counted nowhere. RUN is latest, an id, a name, or any unique part of an id.
+    Of a run of user code, it makes one iteration. It is counted nowhere. RUN is latest, an id, a name, or
+    any unique part of an id.
     """
     own = {key: str(Path(path).absolute()) for key, path in certificates.items() if path is not None}
     return run_async(_replay(run, index, data_dir, coordinator, _Own(secrets, own), as_json=as_json))
@@ -76,9 +82,11 @@ async def _replay(
 ) -> ExitCode:
     # These load the engines.
     from oku_cli.replay.request_text import show_request  # noqa: PLC0415
+    from oku_cli.replay.run_iteration import fetch_iteration  # noqa: PLC0415
     from oku_cli.replay.run_request import (  # noqa: PLC0415
         fetch_files,
         fetch_request,
+        fetch_spec_of_index,
         fill_in_body,
         replace_certificates,
     )
@@ -87,7 +95,16 @@ async def _replay(
     with TemporaryDirectory(prefix="oku-") as folder:
         async with open_backend(coordinator, data_dir) as backend:
             run = await find_run(backend, reference, takes_newest=True)
-            request = await fetch_request(backend, run, index, "INDEX", is_to_be_sent=True)
+            spec = await fetch_spec_of_index(backend, run, index, "INDEX")
+            if spec.runs_user_code:
+                if coordinator is not None:
+                    raise UserError(
+                        f"run {run} runs user code of whoever has submitted it; only that of runs in a data "
+                        "folder of your own is replayed"
+                    )
+                iteration = await fetch_iteration(backend, run, index, spec)
+                return await _iterate(backend, iteration, Path(folder), own, as_json=as_json)
+            request = await fetch_request(backend, run, index, spec, is_to_be_sent=True)
             request = replace_certificates(request, own.certificates)
             wanted = [*request.list_bodies(), *request.list_certificates()]
             files = await fetch_files(backend, run, wanted, Path(folder))
@@ -101,4 +118,24 @@ async def _replay(
         print_json({"request": shown, **msgspec.structs.asdict(outcome)})
     else:
         print_outcome(outcome)
+    return ExitCode.COMPLETED if outcome.outcome is Outcome.OK else ExitCode.NOT_PASSED
+
+
+async def _iterate(
+    backend: RunBackend, iteration: "RunIteration", folder: Path, own: _Own, *, as_json: bool
+) -> ExitCode:
+    from oku_cli.replay.iteration_sending import iterate_once  # noqa: PLC0415
+    from oku_cli.replay.run_iteration import prepare_iteration, refuse_setup  # noqa: PLC0415
+
+    refuse_setup(iteration)
+    spec, files = await prepare_iteration(backend, iteration, folder)
+    spec = own.secrets.fill_in(spec)
+    shown = iteration.show()
+    if not as_json:
+        print_iteration(shown)
+    outcome = await iterate_once(iteration, spec, files)
+    if as_json:
+        print_json({"iteration": shown, **msgspec.structs.asdict(outcome)})
+    else:
+        print_iteration_outcome(outcome)
     return ExitCode.COMPLETED if outcome.outcome is Outcome.OK else ExitCode.NOT_PASSED

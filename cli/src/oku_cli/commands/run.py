@@ -17,6 +17,7 @@ from oku_cli.options.daemon.retention_options import read_retention_variables
 from oku_cli.options.grafana_option import drop_grafana_without_loki
 from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
+from oku_cli.options.spec.code_scan import read_code
 from oku_cli.options.spec.data_scan import scanned
 from oku_cli.options.spec.input_file import STANDARD_INPUT, expand_home
 from oku_cli.options.spec.run_files import build_finder, read_files
@@ -27,14 +28,15 @@ from oku_cli.remote.follow import run_async
 from oku_cli.remote.local_file import LocalFile
 from oku_cli.remote.remote_run import RunStart, run_remotely
 from oku_core.errors import UserError, format_value
+from oku_core.http_client.tls import build_tls
 from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import find_file_reference
-from oku_workers.engines.tls import build_tls
 
 _SUFFIXES = {".yaml", ".yml", ".json"}
+_CODE_SUFFIX = ".py"
 _FILES = ("cacert", "cert", "key")
 _EXAMPLES = {
     "Send 1000 requests to your own service, 50 at a time": "oku run http://127.0.0.1:8080/ -n 1000 -c 50",
@@ -44,13 +46,19 @@ _EXAMPLES = {
     "Send 200 a second for 10 s, however slow the answers": (
         "oku run http://127.0.0.1:8080/ --rate 200/s --duration 10s"
     ),
+    "Run a scenario 10,000 times, 50 at a time": "oku run scenario.py -n 10k -c 50",
+    "Run a locustfile with 200 users": (
+        "oku run locustfile.py --users 200 --iterations 10k --host http://127.0.0.1:8080"
+    ),
     "Post JSON with a header": "oku run http://127.0.0.1:8080/orders -d '{\"id\": {i}}' -H 'X-Key: 123'",
     "Try Oku without a service": "oku run -n 10k --delay 5ms..80ms",
 }
 
 
 @click.command(name="run", cls=JsonCommand, file_hint=FILE_HINT, examples=_EXAMPLES)
-@click.argument("targets", nargs=-1, metavar="[SPEC.YAML | URL...]", type=click.Path(readable=False))
+@click.argument(
+    "targets", nargs=-1, metavar="[SPEC.YAML | FILE.py | URL...]", type=click.Path(readable=False)
+)
 @spec_options
 @backend_options
 @watch_options
@@ -66,7 +74,8 @@ def command(
     """Run a load test and account for every request.
 
     Requests go to URL, or to delay servers that Oku brings. The spec comes from a file (- is standard
-    input), from flags, or both; flags override the file.
+    input), from flags, or both; flags override the file. A Python file is user code: a scenario, or a
+    locustfile; --scenario FILE is the same.
 
     --body @FILE sends the content of a file, line breaks included, --body @- standard input; {i} is the
     index there, too. --cacert, --cert and --key @FILE send a file of this machine to the workers. @@
@@ -75,16 +84,18 @@ def command(
     Ctrl-C pauses the run and prints how to resume it. A second Ctrl-C stops at once, or leaves a remote
     run to its coordinator.
     """
-    files = [target for target in targets if not _is_url(target)]
+    code = [target for target in targets if _is_code(target)]
+    files = [target for target in targets if not _is_url(target) and not _is_code(target)]
     for file in files:
         _check_name(file)
     if len(files) > 1:
         raise UserError(f"{files[1]}: only one spec file is allowed, {files[0]} was given already")
     options["url"] = (*options["url"], *filter(_is_url, targets))
+    _add_code(options, code)
     loki = pick_loki_options(options)
     given = Source(None, pick_spec_values(options))
     watch = pick_watch(options)
-    with scanned(read_files([*map(_read_file, files), given])) as read:
+    with scanned(read_code(read_files([*map(_read_file, files), given]))) as read:
         spec = parse_spec(*read.sources)
         if coordinator is not None:
             refuse_loki(loki)
@@ -107,6 +118,18 @@ def _read_file(name: str) -> Source:
 
 def _is_url(target: str) -> bool:
     return "://" in target
+
+
+def _is_code(target: str) -> bool:
+    return not _is_url(target) and PurePath(target).suffix == _CODE_SUFFIX
+
+
+def _add_code(options: dict[str, Any], code: Sequence[str]) -> None:
+    """Take a Python file as `--scenario`."""
+    given = [*filter(None, [options["scenario"]]), *code]
+    if len(given) > 1:
+        raise UserError(f"{given[1]}: only one file of user code is run, {given[0]} was given already")
+    options["scenario"] = given[0] if given else None
 
 
 def _check_name(file: str) -> None:

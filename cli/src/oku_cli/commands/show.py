@@ -19,6 +19,7 @@ from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import Watch, run_async
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.json_output import print_json
+from oku_cli.views.iteration_view import print_iteration
 from oku_cli.views.request_view import print_request
 from oku_cli.views.summary_view import print_summary
 from oku_core.results.summary import is_unbalanced
@@ -31,7 +32,7 @@ from oku_core.results.summary import is_unbalanced
     "--index",
     metavar="I",
     type=click.IntRange(min=0),
-    help="Show the request of this index instead, as it is sent.",
+    help="Show the request of this index instead, as it is sent, or which iteration of user code it is.",
 )
 @json_option("the summary, or the request,")
 @grafana_option
@@ -73,12 +74,23 @@ async def _show_request(
 ) -> ExitCode:
     # These load the engines.
     from oku_cli.replay.request_text import show_request  # noqa: PLC0415
-    from oku_cli.replay.run_request import fetch_files, fetch_request, fill_in_body  # noqa: PLC0415
+    from oku_cli.replay.run_iteration import fetch_iteration  # noqa: PLC0415
+    from oku_cli.replay.run_request import (  # noqa: PLC0415
+        fetch_files,
+        fetch_request,
+        fetch_spec_of_index,
+        fill_in_body,
+    )
 
     with TemporaryDirectory(prefix="oku-") as folder:
         async with open_backend(coordinator, data_dir) as backend:
             run = await find_run(backend, run, takes_newest=True)
-            request = await fetch_request(backend, run, index, "--index", is_to_be_sent=False)
+            spec = await fetch_spec_of_index(backend, run, index, "--index")
+            if spec.runs_user_code:
+                iteration = (await fetch_iteration(backend, run, index, spec)).show()
+                print_json(iteration) if as_json else print_iteration(iteration)
+                return ExitCode.COMPLETED
+            request = await fetch_request(backend, run, index, spec, is_to_be_sent=False)
             files = await fetch_files(backend, run, request.list_bodies(), Path(folder))
         shown = show_request(fill_in_body(request, files))
     if as_json:

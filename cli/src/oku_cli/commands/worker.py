@@ -12,6 +12,7 @@ from oku_cli.options.daemon.allow_options import files_dir_option, secret_option
 from oku_cli.options.daemon.file_options import files_cache_options
 from oku_cli.options.daemon.log_options import log_options
 from oku_cli.options.daemon.message_key import message_key_option, read_message_key
+from oku_cli.options.daemon.user_code_options import user_code_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.option_parser import Parsed
 from oku_cli.process.logs import add_context
@@ -70,14 +71,25 @@ def _parse_address(text: str) -> str:
 )
 @option(
     OptionGroup.LIFE,
-    "--alive-file",
-    envvar="OKU_ALIVE_FILE",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File that is touched every second while the worker is not stuck.",
+    "--health-port",
+    envvar="OKU_HEALTH_PORT",
+    metavar="N",
+    type=click.IntRange(1, 65535),
+    help="Port that answers HTTP while the worker is not stuck, for a liveness probe; default: none.",
+)
+@option(
+    OptionGroup.LIFE,
+    "--host",
+    "health_host",
+    envvar="OKU_HOST",
+    default="127.0.0.1",
+    show_default=True,
+    help="Address that --health-port is on; * for all.",
 )
 @files_cache_options
 @files_dir_option
 @secret_options(has_variables=True)
+@user_code_options
 @message_key_option
 @log_options
 def command(

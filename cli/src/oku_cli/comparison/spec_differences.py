@@ -1,11 +1,13 @@
 """What differs in two specs, key by key, without showing what may be a secret."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
+_DIGEST = re.compile(r"(@sha256:[0-9a-f]{12})[0-9a-f]{52}")
 Mask = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
@@ -39,4 +41,5 @@ def describe_value(value: Any) -> str:
         return "-"
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return _DIGEST.sub(r"\1…", text)

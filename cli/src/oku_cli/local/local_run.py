@@ -82,8 +82,9 @@ def build_plan(
         # Nobody has asked for it, and hardly any target takes so long that a rate needs it.
         in_flight = min(in_flight, allowed_at_once)
     if in_flight > allowed_at_once:
+        flag = "--stage" if spec.stages else "--users"
         asked = (
-            f"--stage: {in_flight} in flight for each worker are"
+            f"{flag}: {in_flight} in flight for each worker are"
             if spec.shares_concurrency
             else f"--concurrency: {spec.concurrency} is"
         )

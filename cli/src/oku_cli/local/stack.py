@@ -231,7 +231,7 @@ class LocalStack:
         server_flags = ["--server-url", self._server_url] if self._server_url else []
         yield build(
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
-            "--data-dir", str(data_dir.absolute), *files, *server_flags, *expected,
+            "--data-dir", str(data_dir.absolute), *files, *server_flags, *expected, "--allow-user-code",
             listening=self._api_sockets, files=self._files_sockets,
             OKU_TOKEN=self.endpoint.token, OKU_MESSAGE_KEY_FILE=key,
             **plan.coordinator_environment,
@@ -245,7 +245,8 @@ class LocalStack:
         for number, name in enumerate(names, start=1):
             address = ["--local-address", f"127.0.0.{1 + number % 254}"] if plan.spreads_addresses else []
             flags = ["--broker-url", broker_url, "--name", name, *files, *plan.build_secret_flags()]
-            flags += ["--files-cache", str(data_dir.files_cache), *address]
+            # User code is that of the user whose environment this is.
+            flags += ["--files-cache", str(data_dir.files_cache), "--inherit-env", "*", *address]
             yield build(name, *oku, "worker", *flags, OKU_MESSAGE_KEY_FILE=key)
 
 

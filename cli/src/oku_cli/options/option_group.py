@@ -20,7 +20,7 @@ _LEAST_TEXT = 24
 
 COMPLETION_VARIABLE = "_OKU_COMPLETE"
 """Is set by a shell that asks how a word may go on."""
-_PATH_KINDS = {"FILE": "file", "FOLDER": "dir"}
+_PATH_KINDS = {"FILE": "file", "FILE|FOLDER": "file", "FOLDER": "dir"}
 """What a shell calls that which an option calls so."""
 
 
@@ -32,6 +32,7 @@ class OptionGroup(StrEnum):
     STOPPING = "Stopping"
     LOKI = "Loki and Grafana"
     SECRETS = "Files and secrets"
+    USER_CODE = "User code"
     BROKER = "Broker"
     LISTENING = "Listening"
     LEDGER = "Ledger"

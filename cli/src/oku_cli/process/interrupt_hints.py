@@ -57,8 +57,8 @@ class InterruptHints:
     def describe_first(self, run: str) -> str:
         """Say what the first Ctrl-C does."""
         if self.outlives:
-            return f"pausing run {run}: requests in flight may finish; Ctrl-C again does not wait for them"
-        return "stopping: requests in flight may finish; Ctrl-C again stops at once"
+            return f"pausing run {run}: what is in flight may finish; Ctrl-C again does not wait for them"
+        return "stopping: what is in flight may finish; Ctrl-C again stops at once"
 
     def describe_unanswered(self, resumed: str | None) -> str:
         """Say what is unknown when a coordinator was asked to begin or resume a run and has not answered."""

@@ -60,8 +60,17 @@ class RunRequest:
                 yield reference
 
 
+async def fetch_spec_of_index(backend: RunBackend, run: str, index: int, flag: str) -> Spec:
+    """The spec of a run that has this index, which the user gave with a flag; else a `UserError`."""
+    spec = await fetch_spec(backend, run)
+    if index >= spec.requests:
+        last = "" if spec.requests >= OPEN_END else f", whose last one is {spec.requests - 1}"
+        raise UserError(f"{flag}: {index} is not an index of run {run}{last}")
+    return spec
+
+
 async def fetch_request(
-    backend: RunBackend, run: str, index: int, flag: str, *, is_to_be_sent: bool
+    backend: RunBackend, run: str, index: int, spec: Spec, *, is_to_be_sent: bool
 ) -> RunRequest:
     """Fetch what the request of an index is made of, but for files.
 
@@ -69,16 +78,12 @@ async def fetch_request(
         backend: has the run.
         run: its id.
         index: of the request.
-        flag: how the user gave the index.
+        spec: of the run.
         is_to_be_sent: whether its target must still be there; Oku's own delay servers are not.
 
     Raises:
-        UserError: the run has no such request, or nobody is there to be asked.
+        UserError: nobody is there to be asked.
     """
-    spec = await fetch_spec(backend, run)
-    if index >= spec.requests:
-        last = "" if spec.requests >= OPEN_END else f", whose last one is {spec.requests - 1}"
-        raise UserError(f"{flag}: {index} is not an index of run {run}{last}")
     if spec.brings_servers and is_to_be_sent:
         raise UserError(
             f"run {run} asked delay servers of Oku's own, which are gone: there is nothing to ask"

@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 from oku_cli.replay.run_request import RunRequest, make_single
 from oku_cli.views.request_view import ShownAnswer, ShownOutcome
 from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.http_client.tls import build_tls
 from oku_core.messaging.lease import Lease
 from oku_core.process.redaction import redact
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.secrets import SpecSources
 from oku_workers.engines.answer_checks import Answer, decode_body, showing_answers
+from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.engine_registry import build_engine
-from oku_workers.engines.tls import build_tls
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 
@@ -44,7 +45,7 @@ async def prepare(request: RunRequest, sources: SpecSources) -> PreparedRequest:
         sources: the files and secrets that its spec names.
 
     Raises:
-        EngineError, SecretError: it cannot be sent from here.
+        EngineError, SecretError, TlsError: it cannot be sent from here.
     """
     spec = make_single(sources.secrets.fill_in(request.spec))
     tls = await asyncio.to_thread(build_tls, spec, sources.files)
@@ -57,9 +58,11 @@ async def send_once(prepared: PreparedRequest) -> ShownOutcome:
     logging.getLogger("oku_workers").addHandler(logging.NullHandler())
     request, answers, feed = prepared.request, list[Answer](), Feed()
     with showing_answers(answers.append):
-        engine = build_engine(request.spec, feed, Supervisor(), tls=prepared.tls, rows=request.build_rows())
+        context = EngineContext(tls=prepared.tls, rows=request.build_rows())
+        engine = build_engine(request.spec, feed, Supervisor(), context)
     lease = Lease(id="replay", run=request.run, ranges=[(request.index, request.index + 1)], limit=1)
     execution = Execution(lease, request.spec, asyncio.get_running_loop().create_future())
+    await engine.open()
     engine.start()
     try:
         feed.add(execution)

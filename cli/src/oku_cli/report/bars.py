@@ -16,16 +16,26 @@ class BarRow(NamedTuple):
     is_part: bool = False
 
 
-def build_bars(title: str, what: str, rows: Sequence[BarRow], whole: int, note: str = "") -> Html:
-    """Build a table of counts with a title above it and a note below it."""
+def build_bars(
+    title: str, heads: tuple[str, str], rows: Sequence[BarRow], whole: int, note: str = ""
+) -> Html:
+    """Build a table of counts with a title above it and a note below it.
+
+    Args:
+        title: of the table.
+        heads: what a row stands for, and what is counted.
+        rows: of the table.
+        whole: what the shares are of.
+        note: on the table.
+    """
     if not rows:
         return element("div", element("h3", title), element("p", "None.", class_="note"))
-    heads = [element("th", head, scope="col") for head in (what, "requests", "share", "")]
+    columns = [element("th", head, scope="col") for head in (*heads, "share", "")]
     body = [_build_row(row, whole) for row in rows]
     return element(
         "div",
         element("h3", title),
-        element("table", element("thead", element("tr", *heads)), element("tbody", *body), class_="bars"),
+        element("table", element("thead", element("tr", *columns)), element("tbody", *body), class_="bars"),
         *([element("p", note, class_="note")] if note else []),
     )
 

@@ -15,6 +15,7 @@ from oku_cli.formatting import (
     format_outcome,
     format_rate,
     format_share,
+    in_units,
 )
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.charts.distribution import Distribution
@@ -22,6 +23,7 @@ from oku_cli.report.charts.percentiles import build_percentile_chart
 from oku_cli.report.document import ReadOut, build_document
 from oku_cli.report.head import build_flags, format_utc
 from oku_cli.report.markup import Html, element, join
+from oku_cli.views.comparison_view import name_accounted
 from oku_cli.views.distribution_view import decode_distribution
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import Outcome
@@ -37,7 +39,7 @@ _NOTE = (
 
 def build_comparison_page(comparison: Comparison) -> str:
     """Build the page."""
-    read_out = ReadOut()
+    read_out = ReadOut(comparison.a.unit)
     names = [_name(summary) for summary in (comparison.a, comparison.b)]
     parts = [_build_head(comparison), _build_account(comparison)]
     for name in dict.fromkeys(each.distribution for each in comparison.quantiles):
@@ -93,11 +95,11 @@ def _build_account(comparison: Comparison) -> Html:
 def _list_flags(comparison: Comparison) -> Iterator[Html]:
     for side, summary in zip(SIDES, (comparison.a, comparison.b), strict=True):
         if summary.validity:
-            yield join(element("h3", f"Flags of {side}"), build_flags(summary.validity))
+            yield join(element("h3", f"Flags of {side}"), build_flags(summary.validity, summary.unit))
 
 
 def _list_counts(a: Summary, b: Summary) -> Iterator[list[str]]:
-    yield ["accounted", format_count(a.accounted), "", format_count(b.accounted), "", ""]
+    yield [name_accounted(a), format_count(a.accounted), "", format_count(b.accounted), "", ""]
     for outcome in Outcome:
         counts = [getattr(each.outcomes, outcome) for each in (a, b)]
         if any(counts) or outcome is Outcome.OK:
@@ -114,7 +116,7 @@ def _build_distribution(
 ) -> Html:
     title = name.replace("_", " ")
     digits = choose_digits([row.a_ms for row in rows] + [row.b_ms for row in rows])
-    unjudged = "too few requests" if comparison.is_judged else ""
+    unjudged = in_units("too few requests", comparison.a.unit) if comparison.is_judged else ""
     cells = [
         [
             row.quantile.replace("_", "."),
@@ -153,7 +155,7 @@ def _format_bounds(row: ComparedQuantile) -> str:
 
 def _build_curves(comparison: Comparison, name: str, read_out: ReadOut) -> list[Html]:
     distributions = [
-        Distribution(side, "answered requests", histogram)
+        Distribution(side, in_units("answered requests", summary.unit), histogram)
         for side, summary in zip(SIDES, (comparison.a, comparison.b), strict=True)
         if (histogram := _decode(summary, name)).total
     ]

@@ -5,22 +5,28 @@ from importlib.resources import files
 
 import msgspec
 
-from oku_cli.report.charts.chart import Chart, Track, build_chart
+from oku_cli.report.charts.chart import Chart, Track, build_chart, name_units
 from oku_cli.report.markup import Html, element
+from oku_core.results.summary import Unit
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
 class ReadOut:
-    """Collects what the script needs: the numbers that the pointer can read out of the charts."""
+    """Collects what the script needs: the numbers that the pointer can read out of the charts.
 
-    def __init__(self) -> None:
+    Args:
+        unit: what the charts count.
+    """
+
+    def __init__(self, unit: Unit = Unit.REQUEST) -> None:
+        self._unit = unit
         self.tracks: dict[str, Track] = {}
         self.charts: list[Chart] = []
 
     def build_charts(self, charts: Iterable[Chart | None]) -> list[Html]:
         """Build charts, those that are not None, and keep their numbers."""
-        present = [chart for chart in charts if chart is not None]
+        present = [name_units(chart, self._unit) for chart in charts if chart is not None]
         self.charts += present
         return [build_chart(chart) for chart in present]
 

@@ -10,14 +10,15 @@ from oku_cli.formatting import (
     format_ok,
     format_progress,
     format_rate,
+    in_units,
 )
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
 from oku_cli.views.account_view import build_served, describe_missing
-from oku_cli.views.validity_view import describe_extent
+from oku_cli.views.validity_view import describe_flag
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.results.judgement import judge
-from oku_core.results.summary import Flag, LatencySummary, Summary, Validity
+from oku_core.results.summary import Flag, LatencySummary, Summary, Unit, Validity, count_bytes_received
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.quantity import format_bytes, format_duration
 
@@ -68,7 +69,10 @@ def build_account(summary: Summary, load: Spec | None = None, *, clock_bound_s: 
     missing = summary.requests - summary.accounted
     has_open_end = summary.requests >= OPEN_END
     total = "" if has_open_end else f" of {format_count(summary.requests)}"
-    extent = [element("strong", format_count(summary.accounted)), f"{total} requests accounted"]
+    extent = [
+        element("strong", format_count(summary.accounted)),
+        f"{total} {in_units('requests', summary.unit)} accounted",
+    ]
     if has_open_end:
         extent.append("; its time is not up")
     elif missing:
@@ -81,19 +85,19 @@ def build_account(summary: Summary, load: Spec | None = None, *, clock_bound_s: 
         element(
             "dl", *(part for fact in _list_context(summary, clock_bound_s) for part in fact), class_="account"
         ),
-        build_flags(summary.validity),
+        build_flags(summary.validity, summary.unit),
         element("dl", *(_build_metric(*metric) for metric in _list_metrics(summary)), class_="metrics"),
         id_="account",
     )
 
 
-def build_flags(flags: list[Validity]) -> Html:
+def build_flags(flags: list[Validity], unit: Unit = Unit.REQUEST) -> Html:
     """Build the list of validity flags; without any, a sentence says so."""
     if not flags:
         return element(
             "p", "No flags: nothing is known that would make these numbers misleading.", class_="fine"
         )
-    return element("ul", *(_build_flag(flag) for flag in flags), class_="flags")
+    return element("ul", *(_build_flag(flag, unit) for flag in flags), class_="flags")
 
 
 def format_utc(iso: str) -> str:
@@ -139,11 +143,11 @@ def _list_context(summary: Summary, clock_bound_s: float | None) -> Iterator[tup
         yield element("dt", "workers knew the clock"), element("dd", bound)
 
 
-def _build_flag(validity: Validity) -> Html:
+def _build_flag(validity: Validity, unit: Unit) -> Html:
     return element(
         "li",
         element("strong", validity.flag.replace("_", " ")),
-        f" {describe_extent(validity)} {validity.detail}",
+        f" {describe_flag(validity, unit)}",
         class_="bad" if validity.flag == Flag.UNBALANCED else None,
     )
 
@@ -159,7 +163,7 @@ def _list_metrics(summary: Summary) -> Iterator[tuple[str, str]]:
         yield from _list_figures("latency ", summary.latency_ms, _FEW_FIGURES)
         yield from _list_figures("response time ", summary.response_time_ms, _FEW_FIGURES)
         yield from _list_figures("lateness ", summary.lateness_ms, _FEW_FIGURES[-1:])
-    yield "received", format_bytes(summary.bytes_received)
+    yield "received", format_bytes(count_bytes_received(summary))
 
 
 def _list_figures(prefix: str, column: LatencySummary, figures: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -10,10 +10,13 @@ _KEYS = (
     "requests", "rate", "duration", "stages", "arrivals", "late", "warm-up", "max-rate", "concurrency",
 )  # fmt: skip
 
+_USER_CODE_KEYS = ("engine", "scenario", "users")
+
 
 def read_load(spec: Mapping[str, Any]) -> Spec | None:
     """Build a spec that has the load of another, and defaults for all else; None if it is not understood."""
-    load = {key: spec[key] for key in _KEYS if key in spec}
+    keys = (*_KEYS, *_USER_CODE_KEYS) if "scenario" in spec else _KEYS
+    load = {key: spec[key] for key in keys if key in spec}
     # The default of `requests` depends on the target.
     target = {"url": "http://target/"} if "url" in spec else {}
     try:

@@ -2,16 +2,21 @@
 
 from collections.abc import Iterator
 
-from oku_cli.formatting import format_outcome
+from oku_cli.formatting import format_outcome, in_units
 from oku_cli.report.bars import BarRow, build_bars
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause, Outcome
-from oku_core.results.summary import Summary
+from oku_core.results.summary import Summary, Unit
 from oku_core.spec.spec import Spec
 
 _OF_RATES = frozenset({Outcome.NOT_SENT, Outcome.LOST})
 """The outcomes of runs with a rate alone."""
+_OF_UNITS = {
+    Unit.REQUEST: frozenset(Outcome) - {Outcome.EXCEPTION},
+    Unit.ITERATION: frozenset({Outcome.FAILED_CHECK, Outcome.TIMEOUT, Outcome.EXCEPTION, *_OF_RATES}),
+}
+"""What else than `ok` can become of requests and of iterations."""
 _CAUSES = {
     NotSentCause.IN_FLIGHT_CAP: "in flight cap: as many requests as allowed were in flight when it was due",
     NotSentCause.LATE: "late: its worker was late for another reason",
@@ -32,13 +37,24 @@ def build_outcomes(summary: Summary, load: Spec | None = None) -> Html:
         element(
             "div",
             build_bars(
-                "Requests by outcome",
-                "outcome",
+                in_units("Requests by outcome", summary.unit),
+                ("outcome", in_units("requests", summary.unit)),
                 list(_list_rows(summary)),
                 summary.accounted,
                 " ".join(_list_notes(summary, load)),
             ),
-            build_bars("Responses by status", "status", statuses, sum(summary.statuses.values())),
+            *(
+                [
+                    build_bars(
+                        "Responses by status",
+                        ("status", "requests"),
+                        statuses,
+                        sum(summary.statuses.values()),
+                    )
+                ]
+                if summary.unit is Unit.REQUEST
+                else []
+            ),
             class_="pair",
         ),
         id_="outcomes",
@@ -59,12 +75,13 @@ def _list_rows(summary: Summary) -> Iterator[BarRow]:
 def _list_notes(summary: Summary, load: Spec | None) -> Iterator[str]:
     causes = [text for cause, text in _CAUSES.items() if getattr(summary.not_sent, cause)]
     if causes:
-        yield f"{'; '.join(causes)}."
+        yield in_units(f"{'; '.join(causes)}.", summary.unit)
     is_closed = load is not None and not load.is_open
     absent = [
         format_outcome(outcome)
         for outcome in Outcome
         if outcome is not Outcome.OK
+        and outcome in _OF_UNITS[summary.unit]
         and not getattr(summary.outcomes, outcome)
         and not (is_closed and outcome in _OF_RATES)
     ]

@@ -9,7 +9,7 @@ import yaml
 
 from oku_cli.comparison.run_seconds import RunSeconds
 from oku_cli.formatting import format_interval
-from oku_cli.report.charts.chart import build_chart, build_section
+from oku_cli.report.charts.chart import build_chart, build_section, name_units
 from oku_cli.report.charts.concurrency import build_in_flight_chart
 from oku_cli.report.charts.coverage import build_lease_chart, build_strips
 from oku_cli.report.charts.heatmap import build_heatmap
@@ -26,6 +26,7 @@ from oku_cli.report.document import ReadOut, build_document
 from oku_cli.report.events import build_events, build_marks
 from oku_cli.report.failure_table import build_failures
 from oku_cli.report.head import build_account, build_head, describe_state
+from oku_cli.report.inner_table import build_inner_requests
 from oku_cli.report.load import read_load
 from oku_cli.report.markup import Html, element
 from oku_cli.report.masking import has_mask, mask_spec
@@ -38,7 +39,7 @@ from oku_cli.report.timing_table import build_timing
 from oku_cli.report.worker_table import build_workers
 from oku_core.process.redaction import MASK
 from oku_core.results.sample import Sample
-from oku_core.results.summary import Summary
+from oku_core.results.summary import Summary, Unit
 from oku_core.spec.load import WARM_UP
 
 _NOTHING_OVER_TIME = (
@@ -49,7 +50,7 @@ _NOTHING_OVER_TIME = (
 
 def build_page(history: RunHistory, *, show_secrets: bool = False) -> str:
     """Build the report of a run in any state as HTML; `show_secrets` leaves the spec unmasked."""
-    read_out = ReadOut()
+    read_out = ReadOut(history.summary.unit)
     sections = [*_build_sections(history, read_out), _build_spec(history.spec, show_secrets=show_secrets)]
     made = datetime.fromtimestamp(history.at, UTC)
     summary = history.summary
@@ -76,9 +77,11 @@ def _build_sections(history: RunHistory, read_out: ReadOut) -> Iterator[Html]:
         yield phases
     if targets := build_targets(summary):
         yield targets
+    if inner := build_inner_requests(summary):
+        yield inner
     if distribution := _build_distributions(_add_intervals(history), read_out):
         yield distribution
-    if timing := build_timing(summary):
+    if summary.unit is Unit.REQUEST and (timing := build_timing(summary)):
         yield timing
     yield build_outcomes(summary, load)
     if failures := build_failures(summary):
@@ -146,7 +149,10 @@ def _note_intervals(summary: Summary) -> Iterator[Html]:
 def _build_coverage(history: RunHistory, over_time: RunOverTime | None) -> Html:
     chart = build_lease_chart(history, over_time) if over_time else None
     return build_section(
-        "Coverage", build_strips(history), *([build_chart(chart)] if chart else []), id_="coverage"
+        "Coverage",
+        build_strips(history),
+        *([build_chart(name_units(chart, history.summary.unit))] if chart else []),
+        id_="coverage",
     )
 
 

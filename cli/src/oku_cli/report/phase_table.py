@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 
-from oku_cli.formatting import NOTHING, format_count, format_latency, format_outcome, format_rate
+from oku_cli.formatting import NOTHING, format_count, format_latency, format_outcome, format_rate, in_units
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.charts.scale import format_compact
 from oku_cli.report.charts.timeline import format_since
@@ -34,7 +34,12 @@ def build_phases(summary: Summary, load: Spec | None) -> Html | None:
     top = [element("th", "", colspan=str(5 if planned else 4))]
     top += [element("th", name, colspan="2", scope="colgroup", class_="number") for name in distributions]
     heads = [element("th", head, scope="col") for head in ("phase", "time")]
-    numbers = ["requests", *(["planned"] if planned else []), "rate", *(_QUANTILES * len(distributions))]
+    numbers = [
+        in_units("requests", summary.unit),
+        *(["planned"] if planned else []),
+        "rate",
+        *(_QUANTILES * len(distributions)),
+    ]
     heads += [element("th", head, scope="col", class_="number") for head in numbers]
     rows = [
         _build_row(

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
-from oku_cli.formatting import NOTHING, format_count, format_rate
+from oku_cli.formatting import NOTHING, format_count, format_rate, in_units
 from oku_cli.report.bars import build_bar
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
-from oku_core.results.summary import ProcessSummary, Summary, WorkerSummary
+from oku_core.results.summary import ProcessSummary, Summary, Unit, WorkerSummary
 
 MOST_WORKERS = 100
 """Up to this many workers have a row each; of more, the spread is shown and at most this many lost ones."""
@@ -31,7 +31,7 @@ def build_workers(summary: Summary) -> Html | None:
     if len(workers) <= _OPEN_WORKERS:
         parts.append(_build_table(workers, summary))
     else:
-        parts.append(_build_spread(workers))
+        parts.append(_build_spread(workers, summary.unit))
         name, shown = ("all workers", workers) if len(workers) <= MOST_WORKERS else ("lost workers", lost)
         if shown:
             parts.append(_fold(name, _build_table(shown[:MOST_WORKERS], summary)))
@@ -58,7 +58,7 @@ def _build_table(workers: Sequence[WorkerSummary], summary: Summary) -> Html:
         )
         for worker in workers
     ]
-    return _build_grid(("worker", "requests", "", "rate", "CPU", "peak memory"), rows)
+    return _build_grid(("worker", in_units("requests", summary.unit), "", "rate", "CPU", "peak memory"), rows)
 
 
 def _build_lost_label(worker: WorkerSummary) -> Iterator[Html]:
@@ -66,7 +66,7 @@ def _build_lost_label(worker: WorkerSummary) -> Iterator[Html]:
         yield element("span", "lost", class_="lost")
 
 
-def _build_spread(workers: Sequence[WorkerSummary]) -> Html:
+def _build_spread(workers: Sequence[WorkerSummary], unit: Unit) -> Html:
     rows = [
         element(
             "tr",
@@ -77,7 +77,7 @@ def _build_spread(workers: Sequence[WorkerSummary]) -> Html:
         )
         for name, pick in _SPREADS
     ]
-    return _build_grid(("each column by itself", "requests", "CPU", "peak memory"), rows)
+    return _build_grid(("each column by itself", in_units("requests", unit), "CPU", "peak memory"), rows)
 
 
 def _build_processes(processes: Sequence[ProcessSummary]) -> Html:

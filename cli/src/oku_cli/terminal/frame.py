@@ -89,7 +89,7 @@ def build_frame(title: str, seen: SeenTick | None, now_s: float) -> RenderableTy
             *_build_distributions(tick, trend, columns),
             Labelled(_list_counts(tick), columns),
         ]
-        if tick.targets or tick.thresholds:
+        if tick.targets or tick.inner_requests or tick.thresholds:
             body = [LiveTables(Group(*body), tick, _OTHER_LINES)]
     return Constrain(Padding(Group(*body), (1, 1, 0, 1)), MOST_COLUMNS)
 

@@ -1,6 +1,7 @@
 """Fits thresholds and targets under the figures of the live area, as far as the terminal has lines.
 
-The thresholds that are nearest to being lost come first, then the worst targets.
+The thresholds that are nearest to being lost come first, then the worst targets. User code has its requests
+by name in the place of targets.
 """
 
 from collections.abc import Iterable
@@ -63,7 +64,7 @@ class LiveTables:
 
     def _iter_targets(self) -> Iterable[Group]:
         """The table of targets, each time with one row less."""
-        targets = len(self._tick.targets)
+        targets = len(self._tick.targets or self._tick.inner_requests)
         fewest = min(_FEWEST_TARGETS, targets)
         for most in range(min(MOST_ROWS, targets), max(0, fewest - 1), -1):
             yield Group("", build_live_targets(self._tick, most=most))

@@ -1,4 +1,4 @@
-"""Shows what is accounted of each target so far, while a run is under way."""
+"""Shows what is counted of each target so far, or of requests of user code, while a run is under way."""
 
 from collections.abc import Iterator
 
@@ -17,15 +17,15 @@ def build_live_targets(tick: Tick, *, most: int) -> RenderableType:
     """Show a row for each target, or the worst ones, with its mean rate since the run began.
 
     Args:
-        tick: of a run with named targets.
+        tick: of a run with named targets, or of user code.
         most: how many rows there may be.
     """
-    return TargetTable(list_rows(tick), _HEADS, most=most)
+    return TargetTable(list_rows(tick), _HEADS, most=most, what="target" if tick.targets else "name")
 
 
 def list_rows(tick: Tick) -> list[TargetRow]:
-    """The figures of each target, in the order of the spec."""
-    return [_build_row(target, tick.sample.active_s) for target in tick.targets]
+    """The figures of each target, in the order of the spec, or of requests of user code by their names."""
+    return [_build_row(each, tick.sample.active_s) for each in tick.targets or tick.inner_requests]
 
 
 def describe_worst_target(tick: Tick) -> Iterator[str]:
@@ -33,7 +33,8 @@ def describe_worst_target(tick: Tick) -> Iterator[str]:
     if rows := [row for row in list_rows(tick) if row.requests]:
         worst = max(rows, key=lambda row: row.badness)
         ok = format_share(worst.ok, worst.requests)
-        yield f"worst target {worst.name} ok {ok} p99 {format_latency(worst.p99_ms)}"
+        what = "target" if tick.targets else "request"
+        yield f"worst {what} {worst.name} ok {ok} p99 {format_latency(worst.p99_ms)}"
 
 
 def _build_row(target: TargetTick, active_s: float) -> TargetRow:

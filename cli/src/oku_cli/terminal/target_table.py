@@ -49,9 +49,13 @@ class TargetTable:
         rows: of the targets.
         heads: of the columns of times.
         most: how many rows there may be.
+        what: what a row is of.
     """
 
-    def __init__(self, rows: Sequence[TargetRow], heads: Sequence[str], *, most: int = MOST_ROWS) -> None:
+    def __init__(
+        self, rows: Sequence[TargetRow], heads: Sequence[str], *, most: int = MOST_ROWS, what: str = "target"
+    ) -> None:
+        self._what = what
         self._rows = rows
         self._heads = heads
         self._most = most
@@ -61,10 +65,10 @@ class TargetTable:
         justify: list[JustifyMethod] = ["left"]
         justify += ["right"] * (3 + len(self._heads))
         table = AlignedTable(justify, gap=2, fold_to=_LEAST_NAME)
-        table.add_row("target", "requests", "ok", "rate", *self._heads)
+        table.add_row(self._what, "requests", "ok", "rate", *self._heads)
         shown, others = choose_rows(self._rows, self._most)
         for row in shown:
-            _add(table, Text(_shorten(row.name), style=STRONG), row)
+            _add(table, Text(shorten_name(row.name), style=STRONG), row)
         if others:
             total = TargetRow(
                 f"and {format_count(len(others))} more",
@@ -92,7 +96,7 @@ def _add(table: AlignedTable, name: Text, row: TargetRow) -> None:
     table.add_row(name, format_count(row.requests), ok, format_rate(row.rate_rps), *times)
 
 
-def _shorten(name: str) -> str:
+def shorten_name(name: str) -> str:
     """A name that leaves the figures their columns; those of targets differ at their ends as often as not."""
     if len(name) <= _LONGEST_NAME:
         return name

@@ -14,15 +14,17 @@ from oku_cli.formatting import (
     format_progress,
     format_rate,
     format_share,
+    in_units,
 )
 from oku_cli.process.interrupt_hints import describe_pause
 from oku_cli.terminal.layout import AlignedTable, Flow
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG, build_state
 from oku_cli.views.failure_view import describe_failure
+from oku_cli.views.hook_view import build_hooks
 from oku_core.accounting.outcome import NotSentCause, Outcome, count_sent
 from oku_core.accounting.run_state import ACTIVE_STATES, FINAL_STATES, RunState
 from oku_core.results.judgement import judge
-from oku_core.results.summary import ServersSummary, Summary
+from oku_core.results.summary import ServersSummary, Summary, Unit
 from oku_core.spec.spec import OPEN_END
 
 
@@ -39,6 +41,7 @@ def build_headline(summary: Summary, hint: str | None) -> RenderableType:
         lines.append(Text(f"it {describe_pause(summary.reason)}", style=CAUTION))
     elif summary.reason:
         lines.append(Text(summary.reason, style=BAD))
+    lines += build_hooks(summary.hooks)
     if failure := describe_failure(summary):
         lines.append(Text(failure, style=CAUTION))
     if hint:
@@ -126,10 +129,11 @@ def _list_work(summary: Summary) -> Iterator[RenderableType]:
 
 def _build_extent(summary: Summary) -> RenderableType:
     accounted = Text(format_count(summary.accounted), style=STRONG)
+    units = () if summary.unit is Unit.REQUEST else (in_units("requests", summary.unit),)
     if summary.requests >= OPEN_END:
         was = "was" if summary.state in FINAL_STATES else "is"
-        return Flow(accounted, "accounted,", Text(f"its time {was} not up", style=CAUTION))
-    phrases = [accounted, Text(f"of {format_count(summary.requests)}")]
+        return Flow(accounted, *units, "accounted,", Text(f"its time {was} not up", style=CAUTION))
+    phrases = [accounted, Text(f"of {format_count(summary.requests)}"), *units]
     if summary.state == RunState.COMPLETED:
         return Flow(*phrases, "accounted")
     missing = format_count(summary.requests - summary.accounted)

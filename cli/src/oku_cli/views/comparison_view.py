@@ -22,12 +22,13 @@ from oku_cli.formatting import (
     format_outcome,
     format_rate,
     format_share,
+    in_units,
 )
 from oku_cli.terminal.layout import AlignedTable, Flow
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, MOST_COLUMNS, STRONG
 from oku_cli.views.account_view import build_summary_state
 from oku_core.accounting.outcome import Outcome
-from oku_core.results.summary import Summary
+from oku_core.results.summary import Summary, Unit
 from oku_core.statistics.change import ChangeVerdict
 
 _STYLES = {
@@ -76,10 +77,15 @@ def _build_verdict(comparison: Comparison) -> Iterator[RenderableType]:
         yield Padding(Flow(*reason.split(" ")), (0, 0, 0, 2))
 
 
+def name_accounted(summary: Summary) -> str:
+    """How the row of what is accounted is called: what is counted is said where it is not requests."""
+    return "accounted" if summary.unit is Unit.REQUEST else f"accounted {in_units('requests', summary.unit)}"
+
+
 def _build_counts(a: Summary, b: Summary) -> RenderableType:
     table = AlignedTable(("left", "right", "right", "right", "right", "right"), gap=2)
     table.add_row("", Text("A", style=STRONG), "", Text("B", style=STRONG), "", "change")
-    table.add_row("accounted", format_count(a.accounted), "", format_count(b.accounted), "", "")
+    table.add_row(name_accounted(a), format_count(a.accounted), "", format_count(b.accounted), "", "")
     for outcome in Outcome:
         counts = [getattr(each.outcomes, outcome) for each in (a, b)]
         if any(counts) or outcome is Outcome.OK:

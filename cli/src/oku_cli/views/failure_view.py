@@ -6,8 +6,13 @@ import msgspec
 
 from oku_core.accounting.failure_reason import UNTRUSTED
 from oku_core.accounting.outcome import Outcome
-from oku_core.results.summary import FailureSummary, Summary
+from oku_core.results.summary import FailureSummary, Summary, Unit
 
+_ON_ITERATIONS = {
+    Outcome.TIMEOUT: "no iteration ended in time: --iteration-timeout says how long one may take",
+    Outcome.FAILED_CHECK: "in each iteration a request or a check failed: look at the requests by name",
+}
+"""What is said otherwise of iterations of user code."""
 _ADVICE = {
     Outcome.TIMEOUT: "nothing was answered in time: --timeout says how long a request may take",
     Outcome.CONNECT_ERROR: "no connection could be made: check scheme, host and port of the URL",
@@ -16,6 +21,7 @@ _ADVICE = {
     Outcome.NOT_SENT: "nothing could be sent on time: lower the rate, or add workers",
     Outcome.LOST: "all workers died: check their logs",
     Outcome.FAILED_CHECK: "no response passed its checks: look at what the target answers",
+    Outcome.EXCEPTION: "user code raised an exception in each iteration: its traceback says where",
 }
 
 
@@ -30,6 +36,8 @@ def describe_failure(summary: Summary) -> str | None:
     )
     if counts[Outcome.OK] or not counts[most]:
         return None
+    if summary.unit is Unit.ITERATION:
+        return (_ADVICE | _ON_ITERATIONS)[most]
     if most is Outcome.UNEXPECTED_STATUS:
         return _describe_statuses({f"{status[0]}xx" for status in summary.statuses})
     if most is Outcome.CONNECT_ERROR and _is_untrusted(summary.failures):

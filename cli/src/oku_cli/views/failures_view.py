@@ -14,6 +14,8 @@ from oku_core.results.summary import CompletesSummary, FailureSummary
 
 MOST_SHOWN = 8
 """How many reasons the end screen shows; the summary as JSON has all of them."""
+MOST_TRACEBACKS, MOST_TRACEBACK_LINES = 3, 8
+"""How many tracebacks it shows, and the end of each; the report has the whole of them."""
 _CERTIFICATE_ADVICE = "--cacert trusts another issuer, --insecure any certificate"
 
 
@@ -36,7 +38,19 @@ def build_failures(failures: Sequence[FailureSummary]) -> RenderableType:
         lines.append(Text(f"and {more} other reasons"))
     if any(failure.reason.startswith(UNTRUSTED) for failure in failures):
         lines.append(Text(_CERTIFICATE_ADVICE))
+    traced = [failure for failure in failures[:MOST_SHOWN] if failure.traceback]
+    for failure in traced[:MOST_TRACEBACKS]:
+        lines += ["", *map(Text, shorten_traceback(failure.traceback))]
     return Group(*lines)
+
+
+def shorten_traceback(traceback: str) -> list[str]:
+    """The end of a traceback, where the exception was raised, as lines that are safe for a terminal."""
+    lines = [make_printable(line) for line in traceback.rstrip().splitlines()]
+    if len(lines) <= MOST_TRACEBACK_LINES:
+        return lines
+    left_out = len(lines) - MOST_TRACEBACK_LINES
+    return [f"… {left_out} lines before, which the report has", *lines[-MOST_TRACEBACK_LINES:]]
 
 
 def describe_indices(failure: FailureSummary) -> str:

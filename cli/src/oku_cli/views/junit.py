@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
+from oku_cli.formatting import in_units
 from oku_cli.terminal.threshold_text import describe_standing
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import Flag, Summary
@@ -82,7 +83,12 @@ def _iter_cases(summary: Summary, *, allows_undecided: bool) -> Iterator[_Case]:
         if flag not in raised:
             yield _Case("validity", flag)
         else:
-            yield _Case("validity", flag, "error" if flag is Flag.UNBALANCED else "skipped", raised[flag])
+            yield _Case(
+                "validity",
+                flag,
+                "error" if flag is Flag.UNBALANCED else "skipped",
+                in_units(raised[flag], summary.unit),
+            )
 
 
 def _judge_end(summary: Summary) -> _Case:
@@ -91,7 +97,8 @@ def _judge_end(summary: Summary) -> _Case:
 
 
 def _judge_ok(summary: Summary) -> _Case:
-    text = f"{summary.outcomes.ok:,} of {summary.accounted:,} accounted requests were ok"
+    counted = in_units("requests", summary.unit)
+    text = f"{summary.outcomes.ok:,} of {summary.accounted:,} accounted {counted} were ok"
     is_wrong = summary.accounted > 0 and not summary.outcomes.ok
     return _Case("run", "something was ok", "failure" if is_wrong else "", text)
 
@@ -103,9 +110,11 @@ def _iter_properties(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "verdict", summary.verdict
     if summary.load:
         yield "load", summary.load
-    yield "requests", str(summary.requests)
+    yield in_units("requests", summary.unit), str(summary.requests)
     yield "accounted", str(summary.accounted)
     yield "ok", str(summary.outcomes.ok)
+    for inner in summary.inner_requests:
+        yield f"requests by name: {_clean(inner.name)}", f"{inner.outcomes.ok} of {inner.requests} ok"
 
 
 def _clean(text: str) -> str:

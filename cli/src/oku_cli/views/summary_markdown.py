@@ -12,11 +12,14 @@ from oku_cli.formatting import (
     format_rate,
     format_requests,
     format_share,
+    in_units,
 )
 from oku_cli.terminal.threshold_text import describe_standing, describe_verdict
-from oku_cli.views.validity_view import describe_extent
-from oku_core.results.summary import Summary
-from oku_core.spec.values.quantity import format_duration
+from oku_cli.views.failures_view import MOST_TRACEBACKS, shorten_traceback
+from oku_cli.views.inner_view import INNER_NOTE
+from oku_cli.views.validity_view import describe_flag
+from oku_core.results.summary import Summary, Unit
+from oku_core.spec.values.quantity import format_bytes, format_duration
 
 _QUANTILES = ("p50", "p90", "p99", "p99_9", "max")
 _MOST_REASONS = 10
@@ -52,17 +55,21 @@ def _iter_lines(summary: Summary) -> Iterator[str]:
         yield from _list_failures(summary)
     yield ""
     yield from _build_table(("figure", "value"), list(_iter_figures(summary)))
+    if summary.inner_requests:
+        yield ""
+        yield from _list_inner(summary)
     if summary.validity:
         yield ""
         for validity in summary.validity:
             flag = validity.flag.replace("_", " ")
-            yield f"- {_escape(f'{flag}: {describe_extent(validity)} {validity.detail}')}"
+            yield f"- {_escape(f'{flag}: {describe_flag(validity, summary.unit)}')}"
 
 
 def _list_failures(summary: Summary) -> Iterator[str]:
     """Why requests were not ok: the most frequent reasons, with the target if the run has several."""
     has_targets = any(failure.target for failure in summary.failures)
-    heads = (*(("target",) if has_targets else ()), "outcome", "reason", "requests", "first index")
+    heads = (*(("target",) if has_targets else ()), "outcome", "reason", in_units("requests", summary.unit))
+    heads = (*heads, "first index")
     rows = [
         (
             *((failure.target,) if has_targets else ()),
@@ -74,13 +81,46 @@ def _list_failures(summary: Summary) -> Iterator[str]:
         for failure in summary.failures[:_MOST_REASONS]
     ]
     yield from _build_table(heads, rows)
+    yield from _list_tracebacks(summary)
     if more := len(summary.failures) - len(rows):
         yield ""
         yield f"and {format_count(more)} more"
 
 
+def _list_tracebacks(summary: Summary) -> Iterator[str]:
+    """The ends of tracebacks, as blocks of code: in those that are indented nothing is Markdown."""
+    traced = [failure for failure in summary.failures[:_MOST_REASONS] if failure.traceback]
+    for number, failure in enumerate(traced[:MOST_TRACEBACKS]):
+        # A comment keeps two blocks in a row apart.
+        yield from ("", "<!-- -->", "") if number else ("",)
+        yield from (f"    {line}" for line in shorten_traceback(failure.traceback))
+
+
+def _list_inner(summary: Summary) -> Iterator[str]:
+    """The requests of user code, by name."""
+    heads = ("name", "requests", "ok", "failed", "p50", "p95", "p99", "rate", "bytes")
+    rows = [
+        (
+            each.name,
+            format_count(each.requests),
+            format_count(each.outcomes.ok),
+            format_count(each.requests - each.outcomes.ok),
+            *(format_latency(getattr(each.latency_ms, quantile)) for quantile in ("p50", "p95", "p99")),
+            format_rate(each.rate_rps),
+            format_bytes(each.bytes_received),
+        )
+        for each in summary.inner_requests
+    ]
+    yield "### Requests by name"
+    yield ""
+    yield from _build_table(heads, rows)
+    yield ""
+    yield INNER_NOTE
+
+
 def _iter_figures(summary: Summary) -> Iterator[tuple[str, str]]:
-    yield "accounted", f"{format_count(summary.accounted)} of {format_requests(summary.requests)}"
+    units = "" if summary.unit is Unit.REQUEST else f" {in_units('requests', summary.unit)}"
+    yield "accounted", f"{format_count(summary.accounted)} of {format_requests(summary.requests)}" + units
     for outcome, count in msgspec.structs.asdict(summary.outcomes).items():
         if count or outcome == "ok":
             yield (

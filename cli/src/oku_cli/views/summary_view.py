@@ -8,7 +8,7 @@ from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.text import Text
 
-from oku_cli.formatting import format_count, format_date_time, format_rate
+from oku_cli.formatting import format_count, format_date_time, format_rate, in_units
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.layout import Flow, Labelled
 from oku_cli.terminal.palette import MOST_COLUMNS, STRONG
@@ -23,11 +23,12 @@ from oku_cli.views.account_view import (
 )
 from oku_cli.views.distribution_view import RESPONSE_TIME, list_distributions
 from oku_cli.views.failures_view import build_completes, build_failures
+from oku_cli.views.inner_view import build_inner_requests
 from oku_cli.views.phases_view import build_phases
 from oku_cli.views.targets_view import build_targets
 from oku_cli.views.validity_view import build_validity
 from oku_cli.views.workers_view import build_workers
-from oku_core.results.summary import Summary
+from oku_core.results.summary import Summary, Unit, count_bytes_received
 from oku_core.spec.values.quantity import format_bytes, format_duration
 
 
@@ -49,9 +50,11 @@ def build_summary(summary: Summary, *, hint: str | None = None) -> RenderableTyp
         if section := Labelled(list_rows(summary), columns):
             sections += ["", section]
         if list_rows is _list_context and summary.phases:
-            sections += ["", build_phases(summary.phases)]
+            sections += ["", build_phases(summary.phases, summary.unit)]
         if list_rows is _list_context and summary.targets:
             sections += ["", build_targets(summary.targets, is_open=summary.planned_rps is not None)]
+        if list_rows is _list_context and summary.inner_requests:
+            sections += ["", build_inner_requests(summary.inner_requests)]
     return Constrain(Padding(Group(*sections), (1, 1)), MOST_COLUMNS)
 
 
@@ -77,7 +80,7 @@ def _list_context(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
         yield "throughput", _build_throughput(summary)
     if summary.planned_rps is not None:
         yield "planned", build_planned(summary, summary.planned_rps)
-    yield "received", format_bytes(summary.bytes_received)
+    yield "received", format_bytes(count_bytes_received(summary))
     if summary.started_at is not None:
         started = _format_iso(summary.started_at)
         if summary.ended_at is None:
@@ -88,17 +91,19 @@ def _list_context(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
 
 def _list_workers(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
     if summary.workers:
-        yield "workers", build_workers(summary.workers)
+        yield "workers", build_workers(summary.workers, summary.unit)
 
 
 def _list_notes(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
     if summary.validity:
-        yield "notes", build_validity(summary.validity)
+        yield "notes", build_validity(summary.validity, summary.unit)
 
 
 def _build_throughput(summary: Summary) -> Flow:
     """Show the rate and its time; what is measured begins after the warm-up, if there is one."""
     rate = Text(format_rate(summary.throughput_rps), style=STRONG)
+    if summary.unit is not Unit.REQUEST:
+        rate = Text(f"{rate.plain.removesuffix('/s')} {in_units('requests', summary.unit)}/s", style=STRONG)
     phrases: list[Text | str] = [rate, f"over {format_duration(summary.measured_s)}"]
     if summary.measured_s < summary.active_s:
         phrases += ["after the warm-up,", "which all rates and times above leave out"]

@@ -6,10 +6,10 @@ from statistics import median
 from rich.console import RenderableType
 from rich.text import Text
 
-from oku_cli.formatting import format_count
+from oku_cli.formatting import format_count, in_units
 from oku_cli.terminal.layout import AlignedTable
 from oku_cli.terminal.palette import BAD
-from oku_core.results.summary import WorkerSummary
+from oku_core.results.summary import Unit, WorkerSummary
 
 MOST_WORKERS = 8
 """Up to this many workers have a row each; of more, only the spread is shown."""
@@ -17,11 +17,11 @@ MOST_LOST = 3
 """Where the spread is shown, this many lost workers have a row each."""
 
 
-def build_workers(workers: Sequence[WorkerSummary]) -> RenderableType:
+def build_workers(workers: Sequence[WorkerSummary], unit: Unit = Unit.REQUEST) -> RenderableType:
     """Show requests, processor time and memory by worker; of many workers, the spread and the lost ones."""
     # Names of pods differ at their ends, so long names are folded, not cut.
     table = AlignedTable(("left", "right", "right", "right", "left"), fold_to=12)
-    table.add_row(f"{format_count(len(workers))} in all", "requests", "cpu", "memory")
+    table.add_row(f"{format_count(len(workers))} in all", in_units("requests", unit), "cpu", "memory")
     if len(workers) <= MOST_WORKERS:
         _add_each(table, workers)
     else:

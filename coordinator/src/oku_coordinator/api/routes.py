@@ -38,7 +38,7 @@ from oku_coordinator.files.file_store import DigestError, FileTooLargeError, NoR
 from oku_coordinator.files.uploads import OffsetError
 from oku_coordinator.ledger import UnknownRunError
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
-from oku_coordinator.runs.readiness import QueueFullError
+from oku_coordinator.runs.readiness import QueueFullError, UserCodeRefusedError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.publisher import Publisher
@@ -60,6 +60,7 @@ _STATUS_BY_ERROR: Mapping[type[Exception], int] = {
     TransitionError: 409,
     RunInUseError: 409,
     QueueFullError: 429,
+    UserCodeRefusedError: 403,
     TooManyFollowersError: 503,
     ConservationError: 500,
 }

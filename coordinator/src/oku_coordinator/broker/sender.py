@@ -14,7 +14,16 @@ from collections.abc import Callable, Iterable, Sequence
 from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_core.messaging.celery_app import App
 from oku_core.messaging.lease import LeaseBatch
-from oku_core.messaging.order import ClockNotice, Control, Fetch, FilesAddress, Intervals, Stop
+from oku_core.messaging.order import (
+    CallHook,
+    ClockNotice,
+    Control,
+    DropHooks,
+    Fetch,
+    FilesAddress,
+    Intervals,
+    Stop,
+)
 from oku_core.messaging.sending import Outbound, send_to_workers
 from oku_core.messaging.transport import find_connection_errors, is_amqp
 
@@ -77,6 +86,10 @@ class Broker:
 
     def send_fetch(self, order: Fetch) -> None:
         """Tell all workers to fetch the files of a run."""
+        self._put([order])
+
+    def send_hook(self, order: CallHook | DropHooks) -> None:
+        """Tell a worker to call a hook, or to forget some."""
         self._put([order])
 
     def send_intervals(

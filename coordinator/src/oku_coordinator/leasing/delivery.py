@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.balance import Wishes
 from oku_coordinator.leasing.expiry import START_WITHIN_S
+from oku_coordinator.ledger.ledger_hooks import LedgerHooks
 from oku_coordinator.ledger.ledger_schedules import LedgerSchedules
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
+from oku_core.messaging.hook import NO_SETUP, SetupData, build_spec_key
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number
 from oku_core.messaging.order import Control
 from oku_core.messaging.server_requests import ask_servers
 from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.wave import Wave
 from oku_core.spec.files import list_files
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Hook, Spec
 
 
 class Delivery:
@@ -29,6 +31,7 @@ class Delivery:
         broker: takes the messages.
         roster: knows each worker's clock, and which specs it has.
         schedules: have the periods and the waves that leases lie in.
+        hooks: have what the setup of scenarios returned.
         server_urls: of Oku's own delay servers.
         build_ticket: makes what a worker fetches a file of its run with, by the file's digest.
     """
@@ -38,12 +41,14 @@ class Delivery:
         broker: Broker,
         roster: Roster,
         schedules: LedgerSchedules,
+        hooks: LedgerHooks,
         server_urls: Sequence[str],
         build_ticket: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._broker = broker
         self._roster = roster
         self._schedules = schedules
+        self._hooks = hooks
         self._server_urls = tuple(server_urls)
         self._build_ticket = build_ticket
 
@@ -105,6 +110,7 @@ class Delivery:
             if run.spec.is_open
             else {},
             tickets={file.digest: self._build_ticket(file.digest) for file in list_files(run.spec)},
+            setup=self._hooks.fetch_setup_data(run.run) if Hook.SETUP in run.spec.hooks else NO_SETUP,
         )
 
 
@@ -117,6 +123,7 @@ class _Message:
     period: ActivePeriod | None
     waves: Mapping[int, Wave]
     tickets: dict[str, str]
+    setup: SetupData
 
     def can_carry(self, lease: LeaseRecord) -> bool:
         """Whether the wave of a lease is there: it goes when another thread has closed all of its leases."""
@@ -124,6 +131,7 @@ class _Message:
 
     def build(self, worker: WorkerState, leases: Sequence[LeaseRecord]) -> LeaseBatch:
         """The message to one worker, with leases that were cut at one time."""
+        is_known = build_spec_key(self.run, self.setup.attempt) in worker.specs
         return LeaseBatch(
             run=self.run,
             incarnation=worker.incarnation,
@@ -140,6 +148,8 @@ class _Message:
             ],
             start_by=leases[0].cut_at + START_WITHIN_S + worker.clock_ahead_s,
             period=self.period,
-            spec=None if self.run in worker.specs else self.spec,
+            spec=None if is_known else self.spec,
+            setup=self.setup.attempt,
+            setup_data="null" if is_known else self.setup.value,
             tickets=self.tickets,
         )

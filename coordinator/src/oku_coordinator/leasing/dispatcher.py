@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from oku_coordinator.leasing.delivery import Delivery
+from oku_coordinator.leasing.hook_gate import HookGate
 from oku_coordinator.leasing.range_dealer import RangeDealer
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger
@@ -27,6 +28,7 @@ class Dispatcher:
         delivery: takes orders to workers.
         ranges: deals out closed runs.
         waves: deals out open runs.
+        hooks: have the setup called before anything is dealt, and the teardown when nothing is out.
         begin: begins a pending run at monotonic seconds and Unix time, if it can; else it gives None.
     """
 
@@ -34,6 +36,7 @@ class Dispatcher:
     delivery: Delivery
     ranges: RangeDealer
     waves: WaveDealer
+    hooks: HookGate
     begin: Callable[[RunRecord, float, float], RunRecord | None]
     _stopped_at: float = field(default=-math.inf, init=False)
 
@@ -54,6 +57,7 @@ class Dispatcher:
             wall_now: Unix time.
         """
         self.ranges.has_more = False
+        self.hooks.look(now)
         run = self.ledger.runs.fetch_current()
         if run is None:
             return None
@@ -63,8 +67,12 @@ class Dispatcher:
                 return run
             run = begun
             self.ranges.begin()
-        if run.state != RunState.RUNNING:
+        if run.state == RunState.TEARING_DOWN:
+            self.hooks.tear_down(run, now, wall_now)
+        elif run.state != RunState.RUNNING:
             self._call_back(run, now)
+        elif not self.hooks.is_set_up(run, now, wall_now):
+            pass
         elif run.spec.is_open:
             self.waves.visit(run, now, wall_now)
         else:

@@ -59,6 +59,7 @@ class Pace:
         self._workers = 1
         self._lost_at = -math.inf
         self._ahead_s = SHORTEST_CHECKPOINT_S + _AWAY_S
+        self._careful_s = _CAREFUL_CHECKPOINTS * _CAREFUL_CHECKPOINT_S
         self._growth = _GROWTH
 
     def note_loss(self, now: float) -> None:
@@ -75,16 +76,22 @@ class Pace:
         self._growth = rarity * (_CAREFUL_GROWTH if is_careful else _GROWTH)
         careful_s = _CAREFUL_CHECKPOINTS * max(_CAREFUL_CHECKPOINT_S, _spread_checkpoints(workers))
         usual_s = self.checkpoint_s + _AWAY_S + _REPEAT_SHARE * (self.checkpoint_s - SHORTEST_CHECKPOINT_S)
-        self._ahead_s = min(careful_s, usual_s) if is_careful else usual_s
+        self._careful_s = min(careful_s, usual_s)
+        self._ahead_s = self._careful_s if is_careful else usual_s
 
     def allow(self, batch: CheckpointBatch, spec: Spec) -> int:
         """How far the worker that sent these checkpoints may go ahead of them."""
         window = spec.find_window(self._workers)
-        return self.choose_allowance(window, rate_rps=batch.rate_rps, taken=batch.taken)
+        return self.choose_allowance(spec, window, rate_rps=batch.rate_rps, taken=batch.taken)
 
-    def choose_allowance(self, window: int, *, rate_rps: float, taken: int) -> int:
-        """How far a worker may go ahead now; the arguments are those of the rule."""
-        return choose_allowance(window, self._ahead_s, self._growth, rate_rps=rate_rps, taken=taken)
+    def choose_allowance(self, spec: Spec, window: int, *, rate_rps: float, taken: int) -> int:
+        """How far a worker may go ahead now in a run of a spec; the other arguments are those of the rule.
+
+        With user code it is always careful: an iteration that is carried out again makes all of its requests
+        again.
+        """
+        ahead_s = self._careful_s if spec.runs_user_code else self._ahead_s
+        return choose_allowance(window, ahead_s, self._growth, rate_rps=rate_rps, taken=taken)
 
 
 def _spread_checkpoints(workers: int) -> float:

@@ -31,6 +31,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
+from oku_core.spec.spec import Spec
 
 _VISIT_EVERY_S, _VISIT_SHARE = 1.0, 0.05
 """All are visited so often, but that takes at most this share of the time."""
@@ -183,18 +184,18 @@ class RangeDealer:
             for each in hands:
                 if each.untaken + given[each.worker] < find_full(each):
                     self._due[each.worker] = None
-        leases = self.ledger.leases.deal(run.run, self._build_orders(chosen), wall_now)
+        leases = self.ledger.leases.deal(run.run, self._build_orders(run.spec, chosen), wall_now)
         for lease in leases:
             self.expiry.note_sent(lease.id, now)
         self.delivery.send(run, leases)
 
-    def _build_orders(self, chosen: Iterable[tuple[Hands, int]]) -> list[LeaseOrder]:
+    def _build_orders(self, spec: Spec, chosen: Iterable[tuple[Hands, int]]) -> list[LeaseOrder]:
         rooms: dict[str, _Room] = {}
         orders = []
         for hands, size in chosen:
             if hands.incarnation not in rooms:
                 allowance = self.pace.choose_allowance(
-                    hands.window, rate_rps=hands.rate_rps or 0.0, taken=hands.taken
+                    spec, hands.window, rate_rps=hands.rate_rps or 0.0, taken=hands.taken
                 )
                 rooms[hands.incarnation] = _Room(allowance - hands.ahead)
             orders.append(

@@ -11,6 +11,7 @@ from oku_coordinator.ledger.ledger_deletions import LedgerDeletions
 from oku_coordinator.ledger.ledger_failures import LedgerFailures
 from oku_coordinator.ledger.ledger_files import LedgerFiles
 from oku_coordinator.ledger.ledger_history import LedgerHistory
+from oku_coordinator.ledger.ledger_hooks import LedgerHooks
 from oku_coordinator.ledger.ledger_leases import LedgerLeases
 from oku_coordinator.ledger.ledger_outbox import LedgerOutbox
 from oku_coordinator.ledger.ledger_runs import LedgerRuns
@@ -39,6 +40,7 @@ class Ledger:
         schedules: the clocks and waves of runs whose requests have due times.
         history: samples and events.
         failures: which requests are not ok.
+        hooks: what is called once for a run, before its first lease and after its last one.
         outbox: lines that wait for Loki.
         deletions: runs that are being removed.
         files: which run uses which file.
@@ -53,6 +55,7 @@ class Ledger:
         self.schedules = LedgerSchedules(self.file)
         self.history = LedgerHistory(self.file)
         self.failures = LedgerFailures(self.file)
+        self.hooks = LedgerHooks(self.file)
         self.outbox = LedgerOutbox(self.file)
         self.deletions = LedgerDeletions(self.file)
         self.files = LedgerFiles(self.file)

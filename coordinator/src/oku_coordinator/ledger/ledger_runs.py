@@ -22,6 +22,8 @@ from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 from oku_coordinator.ledger.tables import (
     account_table,
     history_table,
+    hook_table,
+    inner_table,
     lease_table,
     period_table,
     run_table,
@@ -172,7 +174,9 @@ class LedgerRuns:
 
         def begin(transaction: Transaction) -> RunRecord:
             lifecycle.enter_state(transaction, run, RunState.RUNNING, now)
-            if missing:
+            if hook_table.is_teardown_due(transaction, run):
+                lifecycle.enter_state(transaction, run, RunState.TEARING_DOWN, now)
+            elif missing:
                 lifecycle.note_missing_workers(transaction, run, now, missing, reason)
             return run_table.fetch_run(transaction, run)
 
@@ -256,6 +260,8 @@ def _build_snapshot(transaction: Transaction, run: str) -> Snapshot:
         retry=fetch_retry(transaction, run),
         course=_fetch_course(transaction, record) if record.spec.is_open and breach is None else None,
         thresholds=threshold_table.fetch_thresholds(transaction, run),
+        hooks=hook_table.fetch_hooks(transaction, run) if record.spec.hooks else (),
+        tracebacks=inner_table.fetch_tracebacks(transaction, run) if record.spec.runs_user_code else {},
     )
 
 

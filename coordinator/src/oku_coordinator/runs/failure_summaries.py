@@ -1,6 +1,6 @@
 """Why requests of a run failed, as summaries and ticks say it: the most frequent reasons first."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.outcome import OUTCOMES
@@ -13,7 +13,10 @@ MOST_FAILURES, MOST_IN_TICK = 100, 3
 
 
 def build_failures(
-    spec: Spec, reasons: Iterable[tuple[str, ReasonCount]], most: int = MOST_FAILURES
+    spec: Spec,
+    reasons: Iterable[tuple[str, ReasonCount]],
+    most: int = MOST_FAILURES,
+    tracebacks: Mapping[str, str] | None = None,
 ) -> list[FailureSummary]:
     """The failures of all phases together, by target, outcome and reason.
 
@@ -21,6 +24,7 @@ def build_failures(
         spec: of the run.
         reasons: of each part of its account, with the names of their targets.
         most: how many to give.
+        tracebacks: where exceptions of user code came from, by their reasons.
     """
     counts: dict[tuple[str, int, str], ReasonCount] = {}
     for target, count in reasons:
@@ -29,7 +33,8 @@ def build_failures(
     if not counts:
         return []
     ranked = sorted(counts.items(), key=lambda item: (-item[1].requests, item[0]))
-    lines = RequestLines(spec, hides_queries=True)  # summaries go into reports and to Loki
+    # Summaries go into reports and to Loki.
+    lines = None if spec.runs_user_code else RequestLines(spec, hides_queries=True)
     return [
         FailureSummary(
             target=target,
@@ -38,7 +43,8 @@ def build_failures(
             requests=count.requests,
             first_index=count.first if count.first >= 0 else None,
             last_index=count.last if count.first >= 0 else None,
-            sample=lines.build(count.first).text if count.first >= 0 else "",
+            sample=lines.build(count.first).text if lines and count.first >= 0 else "",
+            traceback=(tracebacks or {}).get(reason, ""),
         )
         for (target, outcome, reason), count in ranked[:most]
     ]

@@ -39,7 +39,7 @@ class FilePreparation:
     def look(self) -> None:
         """Tell the workers which files the run needs that has its turn, if it needs any."""
         run = self._ledger.runs.fetch_current()
-        if run is None or run.state not in (RunState.PENDING, RunState.RUNNING):
+        if run is None or run.state not in (RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN):
             return
         files = {file.digest: file for file in list_files(run.spec)}
         if not files:

@@ -16,9 +16,10 @@ from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import MOST_QUEUED
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
+from oku_core.results.hook_summary import HookState
 from oku_core.spec.files import NOWHERE, SpecFiles, list_files
 from oku_core.spec.load_description import describe_shortage
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Hook, Spec
 
 if TYPE_CHECKING:
     from oku_coordinator.kube.facade import KubeFacade
@@ -39,6 +40,16 @@ class QueueFullError(Exception):
         super().__init__(
             f"{queued} runs are pending or active, and at most {most} may be:"
             " wait for one to end, or cancel one"
+        )
+
+
+class UserCodeRefusedError(Exception):
+    """Runs of user code are not allowed here."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "user code is not allowed here: the operator can allow it, by allowUserCode: true in the chart's"
+            " values, or by --allow-user-code of oku coordinator"
         )
 
 
@@ -81,6 +92,7 @@ class Readiness:
         check_files: refuses a spec whose files of the run are not here.
         most_queued: how many runs may be pending or active.
         expected_workers: the names of the workers that a run waits for that does not say how many.
+        allows_user_code: whether runs may bring code of their own.
     """
 
     ledger: Ledger
@@ -94,13 +106,20 @@ class Readiness:
     check_files: Callable[[Spec], None] = field(default=lambda _: None, kw_only=True)
     most_queued: int = field(default=MOST_QUEUED, kw_only=True)
     expected_workers: Sequence[str] = field(default=(), kw_only=True)
+    allows_user_code: bool = field(default=False, kw_only=True)
 
     def check(self, spec: Spec) -> None:
-        """Refuse a spec that cannot be carried out here, with a `UserError`."""
+        """Refuse a spec that cannot be carried out here, with a `UserError`, or that is not allowed."""
+        self.check_user_code(spec)
         self.files.check(spec)
         self.check_files(spec)
         if self.kube is not None:
             self.kube.check(spec)
+
+    def check_user_code(self, spec: Spec) -> None:
+        """Refuse a spec with user code with a `UserCodeRefusedError`, unless that is allowed."""
+        if spec.runs_user_code and not self.allows_user_code:
+            raise UserCodeRefusedError
 
     def check_queue(self) -> None:
         """Refuse one more run with a `QueueFullError` when too many wait already."""
@@ -157,10 +176,28 @@ class Readiness:
     def _find_all(self, run: RunRecord) -> Iterator[str]:
         if run.state == RunState.PAUSING and run.reason:
             yield run.reason
+        yield from self._find_of_hooks(run)
         yield from self.find_outages(run.run)
         yield from self._find_of_workers(run)
         yield from self._find_of_servers(run)
         yield from self._find_of_others()
+
+    def _find_of_hooks(self, run: RunRecord) -> Iterator[str]:
+        """Say which hook of its scenario the run waits for."""
+        if run.state == RunState.RUNNING and Hook.SETUP in run.spec.hooks:
+            hook = Hook.SETUP
+        elif run.state == RunState.TEARING_DOWN:
+            hook = Hook.TEARDOWN
+        else:
+            return
+        record = self.ledger.hooks.fetch(run.run, hook)
+        if record is not None and record.state == HookState.BEGUN:
+            again = f", try {record.tries}" if record.tries > 1 else ""
+            yield f"waiting for {hook} of the scenario: worker {record.worker} calls it{again}"
+        elif record is not None and record.state == HookState.LOST:
+            yield f"waiting for {hook} of the scenario: it is called again, for {record.error}"
+        elif hook == Hook.TEARDOWN:
+            yield f"waiting for {hook} of the scenario: a worker is to call it"
 
     def _find_of_workers(self, run: RunRecord) -> Iterator[str]:
         if run.state not in (RunState.PENDING, RunState.RUNNING):

@@ -22,9 +22,10 @@ from oku_coordinator.runs.summaries import build_summary
 from oku_coordinator.runs.threshold_watch import ThresholdWatch
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
-from oku_core.accounting.run_state import ACTIVE_STATES, RunState
+from oku_core.accounting.run_state import SENDING_STATES, RunState, TearingDownError
 from oku_core.process.memory import measure_peak_rss_mb
 from oku_core.results.event import Event, EventType
+from oku_core.results.inner_lines import build_inner_lines
 from oku_core.results.lines import (
     LineKind,
     build_failure_lines,
@@ -85,6 +86,7 @@ class Runs:
     def retry(self, run: str) -> RunRecord:
         """Submit a run over the failed requests of a run at rest."""
         now = self._clock()
+        self._readiness.check_user_code(self._ledger.runs.fetch(run).spec)
         self._readiness.check_queue()
         record = self._ledger.runs.create_retry(build_run_id(now), run, now)
         self._wake()
@@ -99,7 +101,10 @@ class Runs:
 
     def pause(self, run: str) -> RunRecord:
         """Stop dealing out a run; what is in flight may finish."""
-        is_out = self._ledger.runs.fetch(run).state not in (RunState.PENDING, RunState.PAUSED)
+        state = self._ledger.runs.fetch(run).state
+        if state == RunState.TEARING_DOWN:
+            raise TearingDownError(run)
+        is_out = state not in (RunState.PENDING, RunState.PAUSED)
         return self._change(run, RunState.PAUSING if is_out else RunState.PAUSED)
 
     def resume(self, run: str) -> RunRecord:
@@ -111,21 +116,31 @@ class Runs:
         self._readiness.forget_refusals(run)
         if record.state in (RunState.RUNNING, RunState.PENDING):
             return record
+        self._readiness.check_user_code(record.spec)
         self._readiness.check_queue()
         return self._change(run, RunState.PENDING)
 
     def cancel(self, run: str, *, at_once: bool = False) -> RunRecord:
         """End a run before its end; what is in flight may finish, unless it is to end at once.
 
-        A run that is being cancelled already can still be made to end at once.
+        A run that is being cancelled already can still be made to end at once. One that waits for its
+        teardown waits no more.
         """
         state = self._ledger.runs.fetch(run).state
-        record = self._change(run, RunState.CANCELLING if state in ACTIVE_STATES else RunState.CANCELLED)
+        if state == RunState.TEARING_DOWN:
+            return self._give_up_teardown(run)
+        record = self._change(run, RunState.CANCELLING if state in SENDING_STATES else RunState.CANCELLED)
         if at_once and record.is_active:
             self._ledger.runs.drop_in_flight(run)
             self._wake()
             return self._ledger.runs.fetch(run)
         return record
+
+    def _give_up_teardown(self, run: str) -> RunRecord:
+        self._ledger.hooks.give_up_teardown(run, "was given up: the run was cancelled", self._clock())
+        self._wake()
+        self.followers.announce_rest()
+        return self._ledger.runs.fetch(run)
 
     def delete(self, run: str) -> None:
         """Delete a run that is over or paused; its space is freed soon."""
@@ -216,8 +231,9 @@ class Runs:
         parts = {
             LineKind.PHASE: list(build_phase_lines(summary.phases)),
             LineKind.TARGET: list(build_target_lines(summary.targets)),
+            LineKind.INNER: list(build_inner_lines(summary.inner_requests)),
             LineKind.THRESHOLD: list(build_threshold_lines(summary.thresholds)),
-            LineKind.FAILURE: list(build_failure_lines(summary.failures)),
+            LineKind.FAILURE: list(build_failure_lines(summary)),
         }
         self._ledger.outbox.put_summary(run, build_summary_line(summary), events, now, parts)
         return True

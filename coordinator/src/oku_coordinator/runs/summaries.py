@@ -7,6 +7,8 @@ from oku_coordinator.ledger.storage.records import Snapshot, ThresholdBasis
 from oku_coordinator.ledger.storage.run_account import PartName
 from oku_coordinator.runs.account_figures import measure_rate
 from oku_coordinator.runs.failure_summaries import build_failures
+from oku_coordinator.runs.hook_summaries import build_hooks
+from oku_coordinator.runs.inner_summaries import build_inner_requests
 from oku_coordinator.runs.phase_summaries import build_phases, measure_planned_rps
 from oku_coordinator.runs.plan_summaries import build_plan
 from oku_coordinator.runs.target_summaries import build_targets
@@ -21,6 +23,7 @@ from oku_core.results.summary import (
     OutcomeCounts,
     ServersSummary,
     Summary,
+    Unit,
     build_latency_summary,
     find_imbalance,
 )
@@ -73,6 +76,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         reason=record.reason,
         notices=list(notices),
         engine=record.spec.engine,
+        unit=Unit.ITERATION if record.spec.runs_user_code else Unit.REQUEST,
         target=describe_target(record.spec),
         load=record.load if snapshot.retry else describe_load(record.spec),
         requests=record.requests,
@@ -98,7 +102,11 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         lateness_histogram=_encode(measured.lateness),
         phases=build_phases(record.spec, snapshot.accounts, clock_s),
         targets=build_targets(record.spec, snapshot.accounts, measured_s),
-        failures=build_failures(record.spec, snapshot.accounts.list_reasons()),
+        inner_requests=build_inner_requests(snapshot.accounts, measured_s),
+        hooks=build_hooks(snapshot.hooks),
+        failures=build_failures(
+            record.spec, snapshot.accounts.list_reasons(), tracebacks=snapshot.tracebacks
+        ),
         completes=_build_completes(snapshot),
         plan=plan,
         verdict=sum_up([each.verdict for each in thresholds], is_nothing_ok=is_nothing_ok),

@@ -1,10 +1,13 @@
 """Judges the thresholds of a run by what the ledger keeps of it."""
 
 import math
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+import msgspec
 
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdBasis, ThresholdRecord
+from oku_coordinator.ledger.storage.run_account import Account, PartName
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.summary import Flag
 from oku_core.schedule.schedule import Schedule
@@ -40,9 +43,23 @@ def _judge(
     threshold: Threshold, basis: ThresholdBasis, kept: ThresholdRecord, clock_s: float, *, is_balanced: bool
 ) -> ThresholdSummary:
     if threshold.over_s is None:
+        if basis.record.spec.runs_user_code and threshold.target is not None:
+            return _judge_inner(threshold, basis, kept, clock_s, is_balanced=is_balanced)
         measured = _measure(threshold, basis, clock_s, is_balanced=is_balanced)
         return judge(threshold, measured, is_lost=kept.lost_at is not None)
     return _judge_stretches(threshold, basis.record, kept)
+
+
+def _judge_inner(
+    threshold: Threshold, basis: ThresholdBasis, kept: ThresholdRecord, clock_s: float, *, is_balanced: bool
+) -> ThresholdSummary:
+    """Judge by the inner requests of a name; if none was counted under it, that is said."""
+    measured = _measure_inner(threshold, basis, clock_s, is_balanced=is_balanced)
+    summary = judge(threshold, measured, is_lost=kept.lost_at is not None)
+    if measured.is_over and not measured.total and summary.verdict is ThresholdVerdict.UNDECIDED:
+        detail = f"no request was counted under the name {threshold.target}"
+        return msgspec.structs.replace(summary, detail=detail)
+    return summary
 
 
 def _judge_stretches(threshold: Threshold, record: RunRecord, kept: ThresholdRecord) -> ThresholdSummary:
@@ -71,25 +88,60 @@ def _measure(
     threshold: Threshold, basis: ThresholdBasis, clock_s: float, *, is_balanced: bool
 ) -> Measurement:
     record = basis.record
-    phases = [time for time in list_phase_times(record.spec) if _is_meant(threshold, time)]
+    phases = _list_phases(threshold, record.spec)
     names, schedule = {time.name for time in phases}, build_phase_plan(record.spec).schedule
     rest = _find_rest(basis, names, threshold.target)
     seconds = list(_iter_seconds(phases, clock_s))
     return Measurement(
-        parts=[
-            part
-            for (phase, name), part in basis.accounts.parts.items()
-            if phase in names and threshold.target in (None, name)
-        ],
+        parts=_pick(basis.accounts.parts, names, threshold.target),
         rest=max(0, rest),
         is_rest_exact=schedule is not None or _ends_by_count(record.spec),
         is_over=record.state == RunState.COMPLETED,
         is_cut_short=record.state in FINAL_STATES - {RunState.COMPLETED},
         is_balanced=is_balanced,
-        strained=sum(requests for flag, requests, _ in basis.flags if flag in _STRAINS),
+        strained=_sum_strained(basis),
         seconds=sum(end_s - begin_s for begin_s, end_s in seconds),
         planned_rps=None if schedule is None else _average(schedule, seconds),
     )
+
+
+def _measure_inner(
+    threshold: Threshold, basis: ThresholdBasis, clock_s: float, *, is_balanced: bool
+) -> Measurement:
+    """What is known of the inner requests of a name, of which any number may still come.
+
+    Those that were measured under strain are not told apart: of an iteration that was, as many are taken to
+    have been as an iteration makes on average.
+    """
+    record = basis.record
+    phases = _list_phases(threshold, record.spec)
+    parts = _pick(basis.accounts.inner, {time.name for time in phases}, threshold.target)
+    made, iterations = sum(part.accounted for part in parts), max(1, basis.accounts.accounted)
+    return Measurement(
+        parts=parts,
+        rest=OPEN_END,
+        is_rest_exact=False,
+        is_over=record.state == RunState.COMPLETED,
+        is_cut_short=record.state in FINAL_STATES - {RunState.COMPLETED},
+        is_balanced=is_balanced,
+        strained=-(-_sum_strained(basis) * made // iterations),
+        seconds=sum(end_s - begin_s for begin_s, end_s in _iter_seconds(phases, clock_s)),
+    )
+
+
+def _list_phases(threshold: Threshold, spec: Spec) -> list[PhaseTime]:
+    return [time for time in list_phase_times(spec) if _is_meant(threshold, time)]
+
+
+def _pick(accounts: Mapping[PartName, Account], phases: Collection[str], target: str | None) -> list[Account]:
+    """The accounts of some phases, and of a name unless it is None."""
+    return [
+        account for (phase, name), account in accounts.items() if phase in phases and target in (None, name)
+    ]
+
+
+def _sum_strained(basis: ThresholdBasis) -> int:
+    return sum(requests for flag, requests, _ in basis.flags if flag in _STRAINS)
 
 
 def _find_rest(basis: ThresholdBasis, phases: Collection[str], target: str | None) -> int:

@@ -7,12 +7,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from oku_coordinator.telemetry import protobuf_format
-from oku_coordinator.telemetry.target_metrics import TargetCollector, TargetFigures
+from oku_coordinator.telemetry.target_metrics import INNER, TARGETS, RequestCollector, RequestFigures
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts
 from oku_core.messaging.rejection import Rejection
 from oku_core.results.tick import Tick
+
+ReadFigures = Callable[[], Sequence[RequestFigures]]
 
 
 class Metrics:
@@ -20,7 +22,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
-        self._read_targets: Callable[[], Sequence[TargetFigures]] = tuple
+        self._read_targets: ReadFigures = tuple
+        self._read_inner: ReadFigures = tuple
         self._messages = Counter(
             "oku_messages",
             "Checkpoints by the ledger's verdict.",
@@ -93,9 +96,13 @@ class Metrics:
         for reason in ExpiryReason:
             self._expired.labels(reason)
 
-    def show_targets(self, read: Callable[[], Sequence[TargetFigures]]) -> None:
+    def show_targets(self, read: ReadFigures) -> None:
         """Show from now on what `read` gives of the targets of a run at each scrape; to be said once."""
         self._read_targets = read
+
+    def show_inner(self, read: ReadFigures) -> None:
+        """The same of the requests that user code makes within iterations."""
+        self._read_inner = read
 
     def count_messages(self, verdicts: list[MessageVerdict], seconds: float) -> None:
         """Count a batch that was taken in."""
@@ -153,8 +160,14 @@ class Metrics:
     def expose(self, accept: str = "") -> tuple[bytes, str]:
         """All metrics and their content type: text, or protobuf if that is accepted by an `Accept` header."""
         if protobuf_format.is_accepted(accept):
-            targets = TargetCollector(self._read_targets, has_native=True)
-            families = chain(self._registry.collect(), targets.collect())
+            collectors = self._build_collectors(has_native=True)
+            families = chain(self._registry.collect(), *(each.collect() for each in collectors))
             return protobuf_format.write_families(families), protobuf_format.CONTENT_TYPE
-        texts = map(generate_latest, (self._registry, TargetCollector(self._read_targets)))
+        texts = map(generate_latest, (self._registry, *self._build_collectors()))
         return b"".join(texts), CONTENT_TYPE_LATEST
+
+    def _build_collectors(self, *, has_native: bool = False) -> list[RequestCollector]:
+        return [
+            RequestCollector(kind, read, has_native=has_native)
+            for kind, read in ((TARGETS, self._read_targets), (INNER, self._read_inner))
+        ]

@@ -1,4 +1,6 @@
-"""Shows Prometheus what came of each target of a run: counters by outcome, and histograms of its times.
+"""Shows Prometheus what came of the requests of a run by target, or by the name that user code gave them.
+
+These are counters by outcome, and histograms of times.
 
 The figures are those of the account, read when somebody asks for them; so they only ever rise, and the last
 ones of a run are exact.
@@ -26,12 +28,44 @@ BOUNDS_S = (
 )  # fmt: skip
 """The upper bounds of the buckets, in seconds; one without a bound follows."""
 _CUTS = [0, *find_cuts(BOUNDS_S), BUCKETS]
-_LABELS = ("run", "target")
 _TIMES = {
     "latency": "Time from sending a request to the end of its response, of those that were answered.",
     "response_time": "Time from when a request was due to the end of its response; none without a rate.",
     "lateness": "Time from when a request was due to when it was sent; none without a rate.",
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricKind:
+    """What the metrics of named requests are called.
+
+    Attributes:
+        prefix: what their names begin with.
+        label: the label that has the name of the requests.
+        counts: what the counters count.
+        times: which times they have, as attributes of figures.
+    """
+
+    prefix: str
+    label: str
+    counts: str
+    times: Sequence[str]
+
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The labels of all of them."""
+        return "run", self.label
+
+
+TARGETS = MetricKind(
+    prefix="oku_target", label="target", counts="Accounted requests, by target", times=tuple(_TIMES)
+)
+INNER = MetricKind(
+    prefix="oku_inner",
+    label="name",
+    counts="Requests that user code has made within iterations, by name",
+    times=("latency",),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +82,14 @@ class Distribution:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TargetFigures:
-    """What is accounted of a target since the run began, its warm-up included.
+class RequestFigures:
+    """What is counted of a target, or of the inner requests of a name, since the run began.
+
+    The warm-up is included.
 
     Attributes:
         run: the id of the run.
-        target: the name of the target; empty if it has none.
+        name: the name of the target, which is empty if it has none, or of the requests.
         outcomes: the counts of outcomes in the order of `OUTCOMES`.
         bytes_received: the number of bytes in response bodies.
         latency: of its requests.
@@ -62,7 +98,7 @@ class TargetFigures:
     """
 
     run: str
-    target: str
+    name: str
     outcomes: Sequence[int]
     bytes_received: int
     latency: Distribution | None
@@ -70,50 +106,65 @@ class TargetFigures:
     lateness: Distribution | None
 
 
-class TargetCollector(Collector):
-    """Gives the metrics of the targets at each scrape.
+class RequestCollector(Collector):
+    """Gives the metrics of targets, or of inner requests, at each scrape.
 
     Args:
+        kind: of which of them.
         read: gives the figures of the run that was active last; none before there is one.
         has_native: whether histograms have a native sample as well, which the text format cannot show.
     """
 
-    def __init__(self, read: Callable[[], Sequence[TargetFigures]], *, has_native: bool = False) -> None:
+    def __init__(
+        self, kind: MetricKind, read: Callable[[], Sequence[RequestFigures]], *, has_native: bool = False
+    ) -> None:
+        self._kind = kind
         self._read = read
         self._has_native = has_native
 
     def collect(self) -> Iterator[Metric]:
         """Build the metrics."""
-        targets = self._read()
-        yield _build_requests(targets)
+        kind, named = self._kind, self._read()
+        yield self._build_requests(named)
         received = CounterMetricFamily(
-            "oku_target_received_bytes", "Bytes of response bodies, by target.", labels=_LABELS
+            f"{kind.prefix}_received_bytes", f"Bytes of response bodies, by {kind.label}.", labels=kind.labels
         )
-        for figures in targets:
-            received.add_metric([figures.run, figures.target], figures.bytes_received)
+        for figures in named:
+            received.add_metric([figures.run, figures.name], figures.bytes_received)
         yield received
-        for name, text in _TIMES.items():
-            yield self._build_histogram(name, text, targets)
+        for time in kind.times:
+            yield self._build_histogram(time, named)
 
-    def _build_histogram(self, name: str, text: str, targets: Iterable[TargetFigures]) -> Metric:
-        histogram = HistogramMetricFamily(f"oku_target_{name}_seconds", text, labels=_LABELS)
+    def _build_requests(self, named: Iterable[RequestFigures]) -> Metric:
+        kind = self._kind
+        requests = CounterMetricFamily(
+            f"{kind.prefix}_requests", f"{kind.counts} and outcome.", labels=(*kind.labels, "outcome")
+        )
+        for figures in named:
+            for outcome, count in build_outcome_counts(figures.outcomes).items():
+                requests.add_metric([figures.run, figures.name, outcome], count)
+        return requests
+
+    def _build_histogram(self, time: str, named: Iterable[RequestFigures]) -> Metric:
+        kind = self._kind
+        histogram = HistogramMetricFamily(f"{kind.prefix}_{time}_seconds", _TIMES[time], labels=kind.labels)
         bounds = [*map(floatToGoString, BOUNDS_S), "+Inf"]
-        for figures in targets:
-            distribution: Distribution | None = getattr(figures, name)
+        for figures in named:
+            distribution: Distribution | None = getattr(figures, time)
             if distribution is None:
                 continue
-            values, native = (figures.run, figures.target), distribution.native
+            values, native = (figures.run, figures.name), distribution.native
             buckets = list(zip(bounds, distribution.counts, strict=True))
             histogram.add_metric(values, buckets, native.sum_value)
             if self._has_native:
-                labels = dict(zip(_LABELS, values, strict=True))
+                labels = dict(zip(kind.labels, values, strict=True))
                 histogram.samples.append(
                     Sample(histogram.name, labels, native.count_value, native_histogram=native)
                 )
         return histogram
 
 
-def build_figures(run: str, spec: Spec, accounts: RunAccount) -> list[TargetFigures]:
+def build_figures(run: str, spec: Spec, accounts: RunAccount) -> list[RequestFigures]:
     """The figures of each target of a run, in the order of its spec; a single one may have no name."""
     return [
         _build_figures(run, name, [part for key, part in accounts.parts.items() if key[1] == name])
@@ -121,10 +172,18 @@ def build_figures(run: str, spec: Spec, accounts: RunAccount) -> list[TargetFigu
     ]
 
 
-def _build_figures(run: str, target: str, parts: Sequence[Account]) -> TargetFigures:
-    return TargetFigures(
+def build_inner_figures(run: str, accounts: RunAccount) -> list[RequestFigures]:
+    """The figures of each name of the inner requests of a run, sorted."""
+    by_name: dict[str, list[Account]] = {}
+    for (_, name), account in sorted(accounts.inner.items(), key=lambda item: item[0][1]):
+        by_name.setdefault(name, []).append(account)
+    return [_build_figures(run, name, parts) for name, parts in by_name.items()]
+
+
+def _build_figures(run: str, name: str, parts: Sequence[Account]) -> RequestFigures:
+    return RequestFigures(
         run=run,
-        target=target,
+        name=name,
         outcomes=sum_counts(part.outcomes for part in parts),
         bytes_received=sum(part.bytes_received for part in parts),
         latency=_build_distribution(part.latency for part in parts),
@@ -139,13 +198,3 @@ def _build_distribution(histograms: Iterable[Histogram]) -> Distribution | None:
         return None
     between = zip(*(count_between(histogram, _CUTS) for histogram in filled), strict=True)
     return Distribution(counts=list(accumulate(map(sum, between))), native=build_native_histogram(filled))
-
-
-def _build_requests(targets: Iterable[TargetFigures]) -> Metric:
-    requests = CounterMetricFamily(
-        "oku_target_requests", "Accounted requests, by target and outcome.", labels=(*_LABELS, "outcome")
-    )
-    for figures in targets:
-        for outcome, count in build_outcome_counts(figures.outcomes).items():
-            requests.add_metric([figures.run, figures.target, outcome], count)
-    return requests

@@ -1,13 +1,17 @@
-"""Makes what a tick tells of each target from the account of its run."""
+"""Makes what a tick tells of each target, or of each name of inner requests, from the account of its run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
 from typing import NamedTuple
 
-from oku_coordinator.ledger.storage.run_account import RunAccount, sum_counts
+from oku_coordinator.ledger.storage.run_account import Account, PartName, RunAccount, sum_counts
 from oku_core.accounting.histogram import Histogram
 from oku_core.results.tick import TargetTick
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.target import Target
+
+MOST_NAMES = 100
+"""Of how many names of inner requests a tick tells: of those with the most requests."""
 
 
 class TargetTicks:
@@ -19,12 +23,27 @@ class TargetTicks:
 
     def build(self, run: str, targets: Iterable[Target], accounts: RunAccount) -> list[TargetTick]:
         """What is accounted of each target of a run, in their order; zeros where nothing is yet."""
+        return self._build_all(run, [target.name for target in targets], accounts.parts)
+
+    def build_inner(self, run: str, accounts: RunAccount) -> list[TargetTick]:
+        """What is counted of the inner requests of a run by name, sorted."""
+        counts: dict[str, int] = {}
+        for (_, name), account in accounts.inner.items():
+            counts[name] = counts.get(name, 0) + account.accounted
+        names = sorted(nlargest(MOST_NAMES, counts, key=lambda name: (counts[name], name)))
+        return self._build_all(run, names, accounts.inner)
+
+    def _build_all(
+        self, run: str, names: Iterable[str], accounts: Mapping[PartName, Account]
+    ) -> list[TargetTick]:
         if run != self._run:
             self._run, self._known = run, {}
-        return [self._build(target.name, accounts) for target in targets]
+        by_name: dict[str, dict[PartName, Account]] = {}
+        for part, account in accounts.items():
+            by_name.setdefault(part[1], {})[part] = account
+        return [self._build(name, by_name.get(name, {})) for name in names]
 
-    def _build(self, target: str, accounts: RunAccount) -> TargetTick:
-        parts = {name: account for name, account in accounts.parts.items() if name[1] == target}
+    def _build(self, target: str, parts: Mapping[PartName, Account]) -> TargetTick:
         latencies = [account.latency for (phase, _), account in parts.items() if phase != WARM_UP]
         total = sum(latency.total for latency in latencies)
         found = self._known.get(target)

@@ -62,6 +62,7 @@ class TickMaker:
         now: float,
         notices: Sequence[str] = (),
         targets: Sequence[TargetTick] = (),
+        inner_requests: Sequence[TargetTick] = (),
     ) -> Tick:
         """The tick of the progress since the last one.
 
@@ -72,6 +73,7 @@ class TickMaker:
             now: Unix time.
             notices: what the run waits for, and what goes wrong.
             targets: what is accounted of each target.
+            inner_requests: what is counted of the requests within iterations, by name.
         """
         self._leases = {lease: seen for lease, seen in self._leases.items() if lease in standing.leases}
         record, lengths = standing.record, standing.lengths
@@ -117,6 +119,7 @@ class TickMaker:
             not_sent=list(standing.not_sent),
             failures=build_failures(record.spec, standing.reasons, MOST_IN_TICK),
             targets=list(targets),
+            inner_requests=list(inner_requests),
         )
 
     def _find_under_way(self, standing: Standing) -> list[int]:

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord, UnknownRunError
+from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.runs.target_watch import TargetWatch
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.settled_seconds import SettledSeconds
-from oku_coordinator.telemetry.target_metrics import TargetFigures, build_figures
+from oku_coordinator.telemetry.target_metrics import RequestFigures, build_figures, build_inner_figures
 from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_coordinator.workers.liveness import Roster
@@ -25,6 +26,7 @@ from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
 from oku_core.results.event import EventType
 from oku_core.results.tick import TargetTick, Tick
+from oku_core.spec.spec import Spec
 
 _log = logging.getLogger(__name__)
 
@@ -63,8 +65,9 @@ class Ticker:
     """The run that was active last, whose targets are shown until there is another."""
 
     def __post_init__(self) -> None:
-        """Have the metrics of targets read when somebody asks for them."""
+        """Have the metrics of targets and of inner requests read when somebody asks for them."""
         self.metrics.show_targets(self._read_targets)
+        self.metrics.show_inner(self._read_inner)
 
     def record(self, progress: Sequence[Progress], now: float) -> bool:
         """Take in the progress of workers, at `now` in monotonic seconds; whether one of them is new."""
@@ -142,14 +145,20 @@ class Ticker:
                 self.runs.followers.publish(self._build_tick(waiting, TickMaker()))
         self.target_watch.take(run, tick, is_heard=is_heard)
 
-    def _read_targets(self) -> list[TargetFigures]:
+    def _read_targets(self) -> list[RequestFigures]:
+        return self._read_figures(build_figures)
+
+    def _read_inner(self) -> list[RequestFigures]:
+        return self._read_figures(lambda run, _, accounts: build_inner_figures(run, accounts))
+
+    def _read_figures(
+        self, build: Callable[[str, Spec, RunAccount], list[RequestFigures]]
+    ) -> list[RequestFigures]:
         if self._latest is None:
             return []
         try:
             spec = self.ledger.runs.fetch(self._latest).spec
-            return self.ledger.runs.read_account(
-                self._latest, functools.partial(build_figures, self._latest, spec)
-            )
+            return self.ledger.runs.read_account(self._latest, functools.partial(build, self._latest, spec))
         except (UnknownRunError, BreachError):
             return []  # it was deleted, or has failed and says so elsewhere
 
@@ -157,11 +166,20 @@ class Ticker:
         standing = self.ledger.runs.fetch_standing(run)
         notices = self.runs.build_notices(standing.record)
         targets: list[TargetTick] = []
+        inner_requests: list[TargetTick] = []
         if spec_targets := standing.record.spec.targets:
             build = functools.partial(self._targets.build, run, spec_targets)
             targets = self.ledger.runs.read_account(run, build)
+        if standing.record.spec.runs_user_code:
+            build = functools.partial(self._targets.build_inner, run)
+            inner_requests = self.ledger.runs.read_account(run, build)
         return (ticks or self._ticks).build_tick(
-            standing, workers=len(self.roster), now=self.clock(), notices=notices, targets=targets
+            standing,
+            workers=len(self.roster),
+            now=self.clock(),
+            notices=notices,
+            targets=targets,
+            inner_requests=inner_requests,
         )
 
     def _note_gone(self, worker: WorkerState) -> None:

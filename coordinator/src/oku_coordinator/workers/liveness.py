@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.hook import HookAttempt
 from oku_core.messaging.progress import Progress
 
 EVENTS_PER_S = 1000
@@ -109,6 +110,12 @@ class Roster:
             for lease in worker.leases:
                 yield worker.incarnation, lease
 
+    def list_hooks(self) -> Iterator[tuple[WorkerState, HookAttempt]]:
+        """Every hook that a worker had in hand when it was last heard, with that worker."""
+        for worker in self._workers.values():
+            for attempt in worker.hooks:
+                yield worker, attempt
+
     def find_barred(self, run: str) -> list[WorkerState]:
         """Those that live and cannot begin with a run."""
         return [worker for worker in self.workers() if worker.refused_run == run]
@@ -174,6 +181,7 @@ class Roster:
         known.is_suspect = False
         known.leases = dict(progress.leases)
         known.specs = frozenset(progress.specs)
+        known.hooks = frozenset(progress.hooks)
         known.files = frozenset(progress.files)
         known.note_rate(progress)
 

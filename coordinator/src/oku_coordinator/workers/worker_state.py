@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from oku_coordinator.workers.run_rate import RunRate
 from oku_core.accounting.outcome import count_sent
+from oku_core.messaging.hook import HookAttempt
 from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.progress import LeaseProgress, Progress
 
@@ -38,6 +39,8 @@ class WorkerState:
     """How far it was with each of its leases when it was last heard."""
     specs: frozenset[str] = frozenset()
     """The runs whose spec it knows."""
+    hooks: frozenset[HookAttempt] = frozenset()
+    """The hooks that it has in hand."""
     files: frozenset[str] = frozenset()
     """The files of the run that has its turn, by their digests, that it has or cannot have."""
     is_suspect: bool = False

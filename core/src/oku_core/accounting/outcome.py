@@ -8,7 +8,7 @@ from enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """What became of one request."""
+    """What became of one request, or of one iteration of user code."""
 
     OK = "ok"
     """A complete response with an expected status."""
@@ -27,7 +27,10 @@ class Outcome(StrEnum):
     LOST = "lost"
     """Its worker died with it, and its time is past. It may have been sent."""
     FAILED_CHECK = "failed_check"
-    """A complete response with an expected status that failed another check of its target."""
+    """A complete response with an expected status that failed another check of its target; an iteration in
+    which a request or a check failed."""
+    EXCEPTION = "exception"
+    """User code raised an exception."""
 
 
 class NotSentCause(StrEnum):

@@ -15,6 +15,8 @@ class RunState(StrEnum):
     """No new leases; workers finish what is in flight and give the rest back."""
     PAUSED = "paused"
     """Nothing is in flight; can be resumed at any time."""
+    TEARING_DOWN = "tearing_down"
+    """Nothing is sent any more; `teardown` of the scenario is called before the run is over."""
     COMPLETED = "completed"
     """Every index is accounted."""
     CANCELLING = "cancelling"
@@ -26,23 +28,51 @@ class RunState(StrEnum):
 
 
 TRANSITIONS: Mapping[RunState, frozenset[RunState]] = {
-    RunState.PENDING: frozenset({RunState.RUNNING, RunState.PAUSED, RunState.CANCELLED, RunState.FAILED}),
-    RunState.RUNNING: frozenset(
-        {RunState.PAUSING, RunState.CANCELLING, RunState.COMPLETED, RunState.FAILED, RunState.PAUSED}
+    RunState.PENDING: frozenset(
+        {RunState.RUNNING, RunState.PAUSED, RunState.TEARING_DOWN, RunState.CANCELLED, RunState.FAILED}
     ),
-    RunState.PAUSING: frozenset({RunState.PAUSED, RunState.CANCELLING, RunState.COMPLETED, RunState.FAILED}),
-    RunState.PAUSED: frozenset({RunState.PENDING, RunState.CANCELLED, RunState.FAILED}),
-    RunState.CANCELLING: frozenset({RunState.CANCELLED, RunState.COMPLETED, RunState.FAILED}),
+    RunState.RUNNING: frozenset(
+        {
+            RunState.PAUSING,
+            RunState.CANCELLING,
+            RunState.TEARING_DOWN,
+            RunState.COMPLETED,
+            RunState.FAILED,
+            RunState.PAUSED,
+        }
+    ),
+    RunState.PAUSING: frozenset(
+        {
+            RunState.PAUSED,
+            RunState.CANCELLING,
+            RunState.TEARING_DOWN,
+            RunState.COMPLETED,
+            RunState.FAILED,
+        }
+    ),
+    RunState.PAUSED: frozenset(
+        {RunState.PENDING, RunState.TEARING_DOWN, RunState.CANCELLED, RunState.FAILED}
+    ),
+    RunState.CANCELLING: frozenset(
+        {RunState.TEARING_DOWN, RunState.CANCELLED, RunState.COMPLETED, RunState.FAILED}
+    ),
+    RunState.TEARING_DOWN: frozenset(
+        {RunState.PAUSED, RunState.COMPLETED, RunState.CANCELLED, RunState.FAILED}
+    ),
     RunState.COMPLETED: frozenset(),
     RunState.CANCELLED: frozenset(),
     RunState.FAILED: frozenset({RunState.PENDING}),
 }
 """From each state, the states that may follow. `running -> paused` without `pausing` is what a new local
-stack does to a run whose stack was killed, and what becomes of one that no worker can go on with.
+stack does to a run whose stack was killed, and what becomes of one that no worker can go on with; the same
+stack does `tearing_down -> paused`, and such a run goes on with its teardown when it is resumed.
 `failed -> pending` holds only for a run whose account is true."""
 
-ACTIVE_STATES = frozenset({RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING})
+SENDING_STATES = frozenset({RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING})
 """States in which leases may be out; at most one run is in one of them."""
+ACTIVE_STATES = SENDING_STATES | {RunState.TEARING_DOWN}
+"""States in which workers have something to do. A run that was cancelled while another one had its turn tears
+down after that one."""
 FINAL_STATES = frozenset({RunState.COMPLETED, RunState.CANCELLED, RunState.FAILED})
 """States in which a run is over; of these, only one that has failed can be resumed."""
 REST_STATES = FINAL_STATES | {RunState.PAUSED}
@@ -54,6 +84,13 @@ class TransitionError(Exception):
 
     def __init__(self, run: str, current: RunState, wanted: RunState) -> None:
         super().__init__(f"run {run} is {current}, it cannot become {wanted}")
+
+
+class TearingDownError(TransitionError):
+    """The error when a run is to be paused that has ended but for its teardown."""
+
+    def __init__(self, run: str) -> None:
+        Exception.__init__(self, f"run {run} has ended but for its teardown; cancel it to wait no more")
 
 
 def is_resumable(state: RunState, *, is_broken: bool) -> bool:

@@ -11,7 +11,7 @@ import re
 
 import msgspec
 
-from oku_core.accounting.failure_reason import ReasonCount, find_reason_fault
+from oku_core.accounting.failure_reason import LONGEST_REASON, ReasonCount, find_reason_fault
 from oku_core.accounting.histogram import HistogramSnapshot, subtract
 from oku_core.accounting.outcome import (
     LOST,
@@ -28,6 +28,7 @@ from oku_core.accounting.outcome import (
 )
 from oku_core.accounting.range_set import count_packed, is_packed, iter_ranges
 from oku_core.accounting.request_timing import TIMINGS, find_timing_fault
+from oku_core.messaging.hook import HookReport
 
 LONGEST_REFUSAL = 300
 """The longest reason of a refusal, in characters."""
@@ -35,6 +36,10 @@ LONGEST_NAME = 200
 """The longest phase or name of a part, in characters."""
 MOST_FAILED_RANGES = 4096
 """How many ranges of failed positions a lease names; what is beyond them is only counted."""
+MOST_INNER_PARTS = 2_000
+"""How many names of inner requests a lease tells of, in all phases."""
+MOST_TRACEBACKS, LONGEST_TRACEBACK = 16, 4_000
+"""How many tracebacks a lease tells of, and the longest, in characters."""
 # Sums of figures below this limit still fit the 64-bit integers of the ledger.
 _LIMIT = 2**53
 # Servers may send any number of up to three digits as a status.
@@ -129,6 +134,12 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
         watched_s: the seconds in which the lease was the one to take from and the target answered.
         underfilled_s: those of them in which less than 97 % of the window was in flight although indices were
             untaken.
+        untouched: those of `in_flight` that were given back and certainly never sent; they are not counted as
+            perhaps sent again. In ascending order; a position in it stays in it.
+        inner: what came of the inner requests, those that user code made within iterations, by phase and
+            name. Beside the account: they sum to nothing, and `failed` is empty; the positions of their
+            reasons are those of the iterations.
+        tracebacks: where exceptions of user code came from, by their reason: the first of each.
         refusal: the reason, in one line, why the worker could not begin, such as a missing file or engine;
             empty if it could. A refusal is final and covers no requests.
     """
@@ -151,6 +162,9 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
     clock_step_s: float = 0.0
     watched_s: float = 0.0
     underfilled_s: float = 0.0
+    untouched: list[int] = []
+    inner: list[Part] = []
+    tracebacks: dict[str, str] = {}
     refusal: str = ""
 
     @property
@@ -171,6 +185,7 @@ class CheckpointBatch(msgspec.Struct, frozen=True, kw_only=True):
         rate_rps: the requests of the run that end in a second, as measured of late; 0 while it is unknown.
         checkpoints: of all open leases that have something new, and of those that are final and not yet
             confirmed, in the order in which the worker works on them.
+        hooks: what came of hooks that this process has called.
     """
 
     worker: str
@@ -179,6 +194,7 @@ class CheckpointBatch(msgspec.Struct, frozen=True, kw_only=True):
     taken: int = 0
     rate_rps: float = 0.0
     checkpoints: list[Checkpoint]
+    hooks: list[HookReport] = []
 
 
 def find_batch_fault(batch: CheckpointBatch) -> str | None:
@@ -187,7 +203,7 @@ def find_batch_fault(batch: CheckpointBatch) -> str | None:
         figure = getattr(batch, name)
         if not 0 <= figure < _LIMIT:
             return f"{name} is {figure}"
-    return None
+    return next((fault for report in batch.hooks if (fault := report.find_fault())), None)
 
 
 def find_fault(checkpoint: Checkpoint, length: int) -> str | None:
@@ -202,6 +218,9 @@ def find_fault(checkpoint: Checkpoint, length: int) -> str | None:
         or _find_reason_place_fault(checkpoint, length)
         or _find_figure_fault(checkpoint)
         or _find_refusal_fault(checkpoint)
+        or _find_untouched_fault(checkpoint)
+        or _find_inner_faults(checkpoint)
+        or _find_traceback_fault(checkpoint)
     )
 
 
@@ -263,8 +282,8 @@ def _find_answer_fault(part: Part) -> str | None:
     for status, count in part.statuses.items():
         if not _STATUS.fullmatch(status) or count <= 0:
             return f"{count} responses have the status {status!r}"
-    if sum(part.statuses.values()) != answered:
-        return f"the statuses do not sum to the {answered} answered"
+    if sum(part.statuses.values()) > answered:
+        return f"there are more statuses than the {answered} answered"
     if fault := part.latency.find_fault():
         return fault
     if part.latency.total != answered:
@@ -344,3 +363,43 @@ def _find_refusal_fault(checkpoint: Checkpoint) -> str | None:
     if len(checkpoint.refusal) > LONGEST_REFUSAL or not checkpoint.refusal.isprintable():
         return f"the refusal is not one line of up to {LONGEST_REFUSAL} printable characters"
     return None
+
+
+def _find_untouched_fault(checkpoint: Checkpoint) -> str | None:
+    untouched = set(checkpoint.untouched)
+    if sorted(untouched) != checkpoint.untouched or not untouched <= set(checkpoint.in_flight):
+        return "what is untouched does not rise, or is not in flight"
+    return None
+
+
+def _find_inner_faults(checkpoint: Checkpoint) -> str | None:
+    if not checkpoint.inner:
+        return None
+    if len(checkpoint.inner) > MOST_INNER_PARTS:
+        return f"{len(checkpoint.inner)} inner parts are told of, but {MOST_INNER_PARTS} is the most"
+    if len({(part.phase, part.name) for part in checkpoint.inner}) != len(checkpoint.inner):
+        return "two inner parts have the same phase and name"
+    if fault := next((fault for part in checkpoint.inner if (fault := _find_inner_fault(part))), None):
+        return f"inner requests: {fault}"
+    last = max((count.last for part in checkpoint.inner for count in part.reasons), default=-1)
+    if last >= checkpoint.done:
+        return f"inner requests: a reason names position {last}, but only {checkpoint.done} were taken"
+    return None
+
+
+def _find_traceback_fault(checkpoint: Checkpoint) -> str | None:
+    tracebacks = checkpoint.tracebacks
+    is_long = any(
+        len(reason) > LONGEST_REASON or len(text) > LONGEST_TRACEBACK for reason, text in tracebacks.items()
+    )
+    if is_long or len(tracebacks) > MOST_TRACEBACKS:
+        return "there are too many tracebacks, or one is too long"
+    return None
+
+
+def _find_inner_fault(part: Part) -> str | None:
+    if not part.name:
+        return "they have no name"
+    if part.failed or part.sent_per_second or part.outcomes[NOT_SENT]:
+        return "they have what only iterations have"
+    return _find_part_fault(part)

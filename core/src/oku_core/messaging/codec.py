@@ -78,7 +78,7 @@ _CHECKPOINT_DECODER = msgspec.json.Decoder(CheckpointBatch)
 _PROGRESS_DECODER = msgspec.json.Decoder(Progress)
 _LEASE_DECODER = msgspec.json.Decoder(LeaseBatch, dec_hook=decode_part)
 _LEASE_HEAD_DECODER = msgspec.json.Decoder(LeaseBatchHead)
-_ORDER_DECODER: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
+_ORDER_DECODER: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order, dec_hook=decode_part)
 _SENDER_DECODER = msgspec.json.Decoder(Sender)
 
 

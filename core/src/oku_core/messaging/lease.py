@@ -9,6 +9,7 @@ import secrets
 import msgspec
 
 from oku_core.accounting.index_ranges import IndexRanges, Range
+from oku_core.messaging.hook import build_spec_key
 from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.wave import Wave
 from oku_core.spec.spec import Spec
@@ -57,6 +58,8 @@ class LeaseBatch(msgspec.Struct, frozen=True, kw_only=True):
             of time.
         spec: the spec of the requests, including the URLs to send them to; None for a run whose spec the
             worker has said that it knows (`Progress.specs`).
+        setup: which attempt at the setup of its scenario the run goes by; 0 without one.
+        setup_data: what that attempt returned, as JSON; it comes with the spec.
         tickets: for each file that the run uses, by its digest, what the worker fetches it with.
     """
 
@@ -66,7 +69,14 @@ class LeaseBatch(msgspec.Struct, frozen=True, kw_only=True):
     start_by: float
     period: ActivePeriod | None = None
     spec: Spec | None = None
+    setup: int = 0
+    setup_data: str = "null"
     tickets: dict[str, str] = {}
+
+    @property
+    def spec_key(self) -> str:
+        """What a worker names the run by once it knows its spec."""
+        return build_spec_key(self.run, self.setup)
 
 
 def build_lease_id(run: str, number: int) -> str:

@@ -7,6 +7,9 @@ applies to, and does nothing when it comes again.
 
 import msgspec
 
+from oku_core.messaging.hook import HookAttempt
+from oku_core.spec.spec import Spec
+
 
 class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
     """Stop the leases of a run early; for all workers.
@@ -40,6 +43,43 @@ class Fetch(msgspec.Struct, frozen=True, kw_only=True, tag="fetch"):
     run: str
     files: list[str]
     tickets: dict[str, str]
+
+
+class CallHook(msgspec.Struct, frozen=True, kw_only=True, tag="call_hook"):
+    """Call a hook of the scenario of a run; for one process of one worker.
+
+    It is repeated until the worker says that it has it. An attempt that the worker has had is not made again.
+    Nor is one whose message is stale: its run may be over.
+
+    Attributes:
+        incarnation: the process that it is for; every other one drops the message.
+        attempt: which hook, and the number of this call.
+        spec: of the run.
+        tickets: what each of its files is fetched with, by its digest.
+        setup_data: what `setup` returned, as JSON, for the teardown.
+        limit_s: how many seconds it may take.
+        start_by: the Unix time, by the worker's clock, after which the message is stale.
+    """
+
+    incarnation: str
+    attempt: HookAttempt
+    spec: Spec
+    tickets: dict[str, str] = {}
+    setup_data: str = "null"
+    limit_s: float
+    start_by: float
+
+
+class DropHooks(msgspec.Struct, frozen=True, kw_only=True, tag="drop_hooks"):
+    """Forget attempts at hooks: what came of them is known, or is not wanted any more; for one process.
+
+    Attributes:
+        incarnation: the process that it is for; every other one drops the message.
+        attempts: what is under way of them is ended, and nothing more is said of them.
+    """
+
+    incarnation: str
+    attempts: list[HookAttempt]
 
 
 class ClockNotice(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,4 +159,4 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
     may_leave: bool = False
 
 
-Order = Stop | Fetch | Intervals | Control
+Order = Stop | Fetch | Intervals | Control | CallHook | DropHooks

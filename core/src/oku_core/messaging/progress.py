@@ -10,6 +10,7 @@ import msgspec
 
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import build_no_counts, is_account
+from oku_core.messaging.hook import HookAttempt
 
 MOST_TROUBLES = 10
 _LONGEST_TROUBLE = 300
@@ -40,8 +41,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         seconds: the length of the interval.
         leases: how far the worker is with each of its leases, those included whose final checkpoint was not
             yet confirmed.
-        specs: the runs whose spec it knows, the newest last.
+        specs: the runs whose spec it knows (`build_spec_key`), the newest last.
         files: the files of the run that has its turn, by their digests, that it has or cannot have.
+        hooks: the hooks that it calls, and those of which it still tells what came of them.
         in_flight: the number of requests that are sent and not yet answered.
         outcomes: the counts of outcomes in this interval, in the order of `OUTCOMES`.
         bytes_received: the number of bytes received in this interval.
@@ -69,6 +71,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     leases: dict[str, LeaseProgress] = {}
     specs: list[str] = []
     files: list[str] = []
+    hooks: list[HookAttempt] = []
     in_flight: int = 0
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
     bytes_received: int = 0

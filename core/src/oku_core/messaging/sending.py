@@ -21,9 +21,9 @@ from oku_core.messaging.celery_app import (
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import seal_checkpoints, seal_leases, seal_order
 from oku_core.messaging.lease import LeaseBatch
-from oku_core.messaging.order import Control, Fetch, Intervals, Order, Stop
+from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Intervals, Order, Stop
 
-Outbound = LeaseBatch | Control | Stop | Fetch | Intervals
+Outbound = LeaseBatch | Control | Stop | Fetch | Intervals | CallHook | DropHooks
 """What the coordinator sends to workers."""
 # A connection that has been idle since the broker was restarted is replaced at the first use.
 _RECONNECT_ONCE = {"max_retries": 1, "interval_start": 0.0, "interval_step": 0.0, "interval_max": 0.0}
@@ -87,7 +87,7 @@ def _publish_leases(app: App, producer: Any, batch: LeaseBatch) -> None:
 
 def _publish_order(app: App, producer: Any, order: Order) -> None:
     sealed = seal_order(app.signer, order)
-    if isinstance(order, Control):
+    if isinstance(order, (Control, CallHook, DropHooks)):
         queue = build_control_queue(order.incarnation).name
         producer.publish(sealed, serializer="json", exchange="", routing_key=queue, delivery_mode=_TRANSIENT)
     else:

@@ -22,6 +22,7 @@ class LeaseFigures(msgspec.Struct, frozen=True, array_like=True):
     clock_step_s: float = 0.0
     watched_s: float = 0.0
     underfilled_s: float = 0.0
+    untouched: list[int] = []
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -78,6 +78,8 @@ class LineKind(StrEnum):
     FAILURE = "failure"
     TARGET = "target"
     THRESHOLD = "threshold"
+    INNER = "inner"
+    INNER_RANGE = "inner_range"
 
 
 MOST_SUMMARY_WORKERS = 1000
@@ -239,10 +241,13 @@ def build_latency_lines(latency: HistogramSnapshot) -> Iterator[Fields]:
 
 
 def build_summary_line(summary: Summary) -> Fields:
-    """The line of a run at rest, without its targets, which have lines of their own, or very many workers."""
+    """The line of a run at rest, without what has lines of its own, or very many workers."""
     fields: dict[str, Any] = msgspec.to_builtins(summary)
     for part in (fields, *fields["phases"]):
         del part["targets"]
+    del fields["inner_requests"]
+    for failure in fields["failures"]:
+        del failure["traceback"]
     if len(summary.workers) > MOST_SUMMARY_WORKERS:
         del fields["workers"]
     return fields
@@ -262,18 +267,26 @@ def build_phase_lines(phases: Iterable[PhaseSummary]) -> Iterator[Fields]:
         }
 
 
-def build_failure_lines(failures: Iterable[FailureSummary]) -> Iterator[Fields]:
-    """A line for each reason for which requests of a run at rest failed."""
-    for failure in failures:
-        yield {
-            **({"target": failure.target} if failure.target else {}),
-            "outcome": failure.outcome,
-            "reason": failure.reason,
-            "requests": failure.requests,
-            "first_index": failure.first_index,
-            "last_index": failure.last_index,
-            "sample": failure.sample or None,
-        }
+def build_failure_lines(summary: Summary) -> Iterator[Fields]:
+    """A line for each reason for which requests of a run at rest failed; inner requests are named."""
+    for failure in summary.failures:
+        yield _build_failure(failure)
+    for inner in summary.inner_requests:
+        for failure in inner.failures:
+            yield {"request": inner.name, **_build_failure(failure)}
+
+
+def _build_failure(failure: FailureSummary) -> Fields:
+    return {
+        **({"target": failure.target} if failure.target else {}),
+        "outcome": failure.outcome,
+        "reason": failure.reason,
+        "requests": failure.requests,
+        "first_index": failure.first_index,
+        "last_index": failure.last_index,
+        "sample": failure.sample or None,
+        "traceback": failure.traceback or None,
+    }
 
 
 def build_threshold_lines(thresholds: Iterable[ThresholdSummary]) -> Iterator[Fields]:
@@ -302,9 +315,9 @@ def _build_figures(part: PhaseSummary | TargetSummary) -> Fields:
         **msgspec.to_builtins(part.outcomes),
         **_prefix("not_sent_", msgspec.to_builtins(part.not_sent)),
         "bytes_received": part.bytes_received,
-        **_build_summary_quantiles("", part.latency_ms),
-        **_build_summary_quantiles("response_time_", part.response_time_ms),
-        **_build_summary_quantiles("lateness_", part.lateness_ms),
+        **build_summary_quantiles("", part.latency_ms),
+        **build_summary_quantiles("response_time_", part.response_time_ms),
+        **build_summary_quantiles("lateness_", part.lateness_ms),
         **_build_steps(part.timing_ms),
     }
 
@@ -318,7 +331,7 @@ def _build_steps(timing: TimingSummary) -> Fields:
     }
 
 
-def _build_summary_quantiles(prefix: str, latency: LatencySummary) -> Fields:
+def build_summary_quantiles(prefix: str, latency: LatencySummary) -> Fields:
     """The figures that other lines have, under the same names."""
     return {f"{prefix}{name}": getattr(latency, name.removesuffix("_ms")) for name in ("mean_ms", *QUANTILES)}
 

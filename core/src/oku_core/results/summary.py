@@ -11,6 +11,7 @@ import msgspec
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import Outcome, count_sent
 from oku_core.accounting.run_state import RunState
+from oku_core.results.hook_summary import HookSummary
 from oku_core.results.timing_summary import TimingSummary
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.spec import Engine
@@ -61,6 +62,15 @@ class OffPlanCause(StrEnum):
     """No worker had the requests in time: the broker, the coordinator or all workers were away."""
 
 
+class Unit(StrEnum):
+    """What an index of a run is."""
+
+    REQUEST = "request"
+    """One request."""
+    ITERATION = "iteration"
+    """One iteration of user code, which makes any number of requests."""
+
+
 class Validity(msgspec.Struct, frozen=True, kw_only=True):
     """A flag, what it means here, and how many requests it concerns.
 
@@ -74,7 +84,7 @@ class Validity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """All outcomes; they sum to `accounted`."""
+    """All outcomes; of a run, they sum to `accounted`."""
 
     ok: int
     unexpected_status: int
@@ -85,6 +95,7 @@ class OutcomeCounts(msgspec.Struct, frozen=True, kw_only=True):
     not_sent: int = 0
     lost: int = 0
     failed_check: int = 0
+    exception: int = 0
 
 
 class NotSentCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,6 +139,24 @@ class TargetSummary(msgspec.Struct, frozen=True, kw_only=True):
     response_time_ms: LatencySummary
     lateness_ms: LatencySummary
     timing_ms: TimingSummary = TimingSummary()
+
+
+class InnerSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """The requests of one name that user code has made within iterations, in the whole run.
+
+    They stand beside the account: an iteration makes any number of them, and what is sent again is counted
+    again. `requests` is how many there were, and the outcomes sum to it; `statuses` leaves out what has none.
+    The rate and the latencies leave the warm-up out. `failures` says why they are not ok.
+    """
+
+    name: str
+    requests: int
+    outcomes: OutcomeCounts
+    statuses: dict[str, int]
+    bytes_received: int
+    rate_rps: float
+    latency_ms: LatencySummary
+    failures: list["FailureSummary"] = []
 
 
 class QuantileIntervals(msgspec.Struct, frozen=True, kw_only=True):
@@ -213,8 +242,8 @@ class FailureSummary(msgspec.Struct, frozen=True, kw_only=True):
     """How many requests of a target failed for one reason.
 
     `first_index` and `last_index` are the lowest and highest of them, None if they are not known; `sample` is
-    the request of the first one. By target and outcome all `requests` sum to the outcome, as long as there
-    are at most 100 reasons.
+    the request of the first one, and `traceback` is where the first exception of user code came from. By
+    target and outcome all `requests` sum to the outcome, as long as there are at most 100 reasons.
     """
 
     target: str = ""
@@ -224,6 +253,7 @@ class FailureSummary(msgspec.Struct, frozen=True, kw_only=True):
     first_index: int | None = None
     last_index: int | None = None
     sample: str = ""
+    traceback: str = ""
 
 
 class CompletesSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -245,8 +275,10 @@ class CompletesSummary(msgspec.Struct, frozen=True, kw_only=True):
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """A run as it stands.
 
-    `target` says in words what is asked, without secrets: a URL, or the names of targets. `load` says in
-    words at which rate, or with how many in flight, and for how long requests are sent.
+    `unit` is what is counted: requests, or iterations of user code; `inner_requests` are the requests that
+    these have made, by name. `target` says in words what is asked, without secrets: a URL, or the names of
+    targets. `load` says in words at which rate, or with how many in flight, and for how long requests are
+    sent.
     `outcomes`, `not_sent`, `statuses` and `bytes_received` are of the whole run, `throughput_rps`, the
     distributions and their histograms are of all phases but the warm-up, and so is `planned_rps`, the mean
     rate that is planned for the time so far; None without a rate. `latency_ms` is from sending to the end; in
@@ -255,6 +287,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     one, without a name; `targets`, in the order of the spec, if it names none.
     `failures` says why requests are not ok, the most frequent reasons first. `completes` is None unless the
     run sends what failed in another one.
+    `hooks` says what became of `setup` and `teardown`; a failed teardown changes neither verdict nor account.
     `plan` says how the arrivals of a run with a rate kept to its schedule, and is None without a rate.
     `watched_s` is how many seconds of all workers were watched for how full their windows were, and
     `underfilled_s` in how many of them less than 97 % of a window was in flight.
@@ -272,6 +305,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     notices: list[str] = []
     engine: Engine
+    unit: Unit = Unit.REQUEST
     target: str = ""
     load: str = ""
     requests: int
@@ -299,6 +333,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     lateness_histogram: str = ""
     phases: list[PhaseSummary] = []
     targets: list[TargetSummary] = []
+    inner_requests: list[InnerSummary] = []
+    hooks: list[HookSummary] = []
     plan: PlanSummary | None = None
     verdict: ThresholdVerdict | None = None
     thresholds: list[ThresholdSummary] = []
@@ -314,6 +350,11 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         """How many seconds of activity `throughput_rps` covers: those after the warm-up."""
         warm_up_s = next((phase.end_s for phase in self.phases if phase.name == WARM_UP), None) or 0.0
         return max(0.0, self.active_s - warm_up_s)
+
+
+def count_bytes_received(summary: Summary) -> int:
+    """The bytes of all answers of a run, those within iterations included."""
+    return summary.bytes_received + sum(inner.bytes_received for inner in summary.inner_requests)
 
 
 def build_latency_summary(histogram: Histogram) -> LatencySummary:

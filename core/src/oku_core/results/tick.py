@@ -10,10 +10,12 @@ from oku_core.thresholds.threshold_summary import ThresholdSummary
 
 
 class TargetTick(msgspec.Struct, frozen=True, kw_only=True):
-    """What is accounted of one target so far; this is a few seconds behind what is under way.
+    """What is counted of one target, or of the inner requests of one name, so far.
+
+    This is a few seconds behind what is under way.
 
     Attributes:
-        name: the name of the target.
+        name: the name of the target, or of the requests.
         outcomes: the counts of outcomes in the order of `OUTCOMES`.
         p50_ms: the median of the latencies, without the warm-up; None if there are none, as the next one is.
         p99_ms: the 99th percentile.
@@ -44,6 +46,8 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
         not_sent: why requests were not sent, of those that are accounted, in the order of `NOT_SENT_CAUSES`.
         failures: the most frequent reasons of those that are accounted and not ok, at most three.
         targets: what is accounted of each target, in the order of the spec; empty if the spec names none.
+        inner_requests: what is counted of the requests that user code has made within iterations, by name;
+            of the 100 names with the most requests, sorted.
     """
 
     run: str
@@ -58,3 +62,4 @@ class Tick(msgspec.Struct, frozen=True, kw_only=True):
     not_sent: list[int] = msgspec.field(default_factory=build_no_causes)
     failures: list[FailureSummary] = []
     targets: list[TargetTick] = []
+    inner_requests: list[TargetTick] = []

@@ -25,6 +25,8 @@ class _Text(NamedTuple):
 
 def find_data_fault(spec: Spec) -> Fault | None:
     """Say which key has a placeholder that stands for nothing; None if none does."""
+    if spec.runs_user_code:
+        return None  # it reads rows by itself
     columns = spec.data.columns if spec.data is not None else ()
     for text in _iter_texts(spec):
         if spec.data is None and not text.is_url:
@@ -46,7 +48,7 @@ def find_rows_fault(spec: Spec) -> Fault | None:
         return None
     rows = "1 row" if data.rows == 1 else f"{data.rows} rows"
     return "data", (
-        f"{data.name} has {rows}, fewer than the {spec.requests} requests of this run; "
+        f"{data.name} has {rows}, fewer than the {spec.requests} {spec.counted} of this run; "
         f"{data.name}:repeat starts over after the last row"
     )
 

@@ -13,7 +13,7 @@ from oku_core.errors import format_value
 from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.data_file import parse_data_file
 from oku_core.spec.expectation import parse_within_s
-from oku_core.spec.spec import LONGEST_RUN, OPEN_END, URL_REQUESTS, Engine, Spec
+from oku_core.spec.spec import LONGEST_RUN, OPEN_END, URL_REQUESTS, Engine, Hook, Spec
 from oku_core.spec.target import build_target_mapping, parse_targets
 from oku_core.spec.values.body import parse_body
 from oku_core.spec.values.check import (
@@ -23,13 +23,14 @@ from oku_core.spec.values.check import (
     parse_patterns,
     parse_sizes,
 )
+from oku_core.spec.values.code_file import parse_code_file, parse_code_files
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.expected_status import parse_expect_status
 from oku_core.spec.values.file_reference import find_file_reference
 from oku_core.spec.values.header import parse_headers
 from oku_core.spec.values.late import parse_late
 from oku_core.spec.values.method import parse_method
-from oku_core.spec.values.name import parse_name
+from oku_core.spec.values.name import parse_name, parse_names
 from oku_core.spec.values.quantity import parse_count, parse_duration_s
 from oku_core.spec.values.rate import parse_rate
 from oku_core.spec.values.scalar import parse_text
@@ -43,6 +44,7 @@ class FieldGroup(StrEnum):
     """What keys are about; help and documents list them under these headings."""
 
     TARGET = "Target"
+    USER_CODE = "User code"
     LOAD = "Load"
     CONNECTION = "Connection"
     DELAY_SERVERS = "Delay servers"
@@ -63,6 +65,7 @@ class Field:
         help: what the key means, in one sentence.
         flag: its long flag without dashes, where that is not the key.
         short: its flags of one letter, which are those of curl, hey and oha.
+        other_flags: further long flags, under which people of other tools know it.
         default: what the key means when it is left out, where that depends on other keys.
         repeatable: whether the key takes several values.
         own_servers_only: whether the key applies only to Oku's own delay servers.
@@ -70,6 +73,7 @@ class Field:
         is_switch: whether the key is a flag without a value; the flag means the opposite of the default.
         aiohttp_only: whether only the aiohttp engine supports the key.
         file_only: whether the key stands in files alone, because its value has keys of its own.
+        alias_of: the key whose value it gives under another name; empty if it is no other name.
         write: turns one item of the value back into what a file has; text unless given.
     """
 
@@ -81,6 +85,7 @@ class Field:
     help: str
     flag: str = ""
     short: tuple[str, ...] = ()
+    other_flags: tuple[str, ...] = ()
     default: str = ""
     repeatable: bool = False
     own_servers_only: bool = False
@@ -88,6 +93,7 @@ class Field:
     is_switch: bool = False
     aiohttp_only: bool = False
     file_only: bool = False
+    alias_of: str = ""
     write: Callable[[Any], Any] = str
 
     @property
@@ -138,6 +144,12 @@ def _path(value: object) -> str:
     return path
 
 
+def _hooks(value: object) -> tuple[Hook, ...]:
+    if not isinstance(value, (list, tuple)) or not all(item in list(Hook) for item in value):
+        raise ValueError(f"{format_value(value)} is not a list of {', '.join(Hook)}")
+    return tuple(hook for hook in Hook if hook in value)
+
+
 def _switch(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{format_value(value)} is not true or false")  # noqa: TRY004  # the input is wrong, not the call
@@ -168,8 +180,9 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "base-url", "base_url", FieldGroup.TARGET, parse_base_url, "URL",
-        "What comes before the URLs of targets that begin with /. Without it, they ask Oku's own delay "
-        "servers.",
+        "What comes before URLs that begin with /, of targets or in user code. Without it, targets ask Oku's "
+        "own delay servers.",
+        other_flags=("--host",),
     ),
     Field(
         "targets", "targets", FieldGroup.TARGET, parse_targets, "",
@@ -215,6 +228,50 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "expect-within", "expect_within_s", FieldGroup.TARGET, parse_within_s, "DURATION",
         "Longest time that an answer may take to count as ok; --timeout is when to give it up.",
+    ),
+    Field(
+        "scenario", "scenario", FieldGroup.USER_CODE, parse_code_file, "FILE",
+        "Python file whose async def scenario, or Locust users, each index runs once: an iteration. "
+        "The modules beside it that it imports come along.",
+    ),
+    Field(
+        "include", "include", FieldGroup.USER_CODE, parse_code_files, "FILE|FOLDER",
+        "File or folder beside the scenario that it reads, or imports by a name which only it knows.",
+        repeatable=True,
+    ),
+    Field(
+        "hooks", "hooks", FieldGroup.USER_CODE, _hooks, "",
+        "Which of setup and teardown the scenario has; the command finds them.",
+        repeatable=True, file_only=True,
+    ),
+    Field(
+        "iterations", "requests", FieldGroup.USER_CODE, _count(1, OPEN_END), "N",
+        "Number of iterations: another name of --requests.",
+        default=f"{URL_REQUESTS}; the rows of --data; none with --duration or --stage", alias_of="requests",
+    ),
+    Field(
+        "users", "concurrency", FieldGroup.USER_CODE, _count(1, 1_000_000), "N",
+        "Users over all workers, each with one iteration at a time; --concurrency is for each worker.",
+        default=f"{Spec().concurrency} per worker; with a rate, what it sends in 2s", alias_of="concurrency",
+    ),
+    Field(
+        "iteration-timeout", "iteration_timeout_s", FieldGroup.USER_CODE, _duration("1ms"), "DURATION",
+        "Longest time for one iteration.",
+        default="none",
+    ),
+    Field(
+        "user-classes", "user_classes", FieldGroup.USER_CODE, parse_names, "NAME",
+        "Locust: user class to run, of several in the file.",
+        flag="user-class", repeatable=True, default="all",
+    ),
+    Field(
+        "tags", "tags", FieldGroup.USER_CODE, parse_names, "TAG", "Locust: run only tasks with this tag.",
+        flag="tag", repeatable=True,
+    ),
+    Field(
+        "exclude-tags", "exclude_tags", FieldGroup.USER_CODE, parse_names, "TAG",
+        "Locust: leave out tasks with this tag.",
+        flag="exclude-tag", repeatable=True,
     ),
     Field(
         "requests", "requests", FieldGroup.LOAD, _count(1, OPEN_END), "N",
@@ -281,7 +338,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "engine", "engine", FieldGroup.LOAD, _one_of(Engine), "ENGINE",
-        "HTTP engine: aiohttp, or httptools for throughput.",
+        "HTTP engine: aiohttp, or httptools for throughput. User code has python or locust, by what it is.",
     ),
     Field(
         "grace", "grace_s", FieldGroup.LOAD, _duration("0s"), "DURATION",

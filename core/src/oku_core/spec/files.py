@@ -41,6 +41,8 @@ def list_files(spec: Spec) -> Iterator[FileRef]:
             yield reference
     if spec.data is not None:
         yield from spec.data.list_files()
+    if spec.scenario is not None:
+        yield from (code.file for code in (spec.scenario, *spec.include))
 
 
 def list_public_files(spec: Spec) -> Iterator[FileRef]:

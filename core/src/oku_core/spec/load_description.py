@@ -20,7 +20,10 @@ _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 def describe_load(spec: Spec) -> str:
-    """The load in words: `5,000/s for 10 min, 3,000,000 requests`, `200 in flight per worker for 10 min`."""
+    """The load in words: `5,000/s for 10 min, 3,000,000 requests`, `200 in flight per worker for 10 min`.
+
+    Of user code: `200 users, 1,000,000 iterations`.
+    """
     return ", ".join(_list_parts(spec))
 
 
@@ -40,17 +43,21 @@ def describe_shortage(spec: Spec, workers: int, latency_s: float) -> str:
     if needed <= window * workers:
         return ""
     held = Fraction(window * workers) / find_exact_seconds(latency_s)
+    what, needs = "in flight", f"--concurrency {math.ceil(needed / workers)}"
+    if spec.runs_user_code:
+        what, needs = "users", f"--users {math.ceil(needed)}"
     return (
-        f"{workers:,} worker{'s' * (workers != 1)} with {window:,} in flight{' each' * (workers != 1)} "
+        f"{workers:,} worker{'s' * (workers != 1)} with {window:,} {what}{' each' * (workers != 1)} "
         f"can sustain at most {_format_rates(Fraction(math.floor(held)))} at a latency of "
         f"{format_duration(latency_s)}; "
-        f"{_format_rates(peak)} needs --concurrency {math.ceil(needed / workers)}"
+        f"{_format_rates(peak)} needs {needs}"
     )
 
 
 def _list_parts(spec: Spec) -> Iterator[str]:
     stages = list_stages(msgspec.structs.replace(spec, warm_up_s=None))
-    requests = f"{spec.requests:,} request{'s' * (spec.requests != 1)}"
+    counted = spec.counted if spec.requests != 1 else spec.counted.removesuffix("s")
+    requests = f"{spec.requests:,} {counted}"
     if len(stages) > MOST_TOLD:
         yield f"{len(stages)} stages of up to {_format_levels(spec, max(stage.peak for stage in stages))}"
         yield _format_time(sum((stage.duration for stage in stages), Fraction(0)))
@@ -60,11 +67,11 @@ def _list_parts(spec: Spec) -> Iterator[str]:
         yield requests
     elif spec.is_timed:
         if not stages and spec.length_s is not None:
-            yield f"{spec.concurrency:,} in flight per worker for {_format_time(spec.length_s)}"
+            yield f"{_describe_concurrency(spec)} for {_format_time(spec.length_s)}"
         if spec.requests < OPEN_END:
             yield f"at most {requests}"
     else:
-        yield f"{spec.concurrency:,} in flight per worker"
+        yield _describe_concurrency(spec)
         yield requests
     if spec.max_rate is not None:
         yield f"at most {_format_rates(spec.max_rate.per_second)}"
@@ -72,6 +79,13 @@ def _list_parts(spec: Spec) -> Iterator[str]:
         yield "Poisson arrivals"
     if spec.warm_up_s is not None:
         yield f"including a warm-up of {_format_time(find_exact_seconds(spec.warm_up_s))}"
+
+
+def _describe_concurrency(spec: Spec) -> str:
+    if not spec.runs_user_code:
+        return f"{spec.concurrency:,} in flight per worker"
+    users = f"{spec.concurrency:,} user{'s' * (spec.concurrency != 1)}"
+    return users if spec.shares_concurrency else f"{users} per worker"
 
 
 def _describe_stage(spec: Spec, stage: Stage) -> str:
@@ -83,7 +97,8 @@ def _describe_stage(spec: Spec, stage: Stage) -> str:
 
 def _format_levels(spec: Spec, *levels: Fraction) -> str:
     """Write rates, or requests in flight, with one unit: `0 to 5,000/s`, `0 to 200 in flight`."""
-    return _format_rates(*levels) if spec.is_open else f"{_join(levels)} in flight"
+    unit = "users" if spec.runs_user_code else "in flight"
+    return _format_rates(*levels) if spec.is_open else f"{_join(levels)} {unit}"
 
 
 def _format_rates(*per_second: Fraction) -> str:

@@ -98,9 +98,9 @@ def _iter_stage_faults(spec: Spec) -> Iterator[Fault]:
 def _iter_count_faults(spec: Spec, given: Collection[str], plan: str) -> Iterator[Fault]:
     count = build_schedule(spec).requests
     if not count:
-        yield plan, f"{_show_plan(spec)} does not make a single request"
+        yield plan, f"{_show_plan(spec)} does not make a single {spec.counted.removesuffix('s')}"
     if count > OPEN_END:
-        yield plan, f"{_show_plan(spec)} makes more than {OPEN_END:_} requests"
+        yield plan, f"{_show_plan(spec)} makes more than {OPEN_END:_} {spec.counted}"
     if "requests" in given and spec.requests != count:
         others = plan if spec.stages else "rate and duration"
         yield "requests", f"{spec.requests} contradicts {others}, which make {count}"
@@ -113,6 +113,6 @@ def _show_plan(spec: Spec) -> str:
     end = (
         f"in {format_duration(spec.duration_s)}"
         if spec.duration_s is not None
-        else f"for {spec.requests} requests"
+        else f"for {spec.requests} {spec.counted}"
     )
     return f"{format_value(spec.rate)} {end}"

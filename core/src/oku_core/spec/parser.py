@@ -3,9 +3,10 @@
 The result is a `Spec`, or a `SpecError` whose one line names the place, the value and what is allowed.
 """
 
+import dataclasses
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from oku_core.errors import UserError, format_value
@@ -18,13 +19,14 @@ from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import OPEN_END, URL_REQUESTS, Engine, Spec
 from oku_core.spec.target import add_content_type
 from oku_core.spec.threshold_rules import find_threshold_fault
+from oku_core.spec.user_code_rules import REQUEST_KEYS, find_user_code_fault
 from oku_core.spec.values.body import find_body_type
 from oku_core.spec.values.header import CLOSE, Header, asks_to_close, find_framing_fault
 from oku_core.spec.values.url import is_absolute
 
 _DEFAULTS = Spec()
-_PLACES = ("urls", "base_url", "targets")
-"""The attributes that say where requests go."""
+_PLACES = ("urls", "base_url", "targets", "engine")
+"""The attributes that say where requests go, or that user code does."""
 
 
 class SpecError(UserError):
@@ -38,13 +40,16 @@ class Source:
     Attributes:
         label: the name of the place, such as that of a file; None for the command line.
         values: what the user wrote there, by key.
+        aliases: of keys that stand there under another name, that name.
     """
 
     label: str | None
     values: Mapping[str, object]
+    aliases: Mapping[str, str] = dataclasses.field(default_factory=dict, compare=False)
 
     def place(self, key: str) -> str:
         """How an error message names `key` of this source."""
+        key = self.aliases.get(key, key)
         if self.label is not None:
             return f"{self.label}: {key}"
         field = FIELD_BY_KEY.get(key)
@@ -61,6 +66,7 @@ def parse_spec(*sources: Source) -> Spec:
     given: dict[str, tuple[Source, object]] = {}
     for source in sources:
         given |= {key: (source, value) for key, value in _read_source(source).items()}
+    given, renamed = _resolve_aliases(given)
     values: dict[str, Any] = {}
     for key, (source, value) in given.items():
         field = FIELD_BY_KEY[key]
@@ -68,7 +74,10 @@ def parse_spec(*sources: Source) -> Spec:
             values[field.attribute] = field.parse(value)
         except ValueError as error:
             raise SpecError(f"{source.place(key)}: {error}") from error
+    if "users" in renamed:
+        values["shares_concurrency"] = True
     spec = Spec(**_add_defaults(values))
+    _refuse(find_user_code_fault(spec, given.keys() | renamed), given)
     _check_load(spec, given)
     _check_targets(spec, given)
     _check_own_servers(spec, given)
@@ -81,6 +90,22 @@ def parse_spec(*sources: Source) -> Spec:
     complete = complete_load(spec, given.keys())
     _refuse(find_rows_fault(complete), given)
     return complete
+
+
+def _resolve_aliases(
+    given: Mapping[str, tuple[Source, object]],
+) -> tuple[dict[str, tuple[Source, object]], set[str]]:
+    """What was given under another name, under that of the spec; and which such names there were."""
+    resolved, renamed = dict(given), set()
+    for key in given:
+        if not (name := FIELD_BY_KEY[key].alias_of):
+            continue
+        source, value = resolved.pop(key)
+        if name in given:
+            raise SpecError(f"{source.place(key)}: cannot be combined with {name}, which is the same")
+        resolved[name] = replace(source, aliases={name: key}), value
+        renamed.add(key)
+    return resolved, renamed
 
 
 def build_mapping(spec: Spec) -> dict[str, Any]:
@@ -96,6 +121,11 @@ def build_mapping(spec: Spec) -> dict[str, Any]:
 
 def _applies(field: Field, spec: Spec) -> bool:
     """Whether a key says anything about a spec that does not follow from its other keys."""
+    if field.key == "users":
+        has_own = bool(spec.stages) and not spec.is_open  # stages of concurrency say how many there are
+        return spec.runs_user_code and spec.shares_concurrency and not has_own
+    if field.alias_of or (spec.runs_user_code and field.key in REQUEST_KEYS):
+        return False
     if field.key == "requests":
         return not (spec.is_timed and spec.requests == OPEN_END)
     if field.key == "method":
@@ -164,13 +194,14 @@ def _check_load(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
 def _refuse(fault: Fault | None, given: Mapping[str, tuple[Source, object]]) -> None:
     if fault is not None:
         key, reason = fault
+        key = FIELD_BY_KEY[key].alias_of or key
         raise SpecError(f"{given[key][0].place(key)}: {reason}")
 
 
 def _check_targets(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
     """Targets take the place of the short form of one, and either all need a base URL or none does."""
     if "targets" not in given:
-        if "base-url" in given:
+        if "base-url" in given and not spec.runs_user_code:
             place = given["base-url"][0].place("base-url")
             raise SpecError(f"{place}: is what comes before the URLs of targets, but targets are not given")
         return
@@ -198,7 +229,7 @@ def _check_own_servers(spec: Spec, given: Mapping[str, tuple[Source, object]]) -
 
 
 def _check_engine(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
-    if spec.engine is Engine.AIOHTTP:
+    if spec.engine is not Engine.HTTPTOOLS:
         return
     for field in FIELDS:
         if field.aiohttp_only and getattr(spec, field.attribute) != getattr(_DEFAULTS, field.attribute):

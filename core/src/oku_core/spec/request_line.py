@@ -15,7 +15,10 @@ _PLACEHOLDER = re.compile(r"(\{[^{}]*\})")
 
 
 class RequestLine(NamedTuple):
-    """A request, as a table shows it; the URL is empty if it goes to Oku's own delay servers."""
+    """A request, as a table shows it; the URL is empty if it goes to Oku's own delay servers.
+
+    Of an iteration of user code nothing is said: nobody knows what it asks.
+    """
 
     target: str
     method: str
@@ -36,8 +39,8 @@ class RequestLines:
     """
 
     def __init__(self, spec: Spec, *, hides_queries: bool = False) -> None:
-        self._mix = RequestMix(spec) if spec.list_places() else None
-        self._method = spec.method
+        self._mix = RequestMix(spec) if spec.list_places() and not spec.runs_user_code else None
+        self._method = "" if spec.runs_user_code else spec.method
         templates = self._mix.templates if self._mix else ()
         self._urls = [_Url(template, hides_query=hides_queries) for template in templates]
 

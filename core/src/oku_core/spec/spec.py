@@ -12,6 +12,7 @@ from oku_core.spec.data_file import DataFile
 from oku_core.spec.expectation import Expectation
 from oku_core.spec.target import Target
 from oku_core.spec.values.check import JsonValue, Pattern, SizeBound
+from oku_core.spec.values.code_file import CodeFile
 from oku_core.spec.values.delay import Delay, parse_delay
 from oku_core.spec.values.expected_status import ExpectedStatus
 from oku_core.spec.values.header import Header
@@ -30,6 +31,25 @@ class Engine(StrEnum):
     """The default, with all features: proxies, redirects and cookies."""
     HTTPTOOLS = "httptools"
     """The fast one: HTTP/1.1 with keep-alive, plain or over TLS, and nothing else."""
+    PYTHON = "python"
+    """Runs the coroutine of a scenario, in a process of its own."""
+    LOCUST = "locust"
+    """Runs the users of a locustfile, in a process of their own."""
+
+
+HTTP_ENGINES = (Engine.AIOHTTP, Engine.HTTPTOOLS)
+"""The engines for which an index is a request."""
+USER_CODE_ENGINES = frozenset(Engine) - frozenset(HTTP_ENGINES)
+"""The engines for which an index is an iteration of user code."""
+
+
+class Hook(StrEnum):
+    """A function of a scenario that is called once for a run."""
+
+    SETUP = "setup"
+    """Before the first iteration."""
+    TEARDOWN = "teardown"
+    """After the last one."""
 
 
 _UNTIL_SWEPT_S = 1.0
@@ -69,6 +89,13 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     base_url: Url | None = None
     targets: tuple[Target, ...] = ()
     data: DataFile | None = None
+    scenario: CodeFile | None = None
+    include: tuple[CodeFile, ...] = ()
+    hooks: tuple[Hook, ...] = ()
+    user_classes: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    exclude_tags: tuple[str, ...] = ()
+    iteration_timeout_s: float | None = None
     method: str = "GET"
     headers: tuple[Header, ...] = ()
     body: str | None = None
@@ -101,6 +128,16 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     max_redirects: int = 0
     cookies: bool = False
     keepalive: bool = True
+
+    @property
+    def runs_user_code(self) -> bool:
+        """Whether an index is an iteration of user code, and not a request."""
+        return self.engine in USER_CODE_ENGINES
+
+    @property
+    def counted(self) -> str:
+        """What its indices are: `requests`, or `iterations` of user code."""
+        return "iterations" if self.runs_user_code else "requests"
 
     @property
     def is_open(self) -> bool:
@@ -141,7 +178,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def brings_servers(self) -> bool:
         """Whether the target is Oku's own delay servers."""
-        return not self.list_places()
+        return not self.runs_user_code and not self.list_places()
 
     def list_places(self) -> list[Url]:
         """The URLs that say where requests go; none if they go to Oku's own delay servers."""
@@ -164,8 +201,9 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 _PARSER_BY_TYPE: dict[type, Callable[[str], object]] = {
-    Delay: parse_delay, ExpectedStatus: ExpectedStatus, Header: Header, JsonValue: JsonValue, Late: Late,
-    Pattern: Pattern, Rate: Rate, SizeBound: SizeBound, StageText: StageText, Threshold: Threshold,
+    CodeFile: CodeFile, Delay: parse_delay, ExpectedStatus: ExpectedStatus, Header: Header,
+    JsonValue: JsonValue, Late: Late, Pattern: Pattern, Rate: Rate, SizeBound: SizeBound,
+    StageText: StageText, Threshold: Threshold,
     Url: Url,
 }  # fmt: skip
 

@@ -12,6 +12,9 @@ MOST_NAMED = 3
 
 def describe_target(spec: Spec) -> str:
     """The target in words: `http://host/items/{i}`, `item, buy at https://shop.example`, `delay servers`."""
+    if spec.scenario is not None:
+        name = spec.scenario.path
+        return name if spec.base_url is None else f"{name} at {_shorten(spec.base_url)}"
     places = list(dict.fromkeys(_shorten(url) for url in spec.list_places()))
     place = _join(places, 1) if places else OWN_SERVERS
     names = [target.name for target in spec.targets]

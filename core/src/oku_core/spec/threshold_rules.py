@@ -22,13 +22,15 @@ def find_threshold_fault(spec: Spec, targets: Collection[str]) -> str | None:
 
 
 def _iter_faults(threshold: Threshold, spec: Spec, targets: Collection[str]) -> Iterator[str]:
-    if threshold.target is not None and threshold.target not in targets:
+    if threshold.target is not None and threshold.target not in targets and not spec.runs_user_code:
         known = f"it has {', '.join(targets)}" if targets else "it has one, without a name"
         yield f"the run has no target {format_value(threshold.target)}; {known}"
     phases = [phase.name for phase in list_phase_times(spec)]
     if threshold.phase is not None and (not threshold.phase or threshold.phase not in phases):
         known = f"it has {', '.join(phases)}" if phases != [""] else "it has only one, without a name"
         yield f"the run has no phase {format_value(threshold.phase)}; {known}"
+    if spec.runs_user_code and threshold.target is not None and threshold.time is not Time.LATENCY:
+        yield f"the requests that user code makes have no {threshold.time.replace('_', ' ')}"
     if spec.is_open:
         return
     if threshold.time is not Time.LATENCY:

@@ -23,7 +23,7 @@ def run(url: str, requests: int, users: int) -> dict[str, int]:
     before, after = path.split("{i}")
     indices = iter(range(requests))
 
-    class Getter(FastHttpUser):  # type: ignore[misc]  # Locust has no types here
+    class Getter(FastHttpUser):
         host = target
         wait_time = constant(0)
 

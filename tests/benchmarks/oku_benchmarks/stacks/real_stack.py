@@ -2,10 +2,11 @@
 
 import os
 import secrets
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -82,11 +83,12 @@ class RealStack:
         """One of the processes, by its name."""
         return self._children[name].pid
 
-    def start_coordinator(self, broker_url: str = "") -> None:
+    def start_coordinator(self, broker_url: str = "", flags: tuple[str, ...] = ()) -> None:
         """Start the coordinator, for the first time or again, and wait until it listens.
 
         Args:
             broker_url: by which it reaches the broker, if that is another one than the workers'.
+            flags: further ones of its command.
         """
         ready = self.folder / "coordinator.address"
         ready.unlink(missing_ok=True)
@@ -94,7 +96,7 @@ class RealStack:
         self._start(
             _COORDINATOR, "coordinator", "--broker-url", broker_url or self.broker_url,
             "--data-dir", str(self.folder / "data"), "--port", self.url.rpartition(":")[2] or "0",
-            "--ready-file", str(ready),
+            "--ready-file", str(ready), *flags,
         )  # fmt: skip
         self._wait_until(_COORDINATOR, ready.exists)
         self.url = f"http://{ready.read_text().strip()}"
@@ -132,6 +134,11 @@ class RealStack:
         """Kill a process, which is dead afterwards."""
         self._children[name].kill()
         self._children[name].wait(10.0)
+
+    def kill_process(self, pid: int) -> None:
+        """Kill a process that one of ours has started."""
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
     def end(self, name: str) -> None:
         """Ask a process to end, and wait until it has."""

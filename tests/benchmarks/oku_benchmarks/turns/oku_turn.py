@@ -38,6 +38,7 @@ class Load:
         rate: of the open model, over all workers; empty for the closed one.
         duration: how long it is kept.
         late: what becomes of a request that could not be sent in time; empty for Oku's default.
+        scenario: the file of user code whose iterations the requests are; empty for none.
     """
 
     requests: int = 0
@@ -48,21 +49,23 @@ class Load:
     rate: str = ""
     duration: str = ""
     late: str = ""
+    scenario: str = ""
 
     def build_flags(self, url: str) -> list[str]:
         """Flags of `oku run`; `url` may be empty."""
         flags = {
-            "url": url,
+            ("host" if self.scenario else "url"): url.removesuffix("/{i}") if self.scenario else url,
             "requests": str(self.requests) if self.requests else "",
             "concurrency": str(self.concurrency) if self.concurrency else "",
             "workers": str(self.workers) if self.workers else "",
-            "engine": self.engine,
+            "engine": "" if self.scenario else self.engine,
             "delay": self.delay,
             "rate": self.rate,
             "duration": self.duration,
             "late": self.late,
         }
-        return [word for key, value in flags.items() if value for word in (f"--{key}", value)]
+        words = [word for key, value in flags.items() if value for word in (f"--{key}", value)]
+        return [self.scenario, *words] if self.scenario else words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,18 +86,18 @@ def read_stack(data_dir: DataDir) -> dict[str, Any] | None:
 
 
 def find_pids(data_dir: DataDir) -> dict[str, int]:
-    """The processes of the running stack by name, `oku run` itself as `oku`, those of a server with it."""
+    """The processes of the running stack by name, `oku run` itself as `oku`, and those that these started."""
     document = read_stack(data_dir)
     if document is None:
         return {}
     children: dict[str, int] = document["children"]
-    of_servers = {
+    started = {
         f"{name}, process {number}": child
         for name, pid in children.items()
-        if name.startswith("server")
+        if name.startswith(("server", "worker"))
         for number, child in enumerate(find_children(pid), 1)
     }
-    return {"oku": document["pid"]} | children | of_servers
+    return {"oku": document["pid"]} | children | started
 
 
 @contextmanager

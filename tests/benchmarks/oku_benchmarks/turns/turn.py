@@ -11,6 +11,7 @@ from typing import Any
 
 from oku_benchmarks.measuring.observer import LOOK_S, Observation, Observer, look_on
 from oku_benchmarks.measuring.target import Target
+from oku_benchmarks.measuring.vitals import find_children
 from oku_cli.process.child import Child
 
 CONTESTANTS = Path(__file__).parents[1] / "contestants"
@@ -64,7 +65,7 @@ class Stage:
         Args:
             name: of its process in the samples.
             command: builds it, given the file that it may write its account to.
-            find_pids: its processes by name, when they are more than the one.
+            find_pids: its processes by name; if not given, the one and those that it has started.
 
         Raises:
             BenchmarkError: it failed or took too long.
@@ -72,7 +73,7 @@ class Stage:
         account = self.folder / f"{name}.json"
         account.unlink(missing_ok=True)
         child = Child(name, command(account), self.folder / f"{name}.log", os.environ)
-        find_own = find_pids or (lambda: {name: child.pid})
+        find_own = find_pids or (lambda: _find_all(name, child.pid))
         observer = Observer(self.target, lambda: {**find_own(), **self.beside})
         began = time.monotonic()
         child.start()
@@ -95,3 +96,9 @@ class Stage:
         words = [str(argument) for argument in arguments]
         path = str(CONTESTANTS / script)
         return self.play(name, lambda account: [sys.executable, path, self.target.url, *words, str(account)])
+
+
+def _find_all(name: str, pid: int) -> dict[str, int]:
+    """A process, and those that it has started."""
+    started = {f"{name}, process {child}": child for child in find_children(pid)}
+    return {name: pid} | started

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.leases import deal_lease
 from tests.kit.runs.scanned import keep_data
 
 from oku_cli.backends.data_dir import DataDir
@@ -8,7 +9,7 @@ from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Hook, Spec
 
 
 @pytest.fixture
@@ -57,6 +58,21 @@ async def test_nothing_can_be_paused_where_nothing_runs(data_dir: DataDir) -> No
     """The error says so and names the run."""
     with pytest.raises(UserError, match="run run-1 is not running, there is nothing to pause"):
         await LedgerBackend.settle(data_dir).pause("run-1")
+
+
+async def test_a_run_that_is_cancelled_where_no_worker_runs_is_not_torn_down(data_dir: DataDir) -> None:
+    """It is over, and says why its teardown was not called."""
+    ledger = Ledger(data_dir.ledger)
+    ledger.runs.change_state("run-1", RunState.PAUSED, 3.0)
+    ledger.runs.create("run-2", Spec(requests=10, hooks=(Hook.TEARDOWN,)), 4.0)
+    ledger.runs.begin("run-2", 5.0)
+    assert deal_lease(ledger, "run-2", 5, 5.0) is not None
+    ledger.close()
+    backend = LedgerBackend.settle(data_dir)
+    assert await backend.cancel("run-2") == RunState.CANCELLED
+    assert backend.require_run("run-2").reason == (
+        "teardown was not called: the run was cancelled where no worker runs"
+    )
 
 
 async def test_a_run_at_rest_can_be_cancelled_once(data_dir: DataDir) -> None:

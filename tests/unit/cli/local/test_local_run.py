@@ -4,7 +4,8 @@ import pytest
 
 from oku_cli.local import local_run
 from oku_core.errors import UserError
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.values.code_file import CodeFile
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.rate import Rate
 from oku_core.spec.values.stage import StageText
@@ -63,6 +64,21 @@ def test_a_concurrency_that_needs_more_files_than_allowed_is_refused() -> None:
     local_run.build_plan(Spec(concurrency=19_900))
     with pytest.raises(UserError, match="--concurrency: 19901 is more than the 19900 connections"):
         local_run.build_plan(Spec(concurrency=19_901))
+
+
+@pytest.mark.usefixtures("processors")
+def test_users_are_over_all_workers() -> None:
+    """Those of each worker must fit into its process; the line names the flag that was given."""
+    code: dict[str, Any] = {
+        "engine": Engine.PYTHON,
+        "scenario": CodeFile(f"a.py@sha256:{'0' * 64}:1:a.py"),
+        "requests": 10**6,
+        "shares_concurrency": True,
+    }
+    plan = local_run.build_plan(Spec(**code, workers=4, concurrency=4 * 19_900))
+    assert (plan.workers, plan.servers) == (4, 0)
+    with pytest.raises(UserError, match="--users: 19901 in flight for each worker are more than the 19900"):
+        local_run.build_plan(Spec(**code, workers=4, concurrency=4 * 19_900 + 1))
 
 
 @pytest.mark.usefixtures("processors")

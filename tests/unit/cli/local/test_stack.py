@@ -61,6 +61,14 @@ async def test_files_of_the_user_may_be_named(build: Build) -> None:
         assert command[command.index("--files-dir") + 1] == "/"
 
 
+async def test_user_code_is_allowed_and_sees_the_environment_of_its_user(build: Build) -> None:
+    """Whose stack it is."""
+    children = {child.name: child for child in build(PLAN).children}
+    assert "--allow-user-code" in children["coordinator"].command
+    command = children["worker-1"].command
+    assert command[command.index("--inherit-env") + 1] == "*"
+
+
 async def test_each_worker_may_send_from_an_address_of_its_own(build: Build) -> None:
     """More connections than an address has ports need several of them."""
     plan = dataclasses.replace(PLAN, workers=300, spreads_addresses=True)

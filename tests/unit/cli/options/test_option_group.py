@@ -16,10 +16,10 @@ HEADINGS = {
         "Files and secrets", "Help",
     ],
     "report": ["Output", "Where runs are", "Help"],
-    "worker": ["Broker", "Life of the process", "Files and secrets", "Logs", "Help"],
+    "worker": ["Broker", "Life of the process", "Files and secrets", "User code", "Logs", "Help"],
     "coordinator": [
-        "Broker", "Ledger", "Listening", "Workers and delay servers", "Queue of runs", "Loki and Grafana",
-        "Kubernetes", "Files and secrets", "Logs", "Help",
+        "Broker", "Ledger", "Listening", "Workers and delay servers", "Queue of runs", "User code",
+        "Loki and Grafana", "Kubernetes", "Files and secrets", "Logs", "Help",
     ],
     "server": ["Listening", "Responses", "Faults", "Counts of requests", "Logs", "Help"],
 }  # fmt: skip

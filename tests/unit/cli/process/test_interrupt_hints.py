@@ -36,7 +36,7 @@ def test_a_run_of_this_machine_is_stopped_at_once(delivery: Delivery) -> None:
 def test_a_remote_run_is_not_said_to_be_stopped() -> None:
     """It comes to rest if the pause was accepted; if not, it continues and the line says how to pause it."""
     assert ELSEWHERE.describe_first("r") == (
-        "pausing run r: requests in flight may finish; Ctrl-C again does not wait for them"
+        "pausing run r: what is in flight may finish; Ctrl-C again does not wait for them"
     )
     assert ELSEWHERE.describe_second("r", Delivery.ACCEPTED) == (
         "run r is being paused and comes to rest by itself; look at it with: oku show r --kube; "

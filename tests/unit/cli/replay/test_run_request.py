@@ -9,6 +9,7 @@ from oku_cli.replay.run_request import (
     RunRequest,
     fetch_files,
     fetch_request,
+    fetch_spec_of_index,
     fill_in_body,
     make_single,
     replace_certificates,
@@ -62,11 +63,17 @@ class Backend:
         return BODY.encode()
 
 
+async def fetch(backend: Backend, index: int, *, is_to_be_sent: bool = True) -> RunRequest:
+    """A request of its run."""
+    spec = await fetch_spec_of_index(backend, "r1", index, "INDEX")  # type: ignore[arg-type]
+    return await fetch_request(backend, "r1", index, spec, is_to_be_sent=is_to_be_sent)  # type: ignore[arg-type]
+
+
 async def test_a_request_is_what_its_index_asks(tmp_path: Path) -> None:
     """With its row, and its body in place of a file."""
     backend = Backend()
     for index in range(9):
-        request = await fetch_request(backend, "r1", index, "--index", is_to_be_sent=True)  # type: ignore[arg-type]
+        request = await fetch(backend, index)
         assert request.template == RequestMix(SPEC).find(index)
         assert request.row == {"sku": f"s{index}"}
         files = await fetch_files(backend, "r1", request.list_bodies(), tmp_path)  # type: ignore[arg-type]
@@ -84,13 +91,13 @@ async def test_a_request_is_what_its_index_asks(tmp_path: Path) -> None:
 async def test_what_is_not_there_is_said_in_one_line(spec: Spec, said: str) -> None:
     """An index that the run does not have, a target that is gone."""
     with pytest.raises(UserError, match=said):
-        await fetch_request(Backend(spec), "r1", 9, "INDEX", is_to_be_sent=True)  # type: ignore[arg-type]
+        await fetch(Backend(spec), 9)
 
 
 async def test_what_delay_servers_were_asked_can_be_shown() -> None:
     """They have no address any more."""
     backend = Backend(Spec(requests=10))
-    request = await fetch_request(backend, "r1", 9, "--index", is_to_be_sent=False)  # type: ignore[arg-type]
+    request = await fetch(backend, 9, is_to_be_sent=False)
     assert request.template.url == "http://delay-server/{i}"
     assert request.template.headers == ("Oku-Run: r1",)
 

@@ -13,7 +13,12 @@ def test_a_bar_that_is_not_zero_is_visible() -> None:
 def test_a_row_may_be_a_part_of_the_one_above() -> None:
     """It is marked as such; the share is that of the whole."""
     page = Page(
-        build_bars("Outcomes", "outcome", [BarRow("all", 8, "ok"), BarRow("some", 2, "ok", is_part=True)], 8)
+        build_bars(
+            "Outcomes",
+            ("outcome", "requests"),
+            [BarRow("all", 8, "ok"), BarRow("some", 2, "ok", is_part=True)],
+            8,
+        )
     )
     assert page.faults == []
     assert [row.get("class") for row in page.find("tr")] == [None, None, "part"]
@@ -22,4 +27,4 @@ def test_a_row_may_be_a_part_of_the_one_above() -> None:
 
 def test_a_table_without_rows_says_so() -> None:
     """It has no note either."""
-    assert Page(build_bars("Statuses", "status", [], 0, "a note")).text == "StatusesNone."
+    assert Page(build_bars("Statuses", ("status", "requests"), [], 0, "a note")).text == "StatusesNone."

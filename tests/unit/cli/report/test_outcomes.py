@@ -5,7 +5,7 @@ from tests.unit.cli.report.conftest import Page
 
 from oku_cli.report.load import read_load
 from oku_cli.report.outcomes import build_outcomes
-from oku_core.results.summary import NotSentCounts, Summary
+from oku_core.results.summary import NotSentCounts, Summary, Unit
 
 MakeSummary = Callable[..., Summary]
 
@@ -36,6 +36,14 @@ def test_a_closed_run_does_not_speak_of_due_times(make_summary: MakeSummary) -> 
     assert "disconnected, protocol error, failed check." in text
     open_text = Page(build_outcomes(make_summary(), read_load({"rate": "100/s", "duration": 10}))).text
     assert "protocol error, not sent, lost, failed check." in open_text
+
+
+def test_each_unit_has_outcomes_of_its_own(make_summary: MakeSummary) -> None:
+    """A request raises no exception, and an iteration has no connection."""
+    summary = make_summary(unit=Unit.ITERATION, outcomes=make_outcomes(ok=990, exception=10), statuses={})
+    text = Page(build_outcomes(summary)).text
+    assert "exception101.00 %" in text
+    assert "Did not occur: timeout, not sent, lost, failed check." in text
 
 
 def test_statuses_have_their_shares(make_summary: MakeSummary) -> None:

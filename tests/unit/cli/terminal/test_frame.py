@@ -141,7 +141,7 @@ def test_the_frame_fits_the_terminal(draw: Draw, width: int) -> None:
         done=100_000_000,
         rate_rps=1_234_567.8,
         in_flight=1_280_000,
-        outcomes_so_far=[91_234_567, *[1_234_567] * 8],
+        outcomes_so_far=[91_234_567, *[1_234_567] * 9],
         resent_at_most=1_234_567,
         active_s=360_000.0,
         latency=build_latency(123_456_000, 3_600_000_000),
@@ -157,7 +157,7 @@ def test_at_80_columns_no_number_is_cut(draw: Draw) -> None:
             requests_total=100_000_000,
             accounted=98_765_432,
             done=98_765_432,
-            outcomes_so_far=[91_234_567, *range(1_234_567, 1_234_575)],
+            outcomes_so_far=[91_234_567, *range(1_234_567, 1_234_576)],
         )
     )
     assert "…" not in frame

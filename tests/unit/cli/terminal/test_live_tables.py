@@ -33,6 +33,16 @@ def draw(tick: Tick, height: int, width: int = 80) -> list[str]:
     return [text for text in texts if text]
 
 
+def test_requests_of_user_code_are_fitted_as_targets_are(make_tick: MakeTick) -> None:
+    """The worst come first, and the others are counted."""
+    tick = make_busy_tick(make_tick, thresholds=0)
+    code = msgspec.structs.replace(tick, targets=[], inner_requests=tick.targets)
+    assert len(draw(code, 40)) == len(draw(tick, 40))
+    short = draw(code, 24)
+    assert short == [line.replace("target", "name") for line in draw(tick, 24)]
+    assert any(line.startswith("and ") for line in short)
+
+
 def make_busy_tick(make_tick: MakeTick, *, targets: int = 12, thresholds: int = 10) -> Tick:
     """A second of a run of so many targets, of which the last ones are the worst, and thresholds."""
     return msgspec.structs.replace(

@@ -33,6 +33,15 @@ def test_the_live_view_has_the_rate_of_each_target_since_the_start(
     ]
 
 
+def test_user_code_has_its_requests_by_name(tick: Tick, render: Callable[..., list[str]]) -> None:
+    """In the place of targets, which it has not."""
+    code = msgspec.structs.replace(tick, targets=[], inner_requests=tick.targets)
+    head, *rows = (line.split() for line in render(build_live_targets(code, most=3)))
+    assert head == ["name", "requests", "ok", "rate", "p50", "p99"]
+    assert [row[:2] for row in rows] == [["item", "200"], ["buy", "110"], ["pay", "0"]]
+    assert list(describe_worst_target(code)) == ["worst request buy ok 86.36 % p99 20.0 ms"]
+
+
 def test_a_line_names_the_worst_target(tick: Tick, make_tick: MakeTick) -> None:
     """Of targets that are equally well off it is the slowest; there is none before anything is accounted."""
     assert list(describe_worst_target(tick)) == ["worst target buy ok 86.36 % p99 20.0 ms"]

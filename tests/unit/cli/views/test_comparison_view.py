@@ -3,7 +3,9 @@ from tests.kit.runs.compared import SPEC, MakeRun
 from tests.unit.cli.conftest import Render, make_outcomes
 
 from oku_cli.comparison.comparison import compare_runs
+from oku_cli.report.comparison_page import build_comparison_page
 from oku_cli.views.comparison_view import build_comparison
+from oku_core.results.summary import Unit
 
 
 def test_two_runs_stand_side_by_side(make_run: MakeRun, render: Render) -> None:
@@ -46,3 +48,15 @@ def test_no_number_is_cut_at_any_width(make_run: MakeRun, render: Render, width:
     text = "\n".join(render(build_comparison(comparison), width))
     assert "…" not in text
     assert text.count(" ms") >= 10
+
+
+def test_runs_of_user_code_are_compared_by_iterations(make_run: MakeRun, render: Render) -> None:
+    """A file of theirs is told by the begin of its digest."""
+    code = {"engine": "python", "scenario": f"a.py@sha256:{'0' * 64}:1:a.py", "requests": 6000}
+    other = {**code, "scenario": f"a.py@sha256:{'1' * 64}:1:a.py"}
+    runs = [make_run(1, spec=code, unit=Unit.ITERATION), make_run(2, spec=other, unit=Unit.ITERATION)]
+    comparison = compare_runs(*runs, mask=dict)
+    lines = [line.strip() for line in render(build_comparison(comparison), width=100)]
+    assert ["accounted", "iterations", "6,000", "6,000"] in [line.split() for line in lines]
+    assert "scenario  a.py@sha256:000000000000…:1:a.py  a.py@sha256:111111111111…:1:a.py" in lines
+    assert "accounted iterations" in build_comparison_page(comparison)

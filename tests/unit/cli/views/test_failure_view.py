@@ -25,6 +25,7 @@ def count(**given: int) -> OutcomeCounts:
         ({"protocol_error": 5}, "no response was HTTP/1.1: check scheme"),
         ({"not_sent": 9, "timeout": 6}, "nothing was answered in time: --timeout says"),
         ({"not_sent": 9}, "nothing could be sent on time: lower the rate, or add workers"),
+        ({"exception": 9, "timeout": 8}, "user code raised an exception in each iteration: its traceback"),
         ({"lost": 9, "not_sent": 8}, "all workers died: check their logs"),
     ],
 )

@@ -28,6 +28,8 @@ from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
+from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.values.code_file import CodeFile
 
 TOKEN = "0123456789"
 Client = TestClient[Any, Any]
@@ -88,6 +90,22 @@ async def test_a_submitted_run_is_listed_and_shown(client: Client) -> None:
     status, summary = await call(client, "GET", f"/api/runs/{first}")
     assert (status, summary["run"], summary["state"]) == (200, first, "pending")
     assert msgspec.convert(summary, Summary).requests == 100
+
+
+async def test_user_code_is_refused_in_one_line(client: Client, ledger: Ledger) -> None:
+    """The line names the value of the chart; a run that was allowed once is not begun again, either."""
+    scenario = f"scenario.py@sha256:{'0' * 64}:10:scenario.py"
+    refused = await call(client, "POST", "/api/runs", json={"engine": "python", "scenario": scenario})
+    assert refused[0] == 403
+    assert "allowUserCode: true" in refused[1]["error"]
+    assert "\n" not in refused[1]["error"]
+    assert (await call(client, "GET", "/api/runs"))[1] == []
+    spec = Spec(engine=Engine.PYTHON, scenario=CodeFile(scenario))
+    ledger.runs.create("before", spec, 0.0)
+    ledger.runs.change_state("before", RunState.PAUSED, 1.0)
+    for action in ("resume", "retry"):
+        assert await call(client, "POST", f"/api/runs/before/{action}") == refused
+    assert ledger.runs.fetch("before").state == RunState.PAUSED
 
 
 async def test_runs_are_listed_in_pages(client: Client) -> None:

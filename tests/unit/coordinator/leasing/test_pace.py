@@ -1,13 +1,15 @@
 import pytest
 
 from oku_coordinator.leasing.pace import Pace, choose_allowance, choose_checkpoint_s
+from oku_core.spec.spec import Engine, Spec
 
 WINDOW = 100
+USER_CODE = Spec(engine=Engine.PYTHON)
 
 
 def allow(pace: Pace) -> int:
     """What a worker of 1,000/s may be ahead that has taken a million."""
-    return pace.choose_allowance(WINDOW, rate_rps=1_000, taken=1_000_000)
+    return pace.choose_allowance(Spec(), WINDOW, rate_rps=1_000, taken=1_000_000)
 
 
 def test_checkpoints_come_every_three_seconds_and_more_seldom_from_many_workers() -> None:
@@ -32,12 +34,15 @@ def test_for_half_a_minute_after_a_loss_workers_go_about_a_second_ahead() -> Non
     pace = Pace()
     pace.adjust(2, now=100.0)
     assert allow(pace) == 12_000
+    assert pace.choose_allowance(USER_CODE, WINDOW, rate_rps=1_000, taken=1_000_000) == 1_050
+    assert pace.choose_allowance(USER_CODE, WINDOW, rate_rps=1_000, taken=300) == 600
     pace.note_loss(101.0)
     pace.adjust(2, now=101.0)
     assert allow(pace) == 1_050
-    assert pace.choose_allowance(WINDOW, rate_rps=1_000, taken=900) == 450
+    assert pace.choose_allowance(Spec(), WINDOW, rate_rps=1_000, taken=900) == 450
     pace.adjust(2_000, now=130.9)
     assert allow(pace) == 15_000
+    assert pace.choose_allowance(USER_CODE, WINDOW, rate_rps=1_000, taken=1_000_000) == 15_000
     pace.adjust(3_000, now=130.9)
     assert allow(pace) == 1.5 * 30 * 1_000
     pace.adjust(1, now=130.9)

@@ -18,6 +18,7 @@ from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.order import Control
 from oku_core.messaging.progress import LeaseProgress, Progress
+from oku_core.spec.spec import Spec
 
 Deal = Callable[..., LeaseRecord]
 
@@ -36,7 +37,7 @@ class World:
             ledger=ledger,
             roster=self.roster,
             expiry=ExpiryRule(self.roster),
-            delivery=Delivery(self.broker, self.roster, ledger.schedules, []),
+            delivery=Delivery(self.broker, self.roster, ledger.schedules, ledger.hooks, []),
             pace=self.pace,
             metrics=self.metrics,
             clock=lambda: 2.0,
@@ -134,7 +135,7 @@ async def test_a_process_that_died_with_a_lease_is_noted(world: World, deal: Dea
     await world.reaper.look(1.0)
     assert world.lost == [("r1", ["b1"])]
     world.pace.adjust(1, 1.0)
-    assert world.pace.choose_allowance(1, rate_rps=1000.0, taken=10**6) == 1050
+    assert world.pace.choose_allowance(Spec(), 1, rate_rps=1000.0, taken=10**6) == 1050
 
 
 async def test_what_was_in_doubt_when_a_worker_died_counts_as_sent_twice_at_most(

@@ -10,15 +10,22 @@ from tests.kit.coordinators.leases import deal_lease
 from oku_coordinator.kube.pod_readiness import PodReadiness
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.runs.readiness import LONGEST_NOTICE, QueueFullError, Readiness, round_up_latency
+from oku_coordinator.runs.readiness import (
+    LONGEST_NOTICE,
+    QueueFullError,
+    Readiness,
+    UserCodeRefusedError,
+    round_up_latency,
+)
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import NOT_SENT, build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
+from oku_core.messaging.hook import HookAttempt
 from oku_core.messaging.lease import build_lease_id
 from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.spec.files import SpecFiles
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Hook, Spec
 from oku_core.spec.values.rate import Rate
 
 if TYPE_CHECKING:
@@ -219,6 +226,19 @@ def test_who_waits_for_a_run_that_has_no_place_is_told_so(world: World, pending:
     assert world.in_cluster.build_notices(waiting) == [f"waiting for its turn: run r1 is pending: {obstacle}"]
 
 
+def test_user_code_is_refused_unless_it_is_allowed(ledger: Ledger) -> None:
+    """Requests of Oku's own are not."""
+    for allows in (False, True):
+        readiness = Readiness(ledger, Roster(10.0), allows_user_code=allows)
+        readiness.check(Spec())
+        for engine in (Engine.PYTHON, Engine.LOCUST):
+            if allows:
+                readiness.check(Spec(engine=engine))
+            else:
+                with pytest.raises(UserCodeRefusedError, match=r"^user code is not allowed here: .+$"):
+                    readiness.check(Spec(engine=engine))
+
+
 def test_the_queue_has_an_end(world: World, pending: RunRecord) -> None:
     """Runs at rest do not count."""
     world.ledger.runs.create("r2", Spec(), 1.0)
@@ -348,3 +368,19 @@ def test_a_run_without_a_schedule_needs_no_clock(world: World, pending: RunRecor
     """Its workers may be anywhere."""
     world.record("w1")
     assert world.alone.build_notices(pending) == []
+
+
+def test_a_run_says_which_hook_it_waits_for(world: World, ledger: Ledger) -> None:
+    """Who calls it, and what became of the try before."""
+    world.record("w1")
+    ledger.runs.create("r9", Spec(requests=10, hooks=(Hook.SETUP, Hook.TEARDOWN)), 0.0)
+    run = ledger.runs.begin("r9", 1.0)
+    assert world.alone.build_notices(run) == []
+    ledger.hooks.begin("r9", Hook.SETUP, "w1", "w1", 1.0)
+    assert world.alone.build_notices(run) == ["waiting for setup of the scenario: worker w1 calls it"]
+    ledger.hooks.lose(HookAttempt("r9", Hook.SETUP, 1), "worker w1 was lost", 2.0)
+    assert world.alone.build_notices(run) == [
+        "waiting for setup of the scenario: it is called again, for worker w1 was lost"
+    ]
+    ledger.hooks.begin("r9", Hook.SETUP, "w1", "w1", 3.0)
+    assert world.alone.build_notices(run) == ["waiting for setup of the scenario: worker w1 calls it, try 2"]

@@ -3,7 +3,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.kit.coordinators.leases import deal_lease
+from tests.kit.coordinators.leases import apply_batches, deal_lease
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.storage.records import LeaseRecord
@@ -17,10 +17,11 @@ from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.hook import HookAttempt, HookReport
 from oku_core.results.summary import Flag, ProcessSummary, Summary
 from oku_core.results.tick import Tick
 from oku_core.spec.parser import SpecError
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Hook, Spec
 
 Deal = Callable[..., LeaseRecord]
 MakeBatch = Callable[..., CheckpointBatch]
@@ -163,6 +164,25 @@ def test_what_cannot_be_is_refused(
     with pytest.raises(TransitionError, match=said):
         getattr(runs, action)(run)
     assert ledger.runs.fetch(run).state == before
+
+
+def test_a_run_that_is_torn_down_cannot_be_paused_and_a_cancel_waits_no_more(
+    runs: Runs, ledger: Ledger
+) -> None:
+    """The first cancel ends its requests, the second one the wait for its teardown."""
+    ledger.runs.create("r1", Spec(requests=10, hooks=(Hook.SETUP, Hook.TEARDOWN)), 0.0)
+    ledger.runs.begin("r1", 1.0)
+    ledger.hooks.begin("r1", Hook.SETUP, "w1", "b1", 1.0)
+    report = HookReport(attempt=HookAttempt("r1", Hook.SETUP, 1))
+    batch = CheckpointBatch(worker="w1", incarnation="b1", checkpoints=[], hooks=[report])
+    apply_batches(ledger, [batch], now=2.0)
+    assert runs.cancel("r1").state == RunState.TEARING_DOWN
+    with pytest.raises(
+        TransitionError, match="run r1 has ended but for its teardown; cancel it to wait no more"
+    ):
+        runs.pause("r1")
+    assert runs.cancel("r1").state == RunState.CANCELLED
+    assert ledger.runs.fetch("r1").reason == "teardown was given up: the run was cancelled"
 
 
 def test_a_change_wakes_the_coordinator(runs: Runs, ledger: Ledger, wakes: list[None]) -> None:

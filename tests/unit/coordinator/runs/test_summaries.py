@@ -8,6 +8,7 @@ from typing import Any
 import jsonschema
 import msgspec
 import pytest
+from tests.kit.coordinators.iterations import USER_CODE, build_inner
 from tests.kit.coordinators.parts import build_open_part
 from tests.kit.outcomes import make_counts
 
@@ -21,7 +22,15 @@ from oku_core.accounting.interval import Lengths
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.results.series import SeriesRow
-from oku_core.results.summary import Flag, LatencySummary, PlanSummary, ProcessSummary, Summary, WorkerSummary
+from oku_core.results.summary import (
+    Flag,
+    LatencySummary,
+    PlanSummary,
+    ProcessSummary,
+    Summary,
+    Unit,
+    WorkerSummary,
+)
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 
@@ -71,7 +80,7 @@ def test_a_summary_has_everything_that_is_kept() -> None:
     outcomes = msgspec.to_builtins(summary.outcomes)
     assert outcomes == {
         "ok": 98, "unexpected_status": 1, "timeout": 1, "connect_error": 0, "disconnected": 0,
-        "protocol_error": 0, "not_sent": 0, "lost": 0, "failed_check": 0,
+        "protocol_error": 0, "not_sent": 0, "lost": 0, "failed_check": 0, "exception": 0,
     }  # fmt: skip
     assert list(summary.statuses.items()) == [("200", 98), ("500", 1)]
     assert (summary.bytes_received, summary.workers, summary.servers) == (1300, [WORKER], None)
@@ -255,3 +264,18 @@ def test_the_plan_of_a_paused_run_goes_as_far_as_its_clock() -> None:
     summary = build_summary(snapshot, 9000.0)
     assert (summary.planned_rps, summary.phases[0].planned_rps) == (10.0, 10.0)
     assert summary.phases[1].planned_rps == 0.0
+
+
+def test_a_run_of_user_code_counts_iterations() -> None:
+    """The requests that these have made stand beside them; other runs have none."""
+    snapshot = build_snapshot()
+    summary = build_summary(snapshot, 0.0)
+    assert (summary.unit, summary.inner_requests) == (Unit.REQUEST, [])
+    snapshot = build_snapshot(spec=USER_CODE, engine="python")
+    snapshot.accounts.inner["", "login"] = Account()
+    snapshot.accounts.inner["", "login"].add(build_inner("login", [1000] * 250))
+    summary = build_summary(snapshot, 0.0)
+    assert (summary.unit, summary.accounted) == (Unit.ITERATION, 100)
+    assert [(each.name, each.requests, each.rate_rps) for each in summary.inner_requests] == [
+        ("login", 250, 25.0)
+    ]

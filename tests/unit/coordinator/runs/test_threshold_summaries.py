@@ -1,11 +1,14 @@
+from collections.abc import Sequence
 from typing import Any
 
+import msgspec
 import pytest
+from tests.kit.coordinators.iterations import build_failed_inner, build_inner, build_iterations
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdBasis, ThresholdRecord
-from oku_coordinator.ledger.storage.run_account import RunAccount
+from oku_coordinator.ledger.storage.run_account import Account, RunAccount
 from oku_coordinator.runs.threshold_summaries import judge_thresholds
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
@@ -15,13 +18,15 @@ from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVer
 
 _PASSED, _FAILED, _UNDECIDED = ThresholdVerdict
 _FAST, _SLOW = 1000, 900_000
+TEN_ITERATIONS = build_iterations(10)
+SCENARIO = f"scenario.py@sha256:{'0' * 64}:1:scenario.py"
 _STAGES = ["ramp=10s:0..10/s", "steady=10s:10/s"]
 _TARGETS = [{"name": "buy", "url": "/buy", "weight": 2}, {"name": "home", "url": "/", "weight": 8}]
 
 
 def judge(
     threshold: str,
-    parts: dict[tuple[str, str], Part],
+    parts: dict[tuple[str, str], Part] | RunAccount,
     *,
     state: RunState = RunState.RUNNING,
     clock_s: float = 20.0,
@@ -31,9 +36,7 @@ def judge(
 ) -> ThresholdSummary:
     """What becomes of a threshold of a run with such an account."""
     spec = parse_spec(Source("spec", {**values, "thresholds": threshold}))
-    accounts = RunAccount()
-    for name, part in parts.items():
-        accounts.open(name).add(part)
+    accounts = parts if isinstance(parts, RunAccount) else fold(parts)
     is_cut = spec.is_timed and state in (RunState.COMPLETED, RunState.CANCELLED)
     record = RunRecord(
         run="r1", name="", requests=accounts.accounted if is_cut else spec.requests, engine="aiohttp",
@@ -46,6 +49,28 @@ def judge(
         record=record, accounts=accounts, flags=flags or [], thresholds={} if kept is None else {0: kept}
     )
     return judge_thresholds(basis, clock_s)[0]
+
+
+def fold(parts: dict[tuple[str, str], Part]) -> RunAccount:
+    """The account of these parts."""
+    accounts = RunAccount()
+    for name, part in parts.items():
+        accounts.open(name).add(part)
+    return accounts
+
+
+def judge_user_code(
+    threshold: str,
+    iterations: Part = TEN_ITERATIONS,
+    inner: Sequence[Part] = (),
+    **known: Any,
+) -> ThresholdSummary:
+    """What becomes of a threshold of a run of user code."""
+    accounts = fold({("", ""): iterations})
+    for part in inner:
+        accounts.inner.setdefault((part.phase, part.name), Account()).add(part)
+    values: dict[str, Any] = {"engine": "python", "scenario": SCENARIO, "requests": 100}
+    return judge(threshold, accounts, **values | known)
 
 
 def test_the_warm_up_is_not_judged_unless_it_is_asked_for() -> None:
@@ -159,3 +184,62 @@ def test_some_seconds_in_a_row_are_judged_by_what_was_kept_of_them(
     summary = judge("rate >= 3/s over 10s", parts, requests=100, state=state, kept=kept)
     assert (summary.verdict, summary.detail) == (verdict, detail)
     assert summary.value == (kept and kept.worst)
+
+
+def test_a_name_means_the_inner_requests_of_user_code() -> None:
+    """A threshold without one is about iterations, whatever their requests are."""
+    known: dict[str, Any] = {
+        "iterations": build_iterations(8, exception=2),
+        "inner": [build_inner("orders", [_FAST] * 97 + [_SLOW] * 3)],
+        "state": RunState.COMPLETED,
+    }
+    orders = judge_user_code("p95 of orders < 5ms", **known)
+    assert (orders.verdict, orders.value, orders.against, orders.allowed) == (_PASSED, 1.0, 3, 5)
+    assert judge_user_code("p99 of orders < 5ms", **known).verdict is _FAILED
+    assert judge_user_code("ok of orders >= 100", **known).verdict is _PASSED
+    rate = judge_user_code("rate of orders >= 6/s", **known)
+    assert (rate.verdict, rate.value) == (_FAILED, 5.0)
+    assert judge_user_code("ok >= 80%", **known).verdict is _PASSED
+    iterations = judge_user_code("exception < 2", **known)
+    assert (iterations.verdict, iterations.value) == (_FAILED, 2)
+
+
+def test_a_name_that_nothing_was_counted_under_is_undecided() -> None:
+    """It may be misspelt: neither a share nor a number of nothing has passed, and the reason names it."""
+    for text in ("p95 of oders < 5ms", "failed of oders < 10", "mean of oders < 1s", "rate of oders > 1/s"):
+        judged = judge_user_code(text, inner=[build_inner("orders", [_FAST])], state=RunState.COMPLETED)
+        assert (judged.verdict, judged.detail) == (_UNDECIDED, "no request was counted under the name oders")
+    assert judge_user_code("p95 of orders < 5ms").detail == ""
+
+
+def test_nobody_knows_how_many_inner_requests_come() -> None:
+    """So no share of them is certain before the end, but a number of them that is exceeded is."""
+    inner = [build_inner("orders", [_FAST] * 97), build_failed_inner("orders", 3)]
+    for text in ("ok of orders >= 50%", "ok of orders >= 99%", "p50 of orders < 5ms", "failed of orders < 4"):
+        judged = judge_user_code(text, inner=inner)
+        assert (judged.verdict, judged.allowed) == (_UNDECIDED, None)
+    assert judge_user_code("failed of orders < 3", inner=inner).verdict is _FAILED
+    assert judge_user_code("ok of orders >= 97", inner=inner).verdict is _PASSED
+
+
+def test_inner_requests_of_the_warm_up_are_judged_if_that_is_asked_for() -> None:
+    """As all else."""
+    slow = msgspec.structs.replace(build_inner("orders", [_SLOW]), phase="warm-up")
+    fast = msgspec.structs.replace(build_inner("orders", [_FAST]), phase="main")
+    known: dict[str, Any] = {"inner": [slow, fast], "warm_up": "5s", "state": RunState.COMPLETED}
+    assert judge_user_code("max of orders < 5ms", **known).verdict is _PASSED
+    assert judge_user_code("max of orders < 5ms during warm-up", **known).verdict is _FAILED
+
+
+@pytest.mark.parametrize(("strained", "verdict"), [(0, _FAILED), (2, _FAILED), (3, _UNDECIDED)])
+def test_iterations_that_were_measured_under_strain_put_their_requests_in_doubt(
+    strained: int, verdict: ThresholdVerdict
+) -> None:
+    """As many of each as an iteration makes on average: here, ten."""
+    judged = judge_user_code(
+        "p90 of orders < 5ms",
+        inner=[build_inner("orders", [_FAST] * 65 + [_SLOW] * 35)],
+        flags=[(Flag.LOOP_LAG, strained, 0.5)],
+        state=RunState.COMPLETED,
+    )
+    assert judged.verdict is verdict

@@ -4,17 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
+from tests.kit.coordinators.iterations import build_inner
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 
-from oku_coordinator.ledger.storage.run_account import RunAccount
+from oku_coordinator.ledger.storage.run_account import Account, RunAccount
 from oku_coordinator.telemetry.metrics import Metrics
-from oku_coordinator.telemetry.target_metrics import BOUNDS_S, TargetFigures, build_figures
+from oku_coordinator.telemetry.target_metrics import (
+    BOUNDS_S,
+    RequestFigures,
+    build_figures,
+    build_inner_figures,
+)
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.messaging.checkpoint import Part
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 
-Read = Callable[[], list[TargetFigures]]
+Read = Callable[[], list[RequestFigures]]
 TARGETS = [{"name": "item", "url": "/item"}, {"name": "buy", "url": "/buy"}]
 SPEC = parse_spec(Source(None, {"requests": 100, "base-url": "http://shop.test", "targets": TARGETS}))
 
@@ -104,3 +110,33 @@ def test_buckets_count_what_does_not_exceed_their_bounds(latencies_us: list[int]
         least = sum(latency_us <= bound_us for latency_us in latencies_us)
         most = sum(latency_us < bound_us * (1 + 1 / 1024) + 1 for latency_us in latencies_us)
         assert least <= count <= most
+
+
+def test_inner_requests_have_counters_and_latencies_by_name() -> None:
+    """All of their phases together, and none of the run."""
+    accounts = fold({("", ""): build_closed_part([1000] * 7)})
+    for part, latencies_us in (
+        (("main", "login"), [1000, 2001]),
+        (("warm-up", "login"), [9000]),
+        (("", "a"), []),
+    ):
+        accounts.inner[part] = Account()
+        accounts.inner[part].add(build_inner(part[1], latencies_us))
+    metrics = Metrics()
+    metrics.show_inner(lambda: build_inner_figures("r1", accounts))
+    families = {
+        family.name: family for family in text_string_to_metric_families(metrics.expose()[0].decode())
+        if family.name.startswith("oku_inner_")
+    }  # fmt: skip
+    samples = {
+        (sample.name, *(sample.labels.get(label, "") for label in ("name", "outcome", "le"))): sample.value
+        for family in families.values()
+        for sample in family.samples
+    }
+    assert set(families) == {"oku_inner_requests", "oku_inner_received_bytes", "oku_inner_latency_seconds"}
+    assert {sample.labels["run"] for family in families.values() for sample in family.samples} == {"r1"}
+    assert samples["oku_inner_requests_total", "login", "ok", ""] == 3
+    assert all(samples["oku_inner_requests_total", "a", outcome, ""] == 0 for outcome in OUTCOMES)
+    assert samples["oku_inner_received_bytes_total", "login", "", ""] == 30
+    assert samples["oku_inner_latency_seconds_bucket", "login", "", "0.0025"] == 2
+    assert samples["oku_inner_latency_seconds_count", "login", "", ""] == 3

@@ -26,17 +26,18 @@ def test_the_order_of_outcomes_is_that_of_the_wire() -> None:
         "not_sent",
         "lost",
         "failed_check",
+        "exception",
     ]
 
 
 def test_answered_is_what_has_a_complete_response() -> None:
     """A response counts as an answer whatever its status, and nothing else does."""
-    assert count_answered([1, 20, 300, 4000, 50_000, 600_000, 7, 8, 9_000_000]) == 9_000_021
+    assert count_answered([1, 20, 300, 4000, 50_000, 600_000, 7, 8, 9_000_000, 10]) == 9_000_021
 
 
 def test_sent_is_what_has_ended_as_far_as_a_worker_has_seen() -> None:
     """What was not sent was not, and nobody knows whether what is lost was."""
-    assert count_sent([1, 20, 300, 4000, 50_000, 600_000, 7_000_000, 80_000_000, 9]) == 654_330
+    assert count_sent([1, 20, 300, 4000, 50_000, 600_000, 7_000_000, 80_000_000, 9, 10]) == 654_340
 
 
 def test_the_order_of_causes_is_that_of_the_wire() -> None:
@@ -52,7 +53,7 @@ def test_causes_get_their_names() -> None:
 
 def test_counts_get_their_names() -> None:
     """Every outcome is named, including those that did not happen."""
-    assert build_outcome_counts([1, 0, 2, 0, 0, 3, 0, 4, 5]) == {
+    assert build_outcome_counts([1, 0, 2, 0, 0, 3, 0, 4, 5, 6]) == {
         Outcome.OK: 1,
         Outcome.UNEXPECTED_STATUS: 0,
         Outcome.TIMEOUT: 2,
@@ -62,10 +63,11 @@ def test_counts_get_their_names() -> None:
         Outcome.NOT_SENT: 0,
         Outcome.LOST: 4,
         Outcome.FAILED_CHECK: 5,
+        Outcome.EXCEPTION: 6,
     }
 
 
-@pytest.mark.parametrize("counts", [[], [1] * 7, [1] * 8, [1] * 10])
+@pytest.mark.parametrize("counts", [[], [1] * 7, [1] * 9, [1] * 11])
 def test_an_account_of_more_or_fewer_counts_gets_no_names(counts: list[int]) -> None:
     """A count is never dropped or made up for lack of a name."""
     with pytest.raises(ValueError, match="zip"):
@@ -76,18 +78,18 @@ def test_no_request_has_zeros_of_its_own() -> None:
     """Two empty accounts are equal, but counting in one leaves the other alone."""
     counts = build_no_counts()
     counts[0] += 1
-    assert build_no_counts() == [0, 0, 0, 0, 0, 0, 0, 0, 0]
+    assert build_no_counts() == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
 
 
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
-        ([0] * 9, True),
-        ([1, 2, 3, 4, 5, 6, 7, 8, 9], True),
+        ([0] * 10, True),
+        ([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], True),
         ([], False),
-        ([1] * 8, False),
-        ([1] * 10, False),
-        ([1, 1, 1, 1, 1, 1, 1, 1, -1], False),
+        ([1] * 9, False),
+        ([1] * 11, False),
+        ([1, 1, 1, 1, 1, 1, 1, 1, 1, -1], False),
     ],
 )
 def test_an_account_is_a_count_of_each_outcome(counts: list[int], expected: bool) -> None:  # noqa: FBT001  # a column of the table above

@@ -3,6 +3,7 @@ import pytest
 from oku_core.accounting.run_state import (
     ACTIVE_STATES,
     FINAL_STATES,
+    SENDING_STATES,
     TRANSITIONS,
     RunState,
     TransitionError,
@@ -57,14 +58,15 @@ def test_what_rests_with_a_true_account_can_be_resumed(state: RunState, *, is_br
 
 def test_a_run_that_has_leases_out_must_not_be_pending_or_over() -> None:
     """The active states are neither final nor waiting, and each leads to an end of the activity."""
-    assert {RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING} == ACTIVE_STATES
+    assert {RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING} == SENDING_STATES
+    assert SENDING_STATES | {RunState.TEARING_DOWN} == ACTIVE_STATES
     for state in ACTIVE_STATES:
         assert TRANSITIONS[state] - ACTIVE_STATES
 
 
 def test_a_paused_run_waits_for_its_turn_again() -> None:
-    """Resuming leads through `pending`, so that at most one run is active."""
-    assert not TRANSITIONS[RunState.PAUSED] & ACTIVE_STATES
+    """Resuming leads through `pending`, so that at most one run sends."""
+    assert not TRANSITIONS[RunState.PAUSED] & SENDING_STATES
     assert RunState.PENDING in TRANSITIONS[RunState.PAUSED]
 
 
@@ -76,6 +78,11 @@ def test_only_what_the_table_allows_may_follow(current: RunState, wanted: RunSta
     else:
         with pytest.raises(TransitionError, match=f"^run r1 is {current}, it cannot become {wanted}$"):
             check_transition("r1", current, wanted)
+
+
+def test_nothing_is_sent_any_more_once_a_run_is_torn_down() -> None:
+    """Its teardown comes after its last request; an interrupted one goes on when the run is resumed."""
+    assert TRANSITIONS[RunState.TEARING_DOWN] == FINAL_STATES | {RunState.PAUSED}
 
 
 @pytest.mark.parametrize("state", RunState)

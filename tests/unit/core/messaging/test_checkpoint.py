@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts, make_reasons
 
-from oku_core.accounting.failure_reason import ReasonCount
+from oku_core.accounting.failure_reason import LONGEST_REASON, ReasonCount
 from oku_core.accounting.histogram import (
     HIGHEST_US,
     Histogram,
@@ -18,7 +18,15 @@ from oku_core.accounting.histogram import (
     bucket_index,
 )
 from oku_core.accounting.outcome import NOT_DEALT, OUTCOMES, Outcome, build_no_causes, build_no_counts
-from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part, find_fault
+from oku_core.messaging.checkpoint import (
+    LONGEST_TRACEBACK,
+    MOST_INNER_PARTS,
+    MOST_TRACEBACKS,
+    Checkpoint,
+    CheckpointBatch,
+    Part,
+    find_fault,
+)
 
 TOLD = [outcome for outcome in OUTCOMES if outcome != Outcome.LOST]
 """What a worker may tell of."""
@@ -96,6 +104,7 @@ def true_checkpoints(draw: st.DrawFn) -> Checkpoint:
         done=done,
         end=end,
         in_flight=in_flight,
+        untouched=sorted(draw(st.sets(st.sampled_from(in_flight)))) if in_flight else [],
         is_final=draw(st.booleans()),
         parts=[draw(true_parts(name)) for name in draw(st.sets(st.sampled_from(["", "login", "cart"])))],
         started_at=1.7e9,
@@ -154,6 +163,8 @@ def is_possible(checkpoint: Checkpoint, length: int) -> bool:
         and checkpoint.sequence in range(1, 2**53)
         and in_flight <= taken
         and sorted(in_flight) == checkpoint.in_flight
+        and set(checkpoint.untouched) <= in_flight
+        and sorted(set(checkpoint.untouched)) == checkpoint.untouched
         and len(set(keys)) == len(keys)
         and all(map(is_possible_part, checkpoint.parts))
         and is_possible_failed(checkpoint, taken - in_flight)
@@ -169,10 +180,10 @@ def is_possible(checkpoint: Checkpoint, length: int) -> bool:
 def is_possible_part(part: Part) -> bool:
     """Judge a part alone."""
     totals = [sum(each.buckets[1::2]) for each in (part.response_time, part.lateness)]
-    answered = part.outcomes[0] + part.outcomes[1] + sum(part.outcomes[8:])
+    answered = part.outcomes[0] + part.outcomes[1] + part.outcomes[8]
     accounts = [part.outcomes, *part.per_second.values()]
     return (
-        all(len(counts) == 9 and all(count >= 0 for count in counts) for counts in accounts)
+        all(len(counts) == 10 and all(count >= 0 for count in counts) for counts in accounts)
         and len(part.not_sent) == 3
         and all(count >= 0 for count in part.not_sent)
         and sum(part.not_sent) == part.outcomes[6]
@@ -181,7 +192,7 @@ def is_possible_part(part: Part) -> bool:
         and all(sent in range(2**53) for sent in part.sent_per_second.values())
         and all(status in {str(code) for code in range(1000)} for status in part.statuses)
         and all(count > 0 for count in part.statuses.values())
-        and sum(part.statuses.values()) == answered == sum(part.latency.buckets[1::2])
+        and sum(part.statuses.values()) <= answered == sum(part.latency.buckets[1::2])
         and part.bytes_received in range(2**53)
         and all(map(is_possible_histogram, (part.latency, part.response_time, part.lateness)))
         and totals in ([0, 0], [answered, sum(part.outcomes[:6]) + sum(part.outcomes[8:])])
@@ -215,8 +226,8 @@ def is_possible_catalogue(part: Part) -> bool:
         all(count.requests > 0 and 0 <= count.first <= count.last for count in part.reasons)
         and all(count.reason.isprintable() and 0 < len(count.reason) <= 120 for count in part.reasons)
         and len(keys) == len(part.reasons)
-        and set(sums) <= set(range(1, 9))
-        and [sums[place] for place in range(1, 9)] == part.outcomes[1:]
+        and set(sums) <= set(range(1, 10))
+        and [sums[place] for place in range(1, 10)] == part.outcomes[1:]
     )
 
 
@@ -300,11 +311,11 @@ def mutate_sent(data: st.DataObject, value: dict[int, int]) -> dict[int, int]:
 def mutate_reasons(data: st.DataObject, value: list[ReasonCount]) -> list[ReasonCount]:
     """Draw reasons with one of them left out, doubled or changed."""
     if not value:
-        return [ReasonCount(data.draw(st.integers(0, 9)), "refused", 1, 0, 0)]
+        return [ReasonCount(data.draw(st.integers(0, 10)), "refused", 1, 0, 0)]
     place = data.draw(st.integers(0, len(value) - 1))
     here = value[place]
     changes: list[dict[str, Any]] = [
-        {"outcome": 0}, {"outcome": 9}, {"reason": ""}, {"reason": "a\n"}, {"reason": "a" * 121},
+        {"outcome": 0}, {"outcome": 10}, {"reason": ""}, {"reason": "a\n"}, {"reason": "a" * 121},
         {"requests": here.requests + 1}, {"requests": 0}, {"first": -1}, {"last": 5}, {"first": 6},
         {"last": 10**6},
     ]  # fmt: skip
@@ -363,6 +374,7 @@ def test_a_checkpoint_with_one_field_changed_passes_only_if_it_may_be_true(
         "done",
         "end",
         "in_flight",
+        "untouched",
         *(["parts"] if checkpoint.parts else []),
         "saturated",
         "lagged",
@@ -439,11 +451,11 @@ def test_every_fault_is_named(changes: dict[str, Any], fault: str) -> None:
         ({"response_time": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
         ({"lateness": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
         ({"per_second": {-1: build_no_counts()}}, "a second is out of range"),
+        ({"statuses": {"200": 3, "500": 1}}, "there are more statuses than the 3 answered"),
         (
-            {"outcomes": make_counts(3, unexpected_status=1, timeout=2)},
-            "the statuses do not sum to the 4 answered",
+            {"outcomes": make_counts(2, timeout=4), "statuses": {"200": 3}},
+            "there are more statuses than the 2 answered",
         ),
-        ({"statuses": {}}, "the statuses do not sum to the 3 answered"),
         ({"statuses": {"200": 3, "500": 0}}, "0 responses have the status '500'"),
         ({"statuses": {"200": 4, "500": -1}}, "-1 responses have the status '500'"),
         ({"statuses": {"200": 2, "2xx": 1}}, "1 responses have the status '2xx'"),
@@ -492,3 +504,92 @@ def test_a_refusal_gives_a_reason_and_covers_nothing(changes: dict[str, Any], fa
     """The reason is one printable line, and the checkpoint is final."""
     refusal = Checkpoint(lease="l1", sequence=1, done=0, end=7, is_final=True)
     assert find_fault(msgspec.structs.replace(refusal, **changes), 7) == fault
+
+
+@pytest.mark.parametrize("untouched", [[5], []])
+def test_what_is_untouched_is_among_what_is_in_flight(untouched: list[int]) -> None:
+    """All of it may be, or nothing."""
+    assert find_fault(build_checkpoint(untouched=untouched), 10) is None
+
+
+@pytest.mark.parametrize("untouched", [[4], [5, 5], [7], [-1]])
+def test_nothing_else_is_untouched(untouched: list[int]) -> None:
+    """What has an outcome was sent, and what was not taken is nobody's."""
+    fault = "what is untouched does not rise, or is not in flight"
+    assert find_fault(build_checkpoint(untouched=untouched), 10) == fault
+
+
+def build_inner(**changes: Any) -> Part:
+    """What came of six inner requests, changed as wanted."""
+    return msgspec.structs.replace(build_part(), **{"name": "login", "reasons": REASONS, **changes})
+
+
+REASONS = [ReasonCount(1, "a", 1, 0, 3), ReasonCount(2, "b", 3, 6, 6)]
+
+
+def test_inner_requests_may_be_more_than_iterations_and_have_fewer_statuses_than_answers() -> None:
+    """They sum to nothing, and what is no HTTP has no status."""
+    inner = [
+        build_inner(statuses={"200": 1}),
+        build_inner(statuses={}, phase="warm-up"),
+        build_inner(name="b"),
+    ]
+    assert find_fault(build_checkpoint(inner=inner), 10) is None
+
+
+@pytest.mark.parametrize(
+    ("inner", "fault"),
+    [
+        ([build_inner(), build_inner()], "two inner parts have the same phase and name"),
+        (
+            [Part(name=str(number)) for number in range(MOST_INNER_PARTS + 1)],
+            f"{MOST_INNER_PARTS + 1} inner parts are told of, but {MOST_INNER_PARTS} is the most",
+        ),
+        ([build_inner(name="")], "inner requests: they have no name"),
+        (
+            [build_inner(name="two\nlines")],
+            "inner requests: a phase or name is not one line of up to 200 printable characters",
+        ),
+        (
+            [build_inner(failed={Outcome.TIMEOUT: [0, 1]})],
+            "inner requests: they have what only iterations have",
+        ),
+        ([build_inner(sent_per_second={3: 1})], "inner requests: they have what only iterations have"),
+        (
+            [build_inner(outcomes=make_counts(not_sent=1), not_sent=[1, 0, 0])],
+            "inner requests: they have what only iterations have",
+        ),
+        (
+            [build_inner(outcomes=make_counts(2, unexpected_status=1, timeout=3, lost=1))],
+            "inner requests: only the coordinator knows what is lost, and what no worker had",
+        ),
+        (
+            [build_inner(statuses={"200": 4})],
+            "inner requests: there are more statuses than the 3 answered",
+        ),
+        (
+            [build_inner(reasons=[ReasonCount(1, "a", 1, 0, 7), ReasonCount(2, "b", 3, 0, 0)])],
+            "inner requests: a reason names position 7, but only 7 were taken",
+        ),
+    ],
+)
+def test_every_fault_of_inner_requests_is_named(inner: list[Part], fault: str) -> None:
+    """The log says what was wrong with them, and that it was not with the account."""
+    assert find_fault(build_checkpoint(inner=inner), 10) == fault
+
+
+@pytest.mark.parametrize(
+    ("tracebacks", "is_true"),
+    [
+        ({"ValueError": "x" * LONGEST_TRACEBACK}, True),
+        ({"ValueError": "x" * (LONGEST_TRACEBACK + 1)}, False),
+        ({"x" * LONGEST_REASON: "x"}, True),
+        ({"x" * (LONGEST_REASON + 1): "x"}, False),
+        ({str(number): "x" for number in range(MOST_TRACEBACKS)}, True),
+        ({str(number): "x" for number in range(MOST_TRACEBACKS + 1)}, False),
+    ],
+)
+def test_tracebacks_are_bounded(tracebacks: dict[str, str], *, is_true: bool) -> None:
+    """In number and in length, so that no message of a worker is endless."""
+    fault = find_fault(build_checkpoint(tracebacks=tracebacks), 10)
+    assert fault == (None if is_true else "there are too many tracebacks, or one is too long")

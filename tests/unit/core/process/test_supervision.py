@@ -8,15 +8,21 @@ from pathlib import Path
 import pytest
 
 import oku_coordinator
+import oku_core.http_client
 import oku_workers
 from oku_core.process.supervision import Health, Supervisor, cancel, describe_error, keep_going
 
 ALONE = {
     ("oku_coordinator/broker/sender.py", "_start_threads"): "each goes on with the next message",
     ("oku_coordinator/main_loop.py", "wait"): "awaited where they are made",
-    ("oku_workers/engines/addresses.py", "_start_lookup"): "one lookup; the next connection starts another",
+    ("oku_core/http_client/addresses.py", "_start_lookup"): "one lookup; the next connection starts another",
     ("oku_workers/engines/aiohttp/engine.py", "_start_slot"): "the engine starts a slot that failed again",
     ("oku_workers/engines/httptools/engine.py", "_connect"): "one connection: its request ends with it",
+    ("oku_workers/engines/user_code/engine.py", "_start_host"): "awaited where it is made",
+    ("oku_workers/engines/user_code/host_process.py", "__init__"): "one host: the engine starts another one",
+    ("oku_workers/engines/user_code/host_process.py", "close"): "waits for the end of one process, and ends",
+    ("oku_workers/engines/user_code/hook_call.py", "call_hook"): "awaited where it is made",
+    ("oku_workers/leases/hook_runner.py", "take"): "one attempt: the coordinator has another one made",
     ("oku_workers/process.py", "_on_signal"): "ends with the process",
     ("oku_workers/leases/lease_runner.py", "_begin"): "one lease: whoever dealt it takes it back",
     ("oku_workers/leases/engine_switch.py", "_fetch_files"): "awaited where it is made",
@@ -43,7 +49,7 @@ class Time:
 
 def list_starts() -> Iterator[tuple[str, str]]:
     """List where coordinator and worker start tasks and threads themselves, by module and function."""
-    for package in (oku_coordinator, oku_workers):
+    for package in (oku_coordinator, oku_core.http_client, oku_workers):
         root = Path(package.__path__[0])
         for path in root.rglob("*.py"):
             tree = ast.parse(path.read_text())
@@ -51,7 +57,12 @@ def list_starts() -> Iterator[tuple[str, str]]:
                 if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
                     for call in ast.walk(function):
                         if isinstance(call, ast.Call) and name_of(call.func) in STARTERS:
-                            yield str(path.relative_to(root.parent)), function.name
+                            yield _name_module(path), function.name
+
+
+def _name_module(path: Path) -> str:
+    """A module's path from its package on."""
+    return path.as_posix().rpartition("/src/")[2]
 
 
 STARTERS = {"create_task", "ensure_future", "run_coroutine_threadsafe", "Thread", "Timer"} - {

@@ -225,7 +225,7 @@ def test_counts_that_come_late_have_a_line_without_a_length() -> None:
         "requests_planned": None, "phase": None, "ok": 3,
         "unexpected_status": 0, "timeout": 1,
         "connect_error": 0, "disconnected": 0, "protocol_error": 0, "not_sent": 0, "lost": 0,
-        "failed_check": 0,
+        "failed_check": 0, "exception": 0,
     }  # fmt: skip
 
 

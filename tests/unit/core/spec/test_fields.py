@@ -10,7 +10,21 @@ from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER
 KEYS = [field.key for field in FIELDS]
 
 SCANNED = "name, format, digest, size, rows, columns, index, repeat"
+CODE = "PATH@sha256:DIGEST:SIZE:NAME"
 WRONG_VALUES: list[tuple[str, object, str]] = [
+    ("scenario", "a.py", f"a.py is not {CODE}; oku run reads a file"),
+    ("scenario", "/a.py@sha256:1:a", f"/a.py@sha256:1:a is not of the form {CODE}"),
+    ("scenario", "../a.py@sha256:1:a", f"../a.py@sha256:1:a is not of the form {CODE}"),
+    ("include", ["a.py"], f"a.py is not {CODE}; oku run reads a file"),
+    ("include", [f"a.py@sha256:{'0' * 64}:1:a"] * 2, "two files have the same path"),
+    ("hooks", ["begin"], "['begin'] is not a list of setup, teardown"),
+    ("hooks", [["setup"]], "[['setup']] is not a list of setup, teardown"),
+    ("iterations", 0, "0 is not at least 1"),
+    ("users", "many", "many is not a number such as 50000, 1_000_000, 1e6 or 1M"),
+    ("iteration-timeout", "2h", "2h is not at most 1h"),
+    ("user-classes", [""], "a name is empty"),
+    ("tags", "a\nb", r"'a\nb' is not a name of up to 100 printable characters"),
+    ("exclude-tags", 5, "5 is not text, put it in quotes"),
     ("requests", 0, "0 is not at least 1"),
     ("requests", "-5", "-5 is not at least 1"),
     ("requests", "1e400", "1e400 is not at most 1_000_000_000_000_000"),
@@ -59,9 +73,9 @@ WRONG_VALUES: list[tuple[str, object, str]] = [
     ("concurrency", "2M", "2M is not at most 1_000_000"),
     ("workers", 0, "0 is not at least 1"),
     ("workers", 10_001, "10001 is not at most 10_000"),
-    ("engine", "steam", "steam is not one of aiohttp, httptools"),
-    ("engine", None, "null is not one of aiohttp, httptools"),
-    ("engine", ["aiohttp"], "['aiohttp'] is not one of aiohttp, httptools"),
+    ("engine", "steam", "steam is not one of aiohttp, httptools, python, locust"),
+    ("engine", None, "null is not one of aiohttp, httptools, python, locust"),
+    ("engine", ["aiohttp"], "['aiohttp'] is not one of aiohttp, httptools, python, locust"),
     ("timeout", 0, "0 is not at least 1ms"),
     ("timeout", "-10s", "-10s is not at least 1ms"),
     ("timeout", "999us", "999us is not at least 1ms"),
@@ -169,7 +183,11 @@ def test_a_default_reads_as_one_would_write_it(key: str, default: str) -> None:
 def test_every_attribute_of_a_spec_has_a_key() -> None:
     """Each key also has exactly one attribute."""
     attributes = set(Spec.__struct_fields__) - {"shares_concurrency"}  # follows from the keys
-    assert sorted(field.attribute for field in FIELDS) == sorted(attributes)
+    own = [field.attribute for field in FIELDS if not field.alias_of]
+    assert sorted(own) == sorted(attributes)
+    for field in FIELDS:
+        if field.alias_of:
+            assert FIELD_BY_KEY[field.alias_of].attribute == field.attribute
 
 
 @pytest.mark.parametrize(("key", "value", "fault"), WRONG_VALUES)

@@ -4,12 +4,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.kit.runs.specs import specs
+from tests.kit.runs.specs import specs, user_code_specs
 
 from oku_core.spec.load import list_stages
 from oku_core.spec.load_description import describe_load, describe_shortage
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
+
+CODE = {"engine": "python", "scenario": f"a.py@sha256:{'0' * 64}:1:a.py"}
 
 
 def read(values: dict[str, Any]) -> Spec:
@@ -21,6 +23,11 @@ def read(values: dict[str, Any]) -> Spec:
     ("values", "words"),
     [
         ({"requests": 1000}, "100 in flight per worker, 1,000 requests"),
+        (CODE | {"users": 200, "iterations": "1M"}, "200 users, 1,000,000 iterations"),
+        (CODE | {"users": 1, "iterations": 1}, "1 user, 1 iteration"),
+        (CODE | {"concurrency": 50, "duration": "1m"}, "50 users per worker for 1 min"),
+        (CODE | {"rate": "5/s", "duration": "1m"}, "5/s for 1 min, 300 iterations"),
+        (CODE | {"stages": ["1m:0..200"]}, "0 to 200 users over 1 min"),
         ({"requests": 1, "max-rate": "90/m"}, "100 in flight per worker, 1 request, at most 90/min"),
         ({"rate": "5000/s", "duration": "10m"}, "5,000/s for 10 min, 3,000,000 requests"),
         ({"rate": "5000/s", "requests": "1M"}, "5,000/s for 3 min 20 s, 1,000,000 requests"),
@@ -53,7 +60,7 @@ def test_a_load_is_told_in_words(values: dict[str, Any], words: str) -> None:
     assert describe_load(read(values)) == words
 
 
-@given(specs())
+@given(specs() | user_code_specs())
 def test_every_load_has_words(spec: Spec) -> None:
     """They are one line."""
     assert describe_load(spec)
@@ -88,6 +95,15 @@ def test_too_few_in_flight_for_a_rate_are_told(
     spec = read(values | {"rate": "5000/s", "duration": "1m"})
     words = f"{begin}; 5,000/s needs --concurrency {end}" if end else ""
     assert describe_shortage(spec, workers, latency_s) == words
+
+
+def test_too_few_users_for_a_rate_are_told() -> None:
+    """The line says how many are needed over all workers."""
+    spec = read(CODE | {"rate": "100/s", "duration": "1m", "users": 20})
+    assert describe_shortage(spec, 2, 0.5) == (
+        "2 workers with 10 users each can sustain at most 40/s at a latency of 500 ms; 100/s needs --users 50"
+    )
+    assert not describe_shortage(spec, 2, 0.2)
 
 
 @given(specs(), st.integers(1, 20), st.floats(1e-6, 100))

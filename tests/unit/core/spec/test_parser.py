@@ -6,15 +6,16 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kit.runs.specs import plain_specs, specs
+from tests.kit.runs.specs import plain_specs, specs, user_code_specs
 
 from oku_core.errors import UserError
 from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.fields import FIELDS
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
-from oku_core.spec.spec import Engine, Spec, decode_spec, encode_spec
+from oku_core.spec.spec import Engine, Hook, Spec, decode_spec, encode_spec
 from oku_core.spec.target import Target
 from oku_core.spec.values.check import JsonValue, Pattern, SizeBound
+from oku_core.spec.values.code_file import CodeFile
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.expected_status import ExpectedStatus, list_codes
 from oku_core.spec.values.header import Header
@@ -149,7 +150,25 @@ def test_every_key_fills_its_attribute() -> None:
     given = parse_spec(Source(None, {"data": data | {"index": digest}, "url": "http://h/{a}"})).data
     assert given is not None
     assert msgspec.to_builtins(given) == data | {"index": digest, "repeat": False, "columns": ("a",)}
-    assert set(KEYS) == {*written, *opened, *several, "url", "rate", "data"}
+    coded: dict[str, object] = {
+        "engine": "locust", "scenario": f"a.py@sha256:{digest}:1:a.py", "base-url": "http://h",
+        "include": [f"lib/b.py@sha256:{digest}:0:b.py"], "iterations": "1M", "users": 200,
+        "iteration-timeout": "5s", "user-classes": ["Buyer"], "tags": "a", "exclude-tags": ["b", "c"],
+    }  # fmt: skip
+    expected = Spec(
+        engine=Engine.LOCUST, scenario=CodeFile(f"a.py@sha256:{digest}:1:a.py"), base_url=Url("http://h"),
+        include=(CodeFile(f"lib/b.py@sha256:{digest}:0:b.py"),), requests=1_000_000, concurrency=200,
+        shares_concurrency=True, iteration_timeout_s=5.0, user_classes=("Buyer",), tags=("a",),
+        exclude_tags=("b", "c"),
+    )  # fmt: skip
+    assert parse_spec(Source(None, coded)) == expected
+    hooked: dict[str, object] = {
+        "engine": "python",
+        "scenario": coded["scenario"],
+        "hooks": ["teardown", "setup"],
+    }
+    assert parse_spec(Source(None, hooked)).hooks == (Hook.SETUP, Hook.TEARDOWN)
+    assert set(KEYS) == {*written, *opened, *several, *coded, *hooked, "url", "rate", "data"}
 
 
 @pytest.mark.parametrize(
@@ -212,12 +231,13 @@ def test_what_follows_from_other_keys_is_written_with_the_spec(values: dict[str,
     assert parse_spec(Source(None, build_mapping(spec))) == spec
 
 
-@given(specs())
+@given(specs() | user_code_specs())
 def test_a_spec_survives_being_written(spec: Spec) -> None:
     """The mapping has the keys of the table, and is read back as an equal spec, even by way of JSON."""
     mapping = build_mapping(spec)
     assert parse_spec(Source("spec.yaml", mapping)) == spec
     assert parse_spec(Source("spec.json", json.loads(json.dumps(mapping)))) == spec
+    assert decode_spec(encode_spec(spec)) == spec
 
 
 @given(specs())

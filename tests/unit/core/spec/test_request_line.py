@@ -1,8 +1,9 @@
 from oku_core.data.data_format import DataFormat
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.request_line import RequestLines
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.target import Target
+from oku_core.spec.values.code_file import CodeFile
 from oku_core.spec.values.url import Url
 
 DATA = DataFile(
@@ -35,3 +36,12 @@ def test_delay_servers_have_no_url() -> None:
     """They are gone when somebody asks."""
     assert RequestLines(Spec()).build(3, {"a": "1"}) == ("", "GET", "")
     assert RequestLines(Spec()).find_target(3) == ""
+
+
+def test_nothing_is_said_of_what_an_iteration_of_user_code_asks() -> None:
+    """Nobody knows, even where its requests go to one place."""
+    scenario = CodeFile(f"a.py@sha256:{'0' * 64}:1:a.py")
+    lines = RequestLines(Spec(engine=Engine.PYTHON, scenario=scenario, base_url=Url("http://h")))
+    assert lines.build(7) == ("", "", "")
+    assert not lines.build(7).text
+    assert not lines.find_target(7)

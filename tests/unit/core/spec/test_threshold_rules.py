@@ -5,6 +5,7 @@ import pytest
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
 from oku_core.spec.spec import decode_spec, encode_spec
 
+_SCENARIO = f"scenario.py@sha256:{'0' * 64}:1:scenario.py"
 _OPEN = {"stages": ["ramp=10s:0..10/s", "steady=10s:10/s"]}
 _TARGETS = {
     "base_url": "http://127.0.0.1/",
@@ -51,3 +52,23 @@ def test_a_spec_with_thresholds_is_written_and_read_again_as_it_was(
     assert spec.thresholds == (threshold,)
     assert decode_spec(encode_spec(spec)) == spec
     assert parse_spec(Source("spec", build_mapping(spec))) == spec
+
+
+@pytest.mark.parametrize(
+    ("threshold", "error"),
+    [
+        ("p99 of orders < 1s: abort", None),
+        ('failed of "any name" < 1%', None),
+        ("response_time p99 < 1s", None),
+        ("response_time p99 of orders < 1s", "the requests that user code makes have no response time"),
+        ("lateness p99 of orders < 1s", "the requests that user code makes have no lateness"),
+    ],
+)
+def test_a_threshold_of_user_code_may_name_any_request(threshold: str, error: str | None) -> None:
+    """Which names there are is known when they are counted; due times are those of iterations."""
+    values = {"engine": "python", "scenario": _SCENARIO, **_OPEN, "thresholds": threshold}
+    if error is None:
+        assert parse_spec(Source("spec", values)).thresholds == (threshold,)
+        return
+    with pytest.raises(SpecError, match=error):
+        parse_spec(Source("spec", values))

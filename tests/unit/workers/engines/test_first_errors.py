@@ -3,7 +3,7 @@ import logging
 
 import pytest
 
-from oku_workers.engines.failure_reason import explain_error
+from oku_core.http_client.error_reason import explain_error
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED
 

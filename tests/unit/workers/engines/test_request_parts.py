@@ -13,6 +13,7 @@ from oku_core.data.data_format import DataFormat
 from oku_core.data.escape import IN_HEADER, IN_URL, Escape
 from oku_core.data.row_reader import Value
 from oku_core.data.scan import Scan, Table, Use, read_table, scan
+from oku_core.http_client.urls import build_origin
 from oku_core.spec.data_file import describe_scan
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import RequestMix
@@ -22,7 +23,6 @@ from oku_workers.engines.data_rows import open_rows
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.httptools.request import build_request
 from oku_workers.engines.request_parts import list_values
-from oku_workers.engines.urls import build_origin
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
 TEMPLATE: dict[str, Any] = {

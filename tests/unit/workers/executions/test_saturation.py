@@ -1,11 +1,9 @@
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.saturation import LATE_S, SATURATED_SHARE, SaturationMeter, measure_busy_s
+from oku_workers.executions.saturation import LATE_S, SATURATED_SHARE, SaturationMeter
 from oku_workers.executions.tally import OK
 
 BuildExecution = Callable[..., Execution]
@@ -135,21 +133,3 @@ def test_what_is_given_back_is_not_affected(worker: Worker) -> None:
     worker.execution.give_back(0)
     worker.meter.settle(worker.execution)
     assert worker.execution.saturated == answered == sum(worker.execution.outcomes)
-
-
-def test_busy_is_what_ran_and_what_waited(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """It is in seconds; on a system that does not tell of waiting, waiting counts as nothing."""
-    schedstat = tmp_path / "schedstat"
-    monkeypatch.setattr(time, "process_time", lambda: 2.0)
-    assert measure_busy_s(schedstat) == 2.0
-    schedstat.write_text("1000000000 250000000 7\n")
-    assert measure_busy_s(schedstat) == 2.25
-    schedstat.write_text("")
-    assert measure_busy_s(schedstat) == 2.0
-
-
-@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="this system does not tell")
-def test_the_system_tells_of_waiting() -> None:
-    """It does so in a form that is understood: waiting only grows."""
-    first = measure_busy_s()
-    assert 0 < time.process_time() <= first <= measure_busy_s()

@@ -70,3 +70,14 @@ async def test_it_takes_less_memory_without_losing_a_time(tally: ScheduledTally)
     tally.compact()
     tally.answer(OK, 200, 5, 0, 5)
     assert tally.response_time.build_snapshot() == build_histogram(10, 10)
+
+
+async def test_an_iteration_has_a_response_time_and_a_lateness_as_an_answer_has(
+    tally: ScheduledTally,
+) -> None:
+    """It has no status alone."""
+    tally.complete(OK, 1000, 300)
+    assert (tally.outcomes, tally.statuses) == (make_counts(1), {})
+    assert tally.latency.build_snapshot() == build_histogram(1000)
+    assert tally.response_time.build_snapshot() == build_histogram(1300)
+    assert tally.lateness.build_snapshot() == build_histogram(300)

@@ -4,13 +4,14 @@ import asyncio
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram
 from oku_core.accounting.request_timing import TIMINGS, find_timing_fault
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import OK, Tally
+from oku_workers.executions.tally import EXCEPTION, FAILED_CHECK, OK, Tally
 
 TIMES_US = st.lists(
     st.integers(0, 5000) | st.integers(0, HIGHEST_US) | st.integers(HIGHEST_US, 2 * HIGHEST_US)
@@ -68,3 +69,19 @@ def test_tallies_without_timings_share_nothing_that_changes() -> None:
     tally.note_connection(300, 900)
     assert (tally.timings.connect.sum_us, tally.timings.tls.sum_us) == (500, 900)
     assert other.timings.connect.build_snapshot().total == 0
+
+
+def test_an_iteration_that_ran_to_its_end_has_a_latency_and_no_status() -> None:
+    """Whether it was ok or failed a check; one that raised an exception has neither."""
+    execution = build_execution(3)
+    execution.begin_segment()
+    execution.next_coordinate = 3
+    tally = execution.tally
+    tally.complete(OK, 1500)
+    tally.explain(FAILED_CHECK, 1, "check")
+    tally.complete(FAILED_CHECK, 2500)
+    assert not execution.finished.done()
+    tally.fail(EXCEPTION, 2, "ValueError")
+    assert execution.finished.done()
+    assert tally.outcomes == make_counts(1, failed_check=1, exception=1)
+    assert (tally.statuses, tally.latency.build_snapshot().sum_us) == ({}, 4000)

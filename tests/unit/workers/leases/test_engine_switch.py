@@ -15,11 +15,14 @@ from tests.kit.workers.engines_in_memory import (
 )
 from tests.kit.workers.scheduled_bench import FakeTiming
 
+from oku_core.messaging.hook import SetupData
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.rate import Rate
 from oku_workers.engines import window
+from oku_workers.engines.engine_context import EngineContext
 from oku_workers.executions.execution import Execution
+from oku_workers.executions.feed import Feed
 from oku_workers.leases.engine_switch import EngineSwitch, Pace
 
 
@@ -122,3 +125,24 @@ async def test_what_an_opening_window_takes_belongs_to_what_holds_now(
     turn(4.0, 9000, "main")
     assert engines[0].count_phases() == phases
     serving.cancel()
+
+
+async def test_an_engine_has_what_one_setup_returned_and_another_setup_needs_another_engine() -> None:
+    """Iterations of a run that was begun anew go by the newer one."""
+    contexts: list[EngineContext] = []
+
+    def build(spec: Spec, feed: Feed, _: Supervisor, context: EngineContext) -> FakeEngine:
+        contexts.append(context)
+        return FakeEngine(spec, feed)
+
+    switch = EngineSwitch(Supervisor(), build=build)
+    for attempt in (1, 1, 2):
+        finished = asyncio.get_running_loop().create_future()
+        execution = Execution(build_lease(0, 5), SPEC, finished)
+        execution.setup = SetupData(attempt, f'"{attempt}"')
+        serving = asyncio.ensure_future(switch.serve(execution))
+        await settle()
+        switch.withdraw(execution)
+        await serving
+    assert [context.setup_data for context in contexts] == ['"1"', '"2"']
+    await switch.close()

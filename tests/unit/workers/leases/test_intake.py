@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 from tests.kit.workers.engines_in_memory import OTHER_SPEC, SPEC, build_lease
 
+from oku_core.messaging.hook import SetupData
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Stop
 from oku_workers.leases.intake import LATEST_S, MOST_SPECS, REMEMBERED_S, Arrival, Intake, Objection
@@ -55,6 +56,18 @@ def test_the_spec_comes_once_for_each_run(desk: Desk) -> None:
     assert desk.intake.specs == ["r1", "r2"]
     [arrival] = desk.accept(build_lease(9, 11), spec=None)
     assert (arrival.spec, desk.intake.specs) == (SPEC, ["r2", "r1"])
+
+
+def test_what_a_setup_returned_comes_with_the_spec_and_an_older_one_is_not_used(desk: Desk) -> None:
+    """A run that failed and goes on has another setup: its spec has to come again."""
+    [arrival] = desk.accept(build_lease(0, 5), setup=1, setup_data='"old"')
+    assert arrival.setup == SetupData(1, '"old"')
+    [arrival] = desk.accept(build_lease(5, 9), spec=None, setup=1)
+    assert arrival.setup == SetupData(1, '"old"')
+    assert desk.accept(build_lease(9, 11), spec=None, setup=2) == []
+    [arrival] = desk.accept(build_lease(9, 11), setup=2, setup_data='"new"')
+    assert arrival.setup == SetupData(2, '"new"')
+    assert desk.intake.specs == ["r1#1", "r1#2"]
 
 
 def test_leases_without_a_known_spec_are_dropped(desk: Desk) -> None:

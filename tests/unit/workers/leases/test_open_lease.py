@@ -174,3 +174,46 @@ def test_a_refusal_is_final_and_short(desk: Desk) -> None:
     checkpoint = desk.build()
     assert (checkpoint.is_final, checkpoint.done, checkpoint.end) == (True, 0, 0)
     assert (len(checkpoint.refusal), checkpoint.started_at) == (LONGEST_REFUSAL, 0.0)
+
+
+def test_what_was_given_back_untouched_is_named(desk: Desk) -> None:
+    """In order, among what is in flight."""
+    desk.take(5)
+    for index in (12, 50, 10):
+        desk.in_flight.remove(index)
+        desk.execution.give_back(index, is_untouched=index != 50)
+    checkpoint = desk.build()
+    assert (checkpoint.in_flight, checkpoint.untouched) == ([0, 1, 2, 3, 4], [0, 2])
+
+
+def test_inner_requests_are_news_although_no_iteration_has_ended(desk: Desk) -> None:
+    """Each name is told of until a checkpoint with all of it is confirmed."""
+    desk.take(2)
+    first = desk.build()
+    assert first.inner == []
+    desk.execution.find_inner("", "login").add(OK, 200, 1500, 10)
+    assert desk.lease.has_news
+    second = desk.build()
+    assert [(part.name, part.outcomes) for part in second.inner] == [("login", make_counts(1))]
+    assert list(second.inner[0].per_second.values()) == [make_counts(1)]
+    desk.execution.find_inner("", "orders").add(OK, 200, 1500, 10)
+    assert [part.name for part in desk.build().inner] == ["login", "orders"]
+    desk.lease.confirm(second.sequence)
+    desk.execution.find_inner("", "orders").add(OK, 200, 1500, 10)
+    last = desk.build()
+    assert [(part.name, part.outcomes) for part in last.inner] == [("orders", make_counts(2))]
+
+
+def test_a_traceback_is_told_until_it_is_confirmed(desk: Desk) -> None:
+    """A lost checkpoint loses none."""
+    desk.take(3)
+    desk.execution.note_traceback("ValueError", "File x.py")
+    first = desk.build()
+    desk.execution.note_traceback("KeyError", "File y.py")
+    desk.answer(10)
+    assert (first.tracebacks, desk.build().tracebacks) == (
+        {"ValueError": "File x.py"}, {"ValueError": "File x.py", "KeyError": "File y.py"},
+    )  # fmt: skip
+    desk.lease.confirm(first.sequence)
+    desk.answer(11)
+    assert desk.build().tracebacks == {"KeyError": "File y.py"}

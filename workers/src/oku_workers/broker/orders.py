@@ -14,7 +14,7 @@ from kombu.messaging import Consumer
 
 from oku_core.messaging.celery_app import App, build_control_queue, build_orders_queue
 from oku_core.messaging.codec import decode_order
-from oku_core.messaging.order import Control, Fetch, Intervals, Order, Stop
+from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Intervals, Order, Stop
 from oku_core.messaging.rejection import RejectedMessageError
 from oku_core.messaging.transport import read_json_body
 from oku_workers.health.heartbeat import Heartbeat
@@ -63,6 +63,12 @@ class Orders:
             case Control():
                 self.count += 1
                 self._loop_thread.post(lambda: self._runner.control(order))
+            case CallHook():
+                self.count += 1
+                self._loop_thread.post(lambda: self._runner.hooks.take(order))
+            case DropHooks():
+                self.count += 1
+                self._loop_thread.post(lambda: self._runner.hooks.drop(order))
             case Fetch():
                 self._loop_thread.post(lambda: self._runner.fetch(order))
             case Intervals():

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from oku_core.http_client.error_reason import explain_status
 from oku_core.spec.expectation import Expectation
 from oku_core.spec.values.check import MOST_MATCH_S, JsonValue, Pattern
 from oku_core.spec.values.expected_status import list_codes
 from oku_core.spec.values.header import Header
-from oku_workers.engines.failure_reason import explain_status
 from oku_workers.executions.tally import FAILED_CHECK, OK, UNEXPECTED_STATUS
 
 MOST_CHECKED_BYTES = 1 << 20

@@ -1,15 +1,4 @@
-"""Defaults of every engine where the spec is silent: nobody sees a difference between engines."""
+"""Limits that all engines share."""
 
-DEFAULT_HEADERS = {
-    "Accept": "*/*",
-    "Accept-Encoding": "gzip, deflate",
-    "User-Agent": "oku/0.1",
-}
-BODY_TYPE = "application/octet-stream"
-"""The `Content-Type` of a body."""
-METHODS_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-"""Requests of other methods say that their body is empty when there is none: nobody waits for it then."""
-KEEPALIVE_S = 15.0
-"""Idle connections are closed after this, before most servers close them."""
 STUCK_S = 5.0
 """A request that does not end so long after it was cut off never will, as far as anybody can say."""

@@ -3,15 +3,16 @@
 This loads every engine, and aiohttp with one of them.
 """
 
-import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.template import Rows
 from oku_workers.engines.aiohttp.engine import AiohttpEngine
+from oku_workers.engines.engine_context import EngineContext
+from oku_workers.engines.host_load import HostLoad
 from oku_workers.engines.httptools.engine import HttptoolsEngine
+from oku_workers.engines.user_code.engine import UserCodeEngine
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
 
@@ -22,13 +23,24 @@ class EngineProtocol(Protocol):
     Attributes:
         window: the `concurrency` of the spec, or less where the system or the run does not allow it, until it
             is set.
+        fault: why it has given up; empty as long as it has not.
     """
 
     window: int
+    fault: str
+
+    @property
+    def host_load(self) -> HostLoad | None:
+        """How busy the process is that it has beside the worker; None if it has none."""
+        ...
 
     @property
     def in_flight(self) -> int:
         """Requests sent and not yet answered."""
+        ...
+
+    async def open(self) -> None:
+        """Make ready; `EngineError` if the spec cannot be carried out."""
         ...
 
     def start(self) -> None:
@@ -63,9 +75,7 @@ def build_engine(
     spec: Spec,
     feed: FeedProtocol,
     supervisor: Supervisor,
-    local_address: str | None = None,
-    tls: ssl.SSLContext | None = None,
-    rows: Rows | None = None,
+    context: EngineContext | None = None,
 ) -> EngineProtocol:
     """Make the engine that the spec names.
 
@@ -73,20 +83,18 @@ def build_engine(
         spec: what to send.
         feed: gives the indices.
         supervisor: keeps the engine's tasks going.
-        local_address: what to send from; the system chooses unless given.
-        tls: how to speak TLS, as `build_tls` makes it.
-        rows: the rows of the run, if it has data that its requests use.
+        context: what it needs besides.
 
     Raises:
         EngineError: the spec cannot be carried out here.
     """
-    return _ENGINES[spec.engine](spec, feed, supervisor, local_address, tls, rows)
+    return _ENGINES[spec.engine](spec, feed, supervisor, context or EngineContext())
 
 
-_Build = Callable[
-    [Spec, FeedProtocol, Supervisor, str | None, ssl.SSLContext | None, Rows | None], EngineProtocol
-]
+_Build = Callable[[Spec, FeedProtocol, Supervisor, EngineContext], EngineProtocol]
 _ENGINES: Mapping[Engine, _Build] = {
     Engine.AIOHTTP: AiohttpEngine,
     Engine.HTTPTOOLS: HttptoolsEngine,
+    Engine.PYTHON: UserCodeEngine,
+    Engine.LOCUST: UserCodeEngine,
 }

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from oku_core.data.escape import AS_TEXT, IN_HEADER, IN_JSON, IN_URL
 from oku_core.data.row_reader import Value
+from oku_core.http_client.urls import build_target
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.template import Template
 from oku_core.spec.values.url import Url
-from oku_workers.engines.urls import build_target
 
 
 class TargetParts(NamedTuple):

@@ -11,10 +11,12 @@ from collections.abc import Callable
 
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.range_set import Room
-from oku_core.messaging.checkpoint import MOST_FAILED_RANGES
+from oku_core.messaging.checkpoint import LONGEST_TRACEBACK, MOST_FAILED_RANGES, MOST_TRACEBACKS
+from oku_core.messaging.hook import NO_SETUP
 from oku_core.messaging.lease import Lease
 from oku_core.spec.request_template import find_target_turns, list_target_names
 from oku_core.spec.spec import Spec
+from oku_workers.executions.inner_tally import InnerTally
 from oku_workers.executions.tally import Tally
 
 _DENSE_FROM = 4096
@@ -36,6 +38,7 @@ class Execution:
         now: gives Unix time.
 
     Attributes:
+        setup: what the setup of its scenario returned.
         next_coordinate: the place in the ledger that is taken next, if it is below `stop`.
         stop: the end of the segment that coordinates are taken from.
         end: the first position that will not be taken.
@@ -47,6 +50,9 @@ class Execution:
         turns: which target each index asks (`find_target_turns`); None if there is only one.
         ended: how many positions have ended, or were given back.
         given_back: the positions that were taken and must be sent by somebody else.
+        untouched: those of them that were certainly not sent here.
+        inner: the tallies of inner requests, by phase and name.
+        tracebacks: of exceptions of user code, by their reason; the first of each.
         room: for the ranges of positions that have failed.
     """
 
@@ -61,6 +67,7 @@ class Execution:
         "ended_at",
         "finished",
         "given_back",
+        "inner",
         "judged",
         "lagged",
         "lease",
@@ -72,12 +79,15 @@ class Execution:
         "ranges",
         "room",
         "saturated",
+        "setup",
         "spec",
         "started_at",
         "stop",
         "tallies",
         "tally",
+        "tracebacks",
         "turns",
+        "untouched",
     )
 
     def __init__(
@@ -90,6 +100,7 @@ class Execution:
         self._now = now
         self.lease = lease
         self.spec = spec
+        self.setup = NO_SETUP
         self.finished = finished
         self.ranges = lease.build_ranges()
         self.end = self.ranges.length
@@ -103,6 +114,9 @@ class Execution:
         self.tallies: list[Tally] = []
         self.turns = find_target_turns(spec) if len(spec.targets) > 1 else None
         self.given_back: list[int] = []
+        self.untouched: list[int] = []
+        self.inner: dict[tuple[str, str], InnerTally] = {}
+        self.tracebacks: dict[str, str] = {}
         self.room = Room(MOST_FAILED_RANGES)
         self.max_lag_s = 0.0
         self.max_busy_share = 0.0
@@ -185,6 +199,18 @@ class Execution:
         known = next((tally for tally in self.tallies if tally.phase == phase), None)
         self.tally = known or self._add_tallies(phase)
 
+    def find_inner(self, phase: str, name: str) -> InnerTally:
+        """The tally of inner requests of a name, of iterations that were taken in a phase."""
+        tally = self.inner.get((phase, name))
+        if tally is None:
+            tally = self.inner[phase, name] = InnerTally(self, phase, name)
+        return tally
+
+    def note_traceback(self, reason: str, traceback: str) -> None:
+        """Keep where an exception of user code came from, if it is the first for its reason."""
+        if len(self.tracebacks) < MOST_TRACEBACKS:
+            self.tracebacks.setdefault(reason, traceback[:LONGEST_TRACEBACK])
+
     def _add_tallies(self, phase: str) -> Tally:
         """Count by target in a phase; returns the tally of the first target."""
         names = list_target_names(self.spec)
@@ -209,9 +235,17 @@ class Execution:
         for tally in self.tallies:
             tally.compact()
 
-    def give_back(self, coordinate: int) -> None:
-        """A request was cut off before its answer was in: somebody has to send it again."""
-        self.given_back.append(self.ranges.position_of(coordinate))
+    def give_back(self, coordinate: int, *, is_untouched: bool = False) -> None:
+        """A request was cut off before its answer was in: somebody has to send it, perhaps again.
+
+        Args:
+            coordinate: its place in the ledger.
+            is_untouched: whether it was certainly not sent here.
+        """
+        position = self.ranges.position_of(coordinate)
+        self.given_back.append(position)
+        if is_untouched:
+            self.untouched.append(position)
         self.ended += 1
         self.settle()
 

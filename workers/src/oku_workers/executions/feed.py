@@ -21,16 +21,20 @@ def ignore() -> None:
 class Feed:
     """What is still to be sent; belongs to the thread of the event loop.
 
+    Args:
+        low_parts: little of what may be taken is left when it is one of so many parts.
+
     Attributes:
         phase: what is taken now is counted in it.
         on_low: called when little is left of what may be taken, and limits hold more back.
-        find_enough: gives the number of indices that is not little, however few of all it is; without it a
-            third of what may be taken is little.
+        find_enough: gives the number of indices that is not little, however few of all it is; without it
+            `low_parts` alone says so.
     """
 
     is_paced = False
 
-    def __init__(self) -> None:
+    def __init__(self, low_parts: int = 3) -> None:
+        self._low_parts = low_parts
         self.current: Execution | None = None
         """The execution to take from; its `next_coordinate` is below its `stop`."""
         self.phase = ""
@@ -143,7 +147,7 @@ class Feed:
         left = self.remaining
         if left == sum(execution.untaken for execution in self._order):
             return
-        ahead = left - int(min(left // 3, self.find_enough()))
+        ahead = left - int(min(left // self._low_parts, self.find_enough()))
         for execution in self._order:
             allowed = execution.allowed
             if 0 < ahead <= allowed:

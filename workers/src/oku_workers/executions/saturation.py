@@ -6,9 +6,9 @@ nothing about a latency. docs/metrics.md gives the reasons for the two limits.
 
 import time
 from collections.abc import Callable, Collection
-from pathlib import Path
 from typing import NamedTuple
 
+from oku_core.process.processor_time import measure_busy_s
 from oku_workers.executions.execution import Execution
 
 SATURATED_SHARE = 0.9
@@ -16,21 +16,6 @@ SATURATED_SHARE = 0.9
 LATE_S = 0.1
 """A latency that an event loop measures while it is later than this is its own rather than the target's."""
 _WHOLE_S = 1.0
-_SCHEDSTAT = Path("/proc/thread-self/schedstat")
-"""Nanoseconds on a processor, nanoseconds waiting for one, turns (Linux, scheduler/sched-stats)."""
-
-
-def measure_busy_s(schedstat: Path = _SCHEDSTAT) -> float:
-    """Time that this process ran on a processor, or the calling thread waited for one, in seconds.
-
-    A worker whose requests queue because others take the processors is as saturated as one that uses up its
-    own. On systems that do not tell how long a thread waited, waiting counts as nothing.
-    """
-    try:
-        waited_s = int(schedstat.read_text().split()[1]) / 1e9
-    except (OSError, IndexError):
-        waited_s = 0.0
-    return time.process_time() + waited_s
 
 
 class _Strain(NamedTuple):

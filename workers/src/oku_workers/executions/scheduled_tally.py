@@ -40,6 +40,14 @@ class ScheduledTally(Tally):
         self.lateness.record(lateness_us)
         self._end()
 
+    def complete(self, outcome: int, latency_us: int, lateness_us: int = 0) -> None:
+        """An iteration has run to its end; the arguments are those of `Tally.complete`."""
+        self.outcomes[outcome] += 1
+        self.latency.record(latency_us)
+        self.response_time.record(latency_us + lateness_us)
+        self.lateness.record(lateness_us)
+        self._end()
+
     def fail(self, outcome: int, coordinate: int, reason: str, lateness_us: int = 0) -> None:
         """A request ended without a complete response; the arguments are those of `Tally.fail`."""
         self.outcomes[outcome] += 1

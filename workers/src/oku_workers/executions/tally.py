@@ -16,9 +16,10 @@ from oku_workers.executions.timing_distributions import TimingDistributions
 if TYPE_CHECKING:
     from oku_workers.executions.execution import Execution
 
-OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, NOT_SENT, LOST, FAILED_CHECK = (
-    range(len(OUTCOMES))
-)
+(
+    OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, NOT_SENT, LOST, FAILED_CHECK,
+    EXCEPTION,
+) = range(len(OUTCOMES))  # fmt: skip
 """The outcomes as indices, for the hot path."""
 
 _NO_TIMES = Distribution()
@@ -123,13 +124,31 @@ class Tally:
         if execution.next_coordinate == execution.stop:
             execution.settle()
 
+    def complete(
+        self,
+        outcome: int,
+        latency_us: int,
+        lateness_us: int = 0,  # noqa: ARG002  # as in `answer`
+    ) -> None:
+        """An iteration has run to its end; one that is not ok was explained before.
+
+        Args:
+            outcome: what it is counted as.
+            latency_us: how long it took.
+            lateness_us: how long after its due time it began.
+        """
+        self.outcomes[outcome] += 1
+        self.latency.record(latency_us)
+        self.execution.ended += 1
+        self.execution.settle()
+
     def explain(self, outcome: int, coordinate: int, reason: str) -> None:
         """Say why a request is not ok, whose outcome is counted by the caller.
 
         Args:
             outcome: what it is counted as.
             coordinate: its place in the ledger.
-            reason: a text of the catalogue (`oku_workers.engines.failure_reason`).
+            reason: a text of the catalogue (`oku_core.http_client.error_reason`).
         """
         self.failures.note(outcome, self.execution.ranges.position_of(coordinate), reason)
 

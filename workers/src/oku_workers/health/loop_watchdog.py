@@ -1,14 +1,13 @@
 """Ends a worker whose event loop is stuck, so that it is restarted.
 
-A thread of its own asks the loop again and again, and touches a file whenever it answers, which a liveness
-probe can look at. It does not see other threads that are stuck: they hold no other run up.
+A thread of its own asks the loop again and again. It does not see other threads that are stuck: they hold no
+other run up.
 """
 
 import logging
 import os
 import threading
 from collections.abc import Callable
-from pathlib import Path
 
 from oku_core.process.supervision import Health, keep_going
 from oku_workers.health import EXIT_STUCK
@@ -26,7 +25,6 @@ class LoopWatchdog(threading.Thread):
         health: of this thread.
         loop_thread: the event loop.
         limit_s: a loop that has not answered for so long is stuck.
-        alive_file: the file to touch, if any.
         exit_process: ends the process at once, with a code.
     """
 
@@ -35,14 +33,12 @@ class LoopWatchdog(threading.Thread):
         health: Health,
         loop_thread: LoopThread,
         limit_s: float,
-        alive_file: Path | None = None,
         exit_process: Callable[[int], object] = os._exit,
     ) -> None:
         super().__init__(name=health.name, daemon=True)
         self._health = health
         self._loop_thread = loop_thread
         self._limit_s = limit_s
-        self._alive_file = alive_file
         self._exit_process = exit_process
         self._ending = threading.Event()
 
@@ -56,8 +52,6 @@ class LoopWatchdog(threading.Thread):
             self._loop_thread.post(answered.set)
             if not self._wait(answered):
                 return
-            if self._alive_file is not None:
-                self._alive_file.touch()
             self._health.note_well()
             self._ending.wait(_ROUND_S)
 

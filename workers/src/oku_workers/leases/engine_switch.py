@@ -8,21 +8,27 @@ import asyncio
 import logging
 import math
 import ssl
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oku_core.data.row_reader import RowReader
+from oku_core.http_client.tls import TlsError, build_tls, may_speak_tls
+from oku_core.messaging.order import CallHook
+from oku_core.process.processor_time import measure_busy_s
 from oku_core.process.supervision import Supervisor, cancel
 from oku_core.spec.files import SpecFileError, list_files
 from oku_core.spec.secrets import NO_SOURCES, SecretError, SpecSources, reads_sources
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef
 from oku_workers.engines.data_rows import open_rows
+from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.engine_registry import EngineProtocol, build_engine
-from oku_workers.engines.tls import build_tls, may_speak_tls
+from oku_workers.engines.host_load import HostLoad
+from oku_workers.engines.user_code.isolation import Isolation
 from oku_workers.engines.window import choose_window, describe_lowered_window, limit_window
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed, ignore
@@ -40,6 +46,8 @@ _log = logging.getLogger(__name__)
 _FILES_TIMEOUT_S = 10.0
 """A file system that is away never answers; other runs have to go on."""
 _MOST_PACES = 4
+_LOW_PARTS_OF_USER_CODE = 5
+"""A worker with user code goes less far ahead of the ledger, so it has time until less is left."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,7 @@ class EngineSwitch:
         files: has the files of runs; None if there is nobody to fetch them.
         on_low: called when little is left of what may be taken, and limits hold more back.
         find_enough: gives the number of requests that is not little.
+        isolation: what the process of user code gets and may take.
     """
 
     def __init__(
@@ -102,12 +111,14 @@ class EngineSwitch:
         self.files: RunFiles | None = None
         self.on_low: Callable[[], None] = ignore
         self.find_enough: Callable[[], float] = lambda: math.inf
+        self.isolation = Isolation()
         self._paces: dict[Spec, Pace] = {}
         self._served: set[Execution] = set()
         """The executions that the engine has; those that wait for another one are not among them."""
         self._engine: EngineProtocol | None = None
         self._key: _EngineKey | None = None
         self._rows: RowReader | None = None
+        self._ended_cpu_s = 0.0
         self._changing = asyncio.Lock()
 
     @property
@@ -119,6 +130,27 @@ class EngineSwitch:
     def window(self) -> int:
         """How many requests are in flight at most; 0 without an engine."""
         return self._engine.window if self._engine else 0
+
+    @property
+    def host_load(self) -> HostLoad | None:
+        """How busy the process is that the engine has beside this one; None if it has none."""
+        return self._engine.host_load if self._engine else None
+
+    @property
+    def cpu_s(self) -> float:
+        """The processor time of this process, and of those that engines have started."""
+        load = self.host_load
+        return time.process_time() + self._ended_cpu_s + (load.cpu_s if load else 0.0)
+
+    def measure_busy_s(self) -> float:
+        """How long the process that measures latencies ran, or waited for a processor, in seconds."""
+        load = self.host_load
+        return measure_busy_s() if load is None else load.busy_s
+
+    def take_host_late_s(self) -> float:
+        """How late the event loop of that other process was at the worst since the last call of this."""
+        load = self.host_load
+        return load.take_late_s() if load else 0.0
 
     def set_pace(self, spec: Spec, pace: Pace) -> None:
         """Carry a spec out at a pace from now on, or once it has its turn."""
@@ -168,6 +200,29 @@ class EngineSwitch:
         )  # fmt: skip
         self._engine.cut_off(execution)
 
+    async def prepare_call(self, order: CallHook) -> tuple[EngineContext, Spec]:
+        """Have what a hook needs that is called beside the engine: files, which are kept, and secrets.
+
+        Raises:
+            EngineError: something of it is not here.
+        """
+        if self.files is not None:
+            self.files.note_tickets(order.tickets)
+            try:
+                await self.files.provide(list_files(order.spec), order.attempt)
+            except FileError as error:
+                raise EngineError(str(error)) from error
+        spec, _ = await self._read_sources(order.spec)
+        context = EngineContext(
+            find_file=self._find_path, setup_data=order.setup_data, isolation=self.isolation
+        )
+        return context, spec
+
+    def release_files(self, user: Hashable) -> None:
+        """Somebody uses no file any more."""
+        if self.files is not None:
+            self.files.release(user)
+
     async def close(self) -> None:
         """Close the engine with every connection."""
         async with self._changing:
@@ -192,7 +247,7 @@ class EngineSwitch:
 
     async def _prepare(self, execution: Execution) -> None:
         """Have an engine for the spec of an execution; one for another spec first finishes what it serves."""
-        spec, key = execution.spec, _build_key(execution)
+        key = _build_key(execution)
         async with self._changing:
             # An execution that is stopped meanwhile needs no engine.
             while self._served and self._key != key and not execution.finished.done():
@@ -204,16 +259,25 @@ class EngineSwitch:
                 return
             if self._key != key:
                 await self._close_engine()
-                filled, tls = await self._read_sources(spec)
-                self.feed = self._build_feed(spec)
-                self._rows = self._open_rows(filled)
-                self._engine = self._build(
-                    filled, self.feed, self._supervisor, self._local_address, tls, self._rows
-                )
+                await self._open_engine(execution)
                 self._key = key
-                self._apply(self._paces.get(spec) or Pace(choose_window(spec)))
-                self._engine.start()
+            if self._engine is not None and self._engine.fault:
+                raise EngineError(self._engine.fault)
             self._served.add(execution)
+
+    async def _open_engine(self, execution: Execution) -> None:
+        spec = execution.spec
+        filled, tls = await self._read_sources(spec)
+        self.feed = self._build_feed(spec)
+        self._rows = self._open_rows(filled)
+        context = EngineContext(
+            self._local_address, tls, self._rows, self._find_path, execution.setup.value, self.isolation
+        )
+        engine = self._build(filled, self.feed, self._supervisor, context)
+        await engine.open()
+        self._engine = engine
+        self._apply(self._paces.get(spec) or Pace(choose_window(spec)))
+        engine.start()
 
     def _build_feed(self, spec: Spec) -> FeedProtocol:
         feed: FeedProtocol
@@ -222,7 +286,7 @@ class EngineSwitch:
         elif spec.max_rate is not None:
             feed = PacedFeed(self.timing, spec.max_rate.per_second)
         else:
-            feed = Feed()
+            feed = Feed(_LOW_PARTS_OF_USER_CODE) if spec.runs_user_code else Feed()
         feed.on_low, feed.find_enough = self.on_low, self.find_enough
         return feed
 
@@ -257,7 +321,7 @@ class EngineSwitch:
         try:
             async with asyncio.timeout(_FILES_TIMEOUT_S):
                 return await self._run_blocking(read)
-        except (SecretError, SpecFileError) as error:
+        except (SecretError, SpecFileError, TlsError) as error:
             raise EngineError(str(error)) from error
         except TimeoutError:
             raise EngineError(
@@ -269,6 +333,10 @@ class EngineSwitch:
             raise SpecFileError("this worker cannot fetch it")
         return self.files.path_of(file.digest)
 
+    def _find_path(self, digest: str) -> Path:
+        assert self.files is not None
+        return self.files.path_of(digest)
+
     def _open_rows(self, spec: Spec) -> RowReader | None:
         """The rows of its data, whose files are here by now."""
         files = self.files
@@ -278,15 +346,19 @@ class EngineSwitch:
         engine, self._engine, self._key = self._engine, None, None
         if engine is not None:
             await engine.close()
+            self._ended_cpu_s += engine.host_load.cpu_s if engine.host_load else 0.0
             self.feed.close()
         if self._rows is not None:
             self._rows.close()
             self._rows = None
 
 
-_EngineKey = tuple[Spec, str]
-"""An engine serves leases of one spec and, if the spec names files or secrets of this worker, of one run."""
+_EngineKey = tuple[Spec, str, int]
+"""An engine serves leases of one spec and, if the spec names files or secrets of this worker or runs user
+code, of one run, with what one attempt at its setup returned."""
 
 
 def _build_key(execution: Execution) -> _EngineKey:
-    return execution.spec, execution.lease.run if reads_sources(execution.spec) else ""
+    spec = execution.spec
+    is_of_one_run = reads_sources(spec) or spec.runs_user_code
+    return spec, execution.lease.run if is_of_one_run else "", execution.setup.attempt

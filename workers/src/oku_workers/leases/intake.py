@@ -8,6 +8,7 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
+from oku_core.messaging.hook import NO_SETUP, SetupData
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number
 from oku_core.messaging.order import Stop
 from oku_core.spec.spec import Spec
@@ -36,6 +37,7 @@ class Arrival(NamedTuple):
     lease: Lease
     spec: Spec
     objection: Objection | None
+    setup: SetupData = NO_SETUP
 
 
 class Intake:
@@ -55,29 +57,30 @@ class Intake:
         """Leases that were ended before they came, each with such a time."""
         self._lost: dict[str, float] = {}
         """Leases of which nobody can say what was sent, each with such a time."""
-        self._specs: dict[str, Spec] = {}
+        self._specs: dict[str, tuple[Spec, SetupData]] = {}
         self._stopped: dict[str, int] = {}
         self.is_leaving = False
 
     @property
     def specs(self) -> list[str]:
-        """The runs whose spec is known, the newest last."""
+        """The runs whose spec is known, by `build_spec_key`, the newest last."""
         return list(self._specs)
 
     def accept(self, batch: LeaseBatch) -> list[Arrival]:
         """The leases of a message that were not there before; none if it can't be understood here."""
         if batch.incarnation != self._incarnation:
             return []
-        spec = self._find_spec(batch)
-        if spec is None:
+        known = self._find_spec(batch)
+        if known is None:
             return []
+        spec, setup = known
         self._forget_old()
         arrivals = []
         for lease in batch.leases:
             is_new = lease.id not in self._known and lease.id not in self._lost
             self._known[lease.id] = max(self._known.get(lease.id, 0.0), batch.start_by + LATEST_S)
             if is_new:
-                arrivals.append(Arrival(lease, spec, self._find_objection(lease, batch)))
+                arrivals.append(Arrival(lease, spec, self._find_objection(lease, batch), setup))
         return arrivals
 
     def end_unknown(self, lease: str) -> bool:
@@ -105,13 +108,14 @@ class Intake:
         self._stopped[order.run] = up_to
         _keep_newest(self._stopped)
 
-    def _find_spec(self, batch: LeaseBatch) -> Spec | None:
-        spec = batch.spec or self._specs.get(batch.run)
-        if spec is not None:
-            self._specs.pop(batch.run, None)
-            self._specs[batch.run] = spec
+    def _find_spec(self, batch: LeaseBatch) -> tuple[Spec, SetupData] | None:
+        known = self._specs.pop(batch.spec_key, None)
+        if batch.spec is not None:
+            known = batch.spec, SetupData(batch.setup, batch.setup_data)
+        if known is not None:
+            self._specs[batch.spec_key] = known
             _keep_newest(self._specs)
-        return spec
+        return known
 
     def _find_objection(self, lease: Lease, batch: LeaseBatch) -> Objection | None:
         if self.is_leaving:
@@ -131,6 +135,6 @@ class Intake:
                 del remembered[lease]
 
 
-def _keep_newest(by_run: dict[str, Spec] | dict[str, int]) -> None:
+def _keep_newest(by_run: dict[str, tuple[Spec, SetupData]] | dict[str, int]) -> None:
     while len(by_run) > MOST_SPECS:
         del by_run[next(iter(by_run))]

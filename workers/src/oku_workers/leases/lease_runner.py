@@ -23,11 +23,13 @@ from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef
 from oku_workers.engines.engine_error import EngineError
+from oku_workers.engines.user_code.hook_call import call_hook
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.scheduled_execution import ScheduledExecution
 from oku_workers.leases.checkpoint_maker import CheckpointMaker
 from oku_workers.leases.checkpointer import COALESCE_S, Checkpointer, Send
 from oku_workers.leases.engine_switch import EngineSwitch
+from oku_workers.leases.hook_runner import Call, HookRunner
 from oku_workers.leases.intake import Intake, Objection
 from oku_workers.leases.open_lease import OpenLease
 from oku_workers.leases.run_pacer import RunPacer
@@ -49,8 +51,10 @@ class LeaseRunner:
         engines: sends the requests.
         send: gives checkpoints to the broker.
         meter: measures meanwhile.
+        call: calls a hook of user code; a simulation has its own.
 
     Attributes:
+        hooks: calls those.
         may_leave: whether the coordinator has heard that this worker is about to leave, and nothing is on its
             way from there any more.
     """
@@ -62,6 +66,7 @@ class LeaseRunner:
         engines: EngineSwitch,
         send: Send,
         meter: WorkerMeter | None = None,
+        call: Call = call_hook,
     ) -> None:
         self._worker = worker
         self._supervisor = supervisor
@@ -69,6 +74,7 @@ class LeaseRunner:
         self._meter = meter or WorkerMeter()
         self.coordinator_clock = engines.timing.coordinator_clock
         self._intake = Intake(worker.incarnation, self._meter.clock.now)
+        self.hooks = HookRunner(worker, engines, send, self._meter.clock.now, call)
         spread = zlib.crc32(worker.incarnation.encode()) / 2**32
         self._leases: dict[str, OpenLease] = {}
         self._watch = RunWatch(engines)
@@ -115,13 +121,14 @@ class LeaseRunner:
         if arrivals and self._engines.files is not None:
             self._engines.files.note_tickets(batch.tickets)
         if arrivals:
-            waves = [lease.wave for lease, _, _ in arrivals]
+            waves = [arrival.lease.wave for arrival in arrivals]
             self._pacer.begin(batch.run, arrivals[0].spec, batch.period, waves)
-        for lease, spec, objection in arrivals:
+        for lease, spec, objection, setup in arrivals:
             if lease.id in self._leases:
                 continue
             try:
                 execution = self._build_execution(lease, spec, batch.period)
+                execution.setup = setup
             except ValueError as error:
                 _log.error("lease %s is dropped: %s", lease.id, error, extra=_build_context(lease))
                 continue
@@ -178,6 +185,7 @@ class LeaseRunner:
     def stop_all(self, grace_s: float) -> None:
         """End every lease early, also those that come from now on."""
         self._intake.is_leaving = True
+        self.hooks.drop_all()
         # The last word is to reach the broker, whoever is away.
         self._checkpointer.note_heard(begins_anew=True)
         self._stop_leases(self._leases.values(), grace_s)
@@ -216,6 +224,7 @@ class LeaseRunner:
             leases={lease.id: lease.build_progress() for lease in self._leases.values()},
             specs=self._intake.specs,
             files=self._engines.files.settled if self._engines.files is not None else [],
+            hooks=self.hooks.attempts,
             in_flight=self._engines.in_flight,
             outcomes=delta.outcomes,
             bytes_received=delta.bytes_received,
@@ -239,6 +248,7 @@ class LeaseRunner:
         self._pacer.close()
         if self._sending is not None:
             self._sending.cancel()
+        await self.hooks.close()
         await self._engines.close()
         await cancel(self._serving)
         if self._engines.files is not None:

@@ -4,16 +4,14 @@ Each checkpoint is the whole state of the lease, but for what did not change sin
 long as nothing changes, the same checkpoint is sent again, with the same number.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
-from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint
+from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint, Part
 from oku_core.messaging.progress import LeaseProgress
 from oku_workers.executions.execution import Execution
+from oku_workers.executions.tally import Tally
 from oku_workers.leases.open_part import OpenPart
-
-if TYPE_CHECKING:
-    from oku_workers.executions.tally import Tally
 
 
 class _State(NamedTuple):
@@ -23,6 +21,7 @@ class _State(NamedTuple):
     ended: int
     end: int
     is_final: bool
+    inner: int = 0
 
 
 class OpenLease:
@@ -49,6 +48,9 @@ class OpenLease:
         self.is_asked = False
         self.looked_taken = self.looked_ended = self.charged_ended = 0
         self._parts: dict[Tally, OpenPart] = {}
+        self._inner: dict[Tally, OpenPart] = {}
+        self._traced: dict[str, int] = {}
+        """The first checkpoint that told of a traceback, by its reason."""
         self._sequence = self._confirmed = self._sent = 0
         self._last: Checkpoint | None = None
         self._last_state = _State(0, 0, execution.ranges.length, is_final=False)
@@ -86,10 +88,9 @@ class OpenLease:
 
     def count_seconds(self, now: float, *, is_due: bool = False) -> None:
         """Assign what has ended to its second, if one is over or a checkpoint is due; `now` is Unix time."""
-        for tally in self.execution.tallies:
-            if tally not in self._parts:
-                self._parts[tally] = OpenPart(tally)
-        for part in self._parts.values():
+        _enlist(self.execution.tallies, self._parts)
+        _enlist(self.execution.inner.values(), self._inner)
+        for part in (*self._parts.values(), *self._inner.values()):
             part.count_second(now, self._sequence + 1, is_due=is_due)
 
     def build_checkpoint(self, now: float, in_flight: Sequence[int], peak_rss_mb: float) -> Checkpoint:
@@ -109,6 +110,8 @@ class OpenLease:
         self._sequence += 1
         if state.is_final and not self._final_sequence:
             self._final_sequence = self._sequence
+        for part in self._inner.values():
+            part.note_changes(self._sequence)
         has_changed = [part.note_changes(self._sequence) for part in self._parts.values()]
         if any(has_changed) and not state.is_final:
             execution.ended_at = now
@@ -121,7 +124,10 @@ class OpenLease:
             end=state.end,
             in_flight=sorted((*positions, *execution.given_back)),
             is_final=state.is_final,
-            parts=[part.build() for part in self._parts.values() if part.changed_in > self._confirmed],
+            parts=self._list_changed(self._parts),
+            inner=self._list_changed(self._inner),
+            untouched=sorted(execution.untouched),
+            tracebacks=self._list_new_tracebacks(),
             started_at=execution.started_at if state.taken else 0.0,
             ended_at=execution.ended_at if state.taken else 0.0,
             cpu_s=self.cpu_s,
@@ -144,7 +150,7 @@ class OpenLease:
     def confirm(self, sequence: int) -> None:
         """The coordinator has dealt with a checkpoint."""
         self._confirmed = max(self._confirmed, min(sequence, self._sequence))
-        for part in self._parts.values():
+        for part in (*self._parts.values(), *self._inner.values()):
             part.confirm(self._confirmed)
 
     def build_progress(self) -> LeaseProgress:
@@ -152,6 +158,31 @@ class OpenLease:
         execution = self.execution
         return LeaseProgress(execution.taken, execution.end, execution.outcomes)
 
+    def _list_new_tracebacks(self) -> dict[str, str]:
+        """Those that no checkpoint has told of that was confirmed."""
+        return {
+            reason: traceback
+            for reason, traceback in self.execution.tracebacks.items()
+            if self._traced.setdefault(reason, self._sequence) > self._confirmed
+        }
+
+    def _list_changed(self, parts: Mapping[Tally, OpenPart]) -> list[Part]:
+        """What a checkpoint tells of these: those that have changed since one that was confirmed."""
+        return [part.build() for part in parts.values() if part.changed_in > self._confirmed]
+
     def _read_state(self) -> _State:
         execution = self.execution
-        return _State(execution.taken, execution.ended, execution.end, execution.finished.done())
+        return _State(
+            execution.taken,
+            execution.ended,
+            execution.end,
+            execution.finished.done(),
+            sum(tally.count for tally in execution.inner.values()),
+        )
+
+
+def _enlist(tallies: Iterable[Tally], parts: dict[Tally, OpenPart]) -> None:
+    """Have a part for each tally."""
+    for tally in tallies:
+        if tally not in parts:
+            parts[tally] = OpenPart(tally)

@@ -13,7 +13,7 @@ from oku_core.schedule.wave import Wave
 from oku_core.spec.spec import Spec
 from oku_workers.engines.window import choose_window
 from oku_workers.leases.engine_switch import EngineSwitch, Pace
-from oku_workers.leases.time_plan import RunTime, Share, build_time_plan
+from oku_workers.leases.time_plan import RunTime, Share, build_time_plan, find_window
 
 if TYPE_CHECKING:
     from oku_workers.timing.timing import Timer
@@ -91,7 +91,7 @@ class RunPacer:
             time = self._times.get(run)
             if time is None:
                 phase = build_time_plan(spec).phases[-1].name
-                self._engines.set_pace(spec, Pace(choose_window(spec), phase, self._share))
+                self._engines.set_pace(spec, Pace(find_window(spec, self._share), phase, self._share))
                 continue
             if self.is_over(run):
                 self._end(run)

@@ -100,7 +100,7 @@ class RunWatch:
     def _find_run(self, lease: OpenLease, now: float) -> _Run:
         name, spec = lease.run, lease.execution.spec
         if name not in self._runs:
-            is_paced = spec.is_open or spec.max_rate is not None
+            is_paced = spec.is_open or spec.max_rate is not None or spec.runs_user_code
             self._runs[name] = _Run(RunMeter(now), WindowMeter(now), is_paced)
             while len(self._runs) > _MOST_RUNS:
                 del self._runs[next(iter(self._runs))]

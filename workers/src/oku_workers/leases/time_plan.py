@@ -19,6 +19,13 @@ Share = tuple[int, int]
 """The place of a worker, from 0, among so many."""
 
 
+def find_window(spec: Spec, share: Share | None) -> int:
+    """How many requests a worker may have in flight by its share of a concurrency that is always the same."""
+    if not spec.shares_concurrency:
+        return choose_window(spec)
+    return 0 if share is None else share_of(spec.concurrency, *share)
+
+
 @dataclass(frozen=True)
 class TimePlan:
     """The plan of one spec.
@@ -45,7 +52,7 @@ class TimePlan:
         if not 0 <= time_s < self.end_s:
             return 0
         if self.stages is None:
-            return choose_window(self.spec)
+            return find_window(self.spec, share)
         return 0 if share is None else share_of(self.stages.find_limit(time_s), *share)
 
     def find_next_change(self, time_s: float) -> float:

@@ -29,6 +29,7 @@ class WorkerMeter:
         gauges: of this process.
         saturation: finds the requests that suffered from a busy worker.
         lag: measures how late the event loop is; it has to call `look`.
+        take_host_late_s: gives how late that of user code was since the last look.
     """
 
     def __init__(
@@ -37,11 +38,13 @@ class WorkerMeter:
         gauges: ProcessGauges | None = None,
         saturation: SaturationMeter | None = None,
         lag: LagMeter | None = None,
+        take_host_late_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.clock = clock or SteadyClock()
         self.gauges = gauges or ProcessGauges()
         self._saturation = saturation or SaturationMeter(clock=self.gauges.monotonic)
         self._lag = lag or LagMeter(self.look, self.gauges.monotonic)
+        self._take_host_late_s = take_host_late_s
         self._progress = ProgressMeter(self.gauges.cpu_s, self.gauges.monotonic)
         self._leases: dict[Execution, OpenLease] = {}
         self._on_look: OnLook = lambda _now, _leases: None
@@ -75,7 +78,10 @@ class WorkerMeter:
         under_way = [execution for execution in self._leases if execution.is_under_way]
         for execution in under_way:
             self._leases[execution].count_seconds(unix_time)
-        self._saturation.look(under_way, late_s)
+        host_late_s = self._take_host_late_s()
+        for execution in under_way:
+            execution.max_lag_s = max(execution.max_lag_s, host_late_s)
+        self._saturation.look(under_way, max(late_s, host_late_s))
         self.look_at_runs()
 
     def look_at_runs(self) -> None:

@@ -23,7 +23,7 @@ from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.url import Url
 from oku_workers.engines.request_parts import list_values
 
-_KEY = "data"
+_KEY, _SCENARIO = "data", "scenario"
 _REPEAT = ":repeat"
 _TEMPLATE_KEYS = frozenset({"url", "method", "header", "body", "base-url", "targets"})
 _FORMS = "the path of a file, with :repeat behind it to start over, or {file: PATH, repeat: true}"
@@ -59,7 +59,9 @@ def scanned(read: ReadSources) -> Iterator[ReadSources]:
         changed = Source(source.label, {**source.values, _KEY: value})
         return [*read.sources[:place], changed, *read.sources[place + 1 :]]
 
-    use = _find_use(describe(Scan(_UNKNOWN, 1, 1, _UNKNOWN)), read.files)
+    described = describe(Scan(_UNKNOWN, 1, 1, _UNKNOWN))
+    # User code reads whole rows, and nobody knows what it makes of them.
+    use = Use(frozenset(table.columns)) if _runs_user_code(read) else _find_use(described, read.files)
     with TemporaryDirectory(prefix="oku-") as folder:
         index = Path(folder, "rows")
         found = scan(named.path, named.name, index, use)
@@ -69,6 +71,11 @@ def scanned(read: ReadSources) -> Iterator[ReadSources]:
             for path, reference in zip((named.path, index), data.list_files(), strict=True)
         ]
         yield replace(read, sources=describe(found), files=[*read.files, *files])
+
+
+def _runs_user_code(read: ReadSources) -> bool:
+    every: list[object] = [source.values for source in read.sources]
+    return any(isinstance(values, Mapping) and _SCENARIO in values for values in every)
 
 
 def _find(source: Source) -> bool:

@@ -25,15 +25,24 @@ def find_file(source: Source, name: str, place: str, flag: str) -> str:
     """
     if source.label is None:
         return expand_home(name)
-    folder = Path() if source.label == STANDARD_INPUT_LABEL else Path(source.label).parent
-    path = folder / name
-    try:
-        is_beside = path.resolve().is_relative_to(folder.resolve())
-    except (OSError, RuntimeError, ValueError):  # a loop of links, or a NUL
-        is_beside = False
-    if not is_beside:
+    path = _find_folder(source.label) / name
+    if not may_name(source, path):
         other = f"; only the command line may name such a file, with {flag}" if flag else ""
         raise UserError(
             f"{place}: {format_value(name)} is not in the folder of the spec file or below it{other}"
         )
     return str(path.absolute())
+
+
+def may_name(source: Source, path: Path) -> bool:
+    """Whether a source may name a file: the command line any, a spec file what is beside it or below."""
+    if source.label is None:
+        return True
+    try:
+        return path.resolve().is_relative_to(_find_folder(source.label).resolve())
+    except (OSError, RuntimeError, ValueError):  # a loop of links, or a NUL
+        return False
+
+
+def _find_folder(label: str) -> Path:
+    return Path() if label == STANDARD_INPUT_LABEL else Path(label).parent

@@ -17,7 +17,8 @@ def spec_options(command: _Command) -> _Command:
     for field in reversed(_ON_COMMAND_LINE):
         default = describe_default(field)
         note = f"  [default: {default}]" if default else ""
-        flags, text = (*field.short, f"--{field.long_flag}", _name(field)), field.help + note
+        flags = (*field.short, f"--{field.long_flag}", *field.other_flags, _name(field))
+        text = field.help + note
         shape: dict[str, Any] = (
             {"is_flag": True, "default": None, "flag_value": not getattr(Spec(), field.attribute)}
             if field.is_switch

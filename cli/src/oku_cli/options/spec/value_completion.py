@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import click
 from click.shell_completion import CompletionItem
 
+from oku_cli.user_code.locust_names import list_tags, list_user_classes
+from oku_core.errors import UserError
 from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.spec import Engine
 
@@ -47,6 +50,22 @@ def _complete_file(
     return [CompletionItem(incomplete, type="file")]
 
 
+def _complete_code(find: Callable[[Path], list[str]]) -> _Complete:
+    """Complete names of the locustfile that stands in the command."""
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        # Of a command that ends with a flag, click takes the words before it for arguments of nobody.
+        given = [context.params.get("scenario"), *(context.params.get("targets") or ()), *context.args]
+        code = [Path(name).expanduser() for name in given if name and name.endswith(".py")]
+        names: list[str] = []
+        # It may be that it is not there, or not written to its end.
+        with suppress(UserError):
+            names = [name for path in code if path.is_file() for name in find(path)]
+        return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+    return complete
+
+
 def _list_paths(folder: Path, begun: str) -> list[str]:
     try:
         found = [f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir()]
@@ -62,7 +81,10 @@ VALUE_COMPLETIONS: Mapping[str, _Complete] = {
     "cacert": _complete_file,
     "cert": _complete_file,
     "engine": _offer(*Engine),
+    "exclude-tags": _complete_code(list_tags),
     "key": _complete_file,
     "method": _offer(*_METHODS),
+    "tags": _complete_code(list_tags),
+    "user-classes": _complete_code(list_user_classes),
 }
 """By the key of a spec."""

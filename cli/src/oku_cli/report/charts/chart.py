@@ -5,13 +5,15 @@ The SVG is a box of `BOX` by `BOX` units, stretched to the room there is; lines 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
+from oku_cli.formatting import in_units
 from oku_cli.report.charts.plan import PhaseBand
 from oku_cli.report.charts.scale import AxisTick
 from oku_cli.report.markup import Html, element, join
+from oku_core.results.summary import Unit
 
 BOX = 1000
 _LEAST_APART = 0.075
@@ -101,6 +103,18 @@ class Chart:
     phases: Sequence[PhaseBand] = ()
     track: str = ""
     series: Sequence[Series] = ()
+
+
+def name_units(chart: Chart, unit: Unit) -> Chart:
+    """A chart that speaks of what its run counts, rather than of requests; names of phases stay."""
+    return replace(
+        chart,
+        title=in_units(chart.title, unit),
+        note=in_units(chart.note, unit),
+        description=in_units(chart.description, unit),
+        y=replace(chart.y, title=in_units(chart.y.title, unit)),
+        series=[msgspec.structs.replace(each, label=in_units(each.label, unit)) for each in chart.series],
+    )
 
 
 def build_chart(chart: Chart) -> Html:

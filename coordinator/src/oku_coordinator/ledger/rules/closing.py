@@ -7,11 +7,12 @@ import msgspec
 from oku_coordinator.ledger.rules.failed_requests import keep_failed
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import lease_table, outbox_table
+from oku_coordinator.ledger.tables import inner_table, lease_table, outbox_table
 from oku_coordinator.ledger.tables.run_table import add_resent
 from oku_coordinator.ledger.tables.slice_table import replace_leased
 from oku_core.accounting.interval import Slice, SliceState, release, settle
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
+from oku_core.results.inner_lines import build_inner_range_lines
 from oku_core.results.lease_figures import ClosedLease
 from oku_core.results.lines import LineKind, build_range_lines, build_status_lines
 
@@ -27,10 +28,11 @@ def shorten(transaction: Transaction, lease: LeaseRecord, end: int) -> LeaseReco
 def close(transaction: Transaction, lease: LeaseRecord, now: float) -> None:
     """End a lease whose worker has said its last word; what is still in flight was given back by it.
 
-    Its requests in flight may have been sent, and those that it has not taken were not.
+    Its requests in flight may have been sent, unless it says that they were not; those that it has not taken
+    were not.
     """
     closed = msgspec.structs.replace(lease, state=LeaseState.CLOSED)
-    _end(transaction, closed, len(lease.in_flight), now)
+    _end(transaction, closed, lease.sent_in_flight, now)
 
 
 def expire(transaction: Transaction, lease: LeaseRecord, reason: ExpiryReason, now: float) -> None:
@@ -42,8 +44,8 @@ def expire(transaction: Transaction, lease: LeaseRecord, reason: ExpiryReason, n
 def _end(transaction: Transaction, lease: LeaseRecord, resent: int, now: float) -> None:
     settled = settle(lease.ranges, lease.end, lease.done, lease.in_flight)
     replace_leased(transaction, lease.run, settled)
+    _put_lines(transaction, lease, now)
     if lease.covered:
-        _put_lines(transaction, lease, now)
         keep_failed(transaction, lease)
     lease_table.write_end(transaction, lease, resent, now)
     if resent:
@@ -58,9 +60,8 @@ def list_covered(lease: LeaseRecord) -> Iterator[Slice]:
 
 
 def _put_lines(transaction: Transaction, lease: LeaseRecord, now: float) -> None:
-    if not outbox_table.is_published(transaction, lease.run):
+    if not lease.done or not outbox_table.is_published(transaction, lease.run):
         return
-    parts = list(lease_table.fetch_parts(transaction, lease).values())
     closed = ClosedLease(
         id=lease.id,
         worker=lease.worker,
@@ -68,5 +69,12 @@ def _put_lines(transaction: Transaction, lease: LeaseRecord, now: float) -> None
         stop=lease.ranges.index_at(lease.done - 1) + 1,
         figures=lease.figures,
     )
-    outbox_table.put(transaction, lease.run, LineKind.RANGE, now, build_range_lines(closed, parts))
-    outbox_table.put(transaction, lease.run, LineKind.STATUS, now, build_status_lines(lease.worker, parts))
+    inner = inner_table.fetch_inner_parts(transaction, lease).values()
+    outbox_table.put(
+        transaction, lease.run, LineKind.INNER_RANGE, now, build_inner_range_lines(closed, inner)
+    )
+    if lease.covered:
+        parts = list(lease_table.fetch_parts(transaction, lease).values())
+        outbox_table.put(transaction, lease.run, LineKind.RANGE, now, build_range_lines(closed, parts))
+        status_lines = build_status_lines(lease.worker, parts)
+        outbox_table.put(transaction, lease.run, LineKind.STATUS, now, status_lines)

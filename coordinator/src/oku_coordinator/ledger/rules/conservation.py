@@ -65,8 +65,8 @@ def _begin_tally(transaction: Transaction, run: str) -> None:
 
 def _check_changes(transaction: Transaction, run: str, tally: Tally) -> None:
     with breaching(run):
-        account, is_open = fetch_account(transaction, run), fetch_spec(transaction, run).is_open
-        account.check(tally.check(), tally.series, is_open=is_open)
+        account = fetch_account(transaction, run)
+        account.check(tally.check(), tally.series, fetch_spec(transaction, run))
         check_worker_requests(tally.worker_requests, account.seen)
 
 
@@ -91,7 +91,7 @@ def _check_rows(transaction: Transaction, run: str, account: RunAccount) -> tupl
                 f"{lengths.unused} are unused, but the run has {record.requests} of {record.spec.requests}"
             )
         lengths = move_covered(lengths, sum(lease.covered for lease in leases))
-        account.check(lengths, sum_series(transaction, run), is_open=record.spec.is_open)
+        account.check(lengths, sum_series(transaction, run), record.spec)
         check_worker_requests(sum_requests(transaction, run), account.seen)
         _check_leases(leases, sum_parts(transaction, run))
         leased = [(piece.start, piece.stop) for piece in slices if piece.state == SliceState.LEASED]

@@ -65,6 +65,19 @@ def grow_parts(stored: Mapping[PartName, Part], checkpoint: Checkpoint) -> list[
     return growths
 
 
+def grow_inner(stored: Mapping[PartName, Part], checkpoint: Checkpoint) -> list[PartGrowth]:
+    """What the inner parts of a lease have gained by a checkpoint.
+
+    Args:
+        stored: the inner parts as its predecessor left them.
+        checkpoint: one without a fault of its own.
+
+    Raises:
+        UntrueError: a part does not contain what it was.
+    """
+    return [grow_part(stored.get((part.phase, part.name), _NOTHING), part) for part in checkpoint.inner]
+
+
 def grow_part(before: Part, after: Part) -> PartGrowth:
     """What a part has gained.
 
@@ -193,6 +206,8 @@ def find_regress(lease: LeaseRecord, checkpoint: Checkpoint) -> str | None:
         settled = [position for position in checkpoint.in_flight if position < lease.done]
         if not set(settled) <= set(lease.in_flight):
             return "a position is in flight again that was covered before"
+    if not set(lease.figures.untouched) <= set(checkpoint.untouched):
+        return "a position was untouched and is not any more"
     return _find_fallen_figure(lease.figures, checkpoint)
 
 

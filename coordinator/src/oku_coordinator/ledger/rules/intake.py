@@ -16,10 +16,12 @@ from oku_coordinator.ledger.rules.growth import (
     PartGrowth,
     UntrueError,
     find_regress,
+    grow_inner,
     grow_parts,
     list_ended,
     list_sent,
 )
+from oku_coordinator.ledger.rules.hooks import take_report
 from oku_coordinator.ledger.rules.lifecycle import follow_up
 from oku_coordinator.ledger.rules.limits import raise_limits
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
@@ -27,14 +29,15 @@ from oku_coordinator.ledger.storage.lease_rows import pack_positions
 from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.run_account import sum_counts
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import lease_table, series_table
-from oku_coordinator.ledger.tables.account_table import open_account
+from oku_coordinator.ledger.tables import inner_table, lease_table, series_table
+from oku_coordinator.ledger.tables.account_table import open_account, open_inner
 from oku_coordinator.ledger.tables.run_table import add_watched, fetch_spec, fetch_state, open_period
 from oku_coordinator.ledger.tables.work_table import add_flags, add_work
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part, find_fault
+from oku_core.messaging.hook import HookReport
 from oku_core.results.lease_figures import read_figures
 from oku_core.results.series import place
 from oku_core.results.validity import flag_growth
@@ -73,6 +76,8 @@ class _Intake:
         for checkpoint in batch.checkpoints:
             verdict = self._take_checkpoint(batch, checkpoint, receipt)
             receipt.verdicts.append(verdict)
+        for report in batch.hooks:
+            self._take_report(batch, report)
         if _HEARD & set(receipt.verdicts):
             self._raise_limits(batch, receipt)
         return receipt
@@ -83,6 +88,11 @@ class _Intake:
             add_watched(self._transaction, run, watched_s, underfilled_s, self._now)
         for run in self._closed:
             follow_up(self._transaction, run, self._now)
+
+    def _take_report(self, batch: CheckpointBatch, report: HookReport) -> None:
+        names = f"{report.attempt.run} {batch.worker} {batch.incarnation} {report.error} {report.traceback}"
+        if _is_writable(names):
+            take_report(self._transaction, batch.worker, batch.incarnation, report, self._now)
 
     def _take_checkpoint(
         self, batch: CheckpointBatch, checkpoint: Checkpoint, receipt: Receipt
@@ -134,17 +144,24 @@ class _Intake:
         if fault := find_fault(checkpoint, lease.length) or find_regress(lease, checkpoint):
             raise UntrueError(fault)
         plan = build_phase_plan(fetch_spec(self._transaction, lease.run))
-        for part in checkpoint.parts:
-            if fault := plan.find_fault(lease, part):
+        for fault in (
+            *(plan.find_fault(lease, part) for part in checkpoint.parts),
+            *(plan.find_inner_fault(part) for part in checkpoint.inner),
+        ):
+            if fault:
                 raise UntrueError(fault)
         stored = lease_table.fetch_parts(self._transaction, lease) if lease.sequence else {}
         growths = grow_parts(stored, checkpoint)
+        inner = self._grow_inner(lease, checkpoint) if checkpoint.inner else []
         if checkpoint.done and not lease.done:
             begun_at = min(self._now, max(lease.cut_at, checkpoint.started_at))
             open_period(self._transaction, lease.run, begun_at)
         grown = _grow_lease(lease, checkpoint, growths)
         lease_table.write_parts(self._transaction, lease, [growth.part for growth in growths])
         self._fold(batch.worker, lease, grown, growths)
+        self._fold_inner(lease, inner)
+        if checkpoint.tracebacks:
+            inner_table.add_tracebacks(self._transaction, lease.run, checkpoint.tracebacks)
         if checkpoint.is_final:
             closing.close(self._transaction, grown, self._now)
             self._closed.add(lease.run)
@@ -185,6 +202,17 @@ class _Intake:
             watched_s + max(0.0, after.watched_s - before.watched_s),
             underfilled_s + max(0.0, after.underfilled_s - before.underfilled_s),
         )
+
+    def _grow_inner(self, lease: LeaseRecord, checkpoint: Checkpoint) -> list[PartGrowth]:
+        stored = inner_table.fetch_inner_parts(self._transaction, lease) if lease.sequence else {}
+        return grow_inner(stored, checkpoint)
+
+    def _fold_inner(self, lease: LeaseRecord, growths: Sequence[PartGrowth]) -> None:
+        """Fold what the inner requests of a lease have gained into those of its run."""
+        inner_table.write_inner_parts(self._transaction, lease, [growth.part for growth in growths])
+        for growth in growths:
+            gained = self._place_reasons(lease, growth.gained) if growth.gained.reasons else growth.gained
+            open_inner(self._transaction, lease.run, (gained.phase, gained.name)).add(gained)
 
     def _place_reasons(self, lease: LeaseRecord, gained: Part) -> Part:
         """What a part has gained, with the indices of its reasons in the place of positions."""

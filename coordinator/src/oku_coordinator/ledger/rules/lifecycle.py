@@ -6,7 +6,7 @@ The clock of a schedule stops half a second after it is asked to, so that all wo
 
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import run_table, work_table
+from oku_coordinator.ledger.tables import hook_table, run_table, work_table
 from oku_coordinator.ledger.tables.history_table import note
 from oku_coordinator.ledger.tables.lease_table import has_open_leases
 from oku_coordinator.ledger.tables.period_table import stop_period
@@ -14,8 +14,8 @@ from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import leave_unused, sum_lengths
 from oku_coordinator.ledger.tables.wave_table import forget_waves
 from oku_core.accounting.run_state import (
-    ACTIVE_STATES,
     FINAL_STATES,
+    SENDING_STATES,
     RunState,
     TransitionError,
     check_transition,
@@ -28,18 +28,29 @@ _CLOSING_STATES = {RunState.PAUSING: RunState.PAUSED, RunState.CANCELLING: RunSt
 
 
 def enter_state(transaction: Transaction, run: str, state: RunState, now: float, reason: str = "") -> None:
-    """Put a run into another state; `TransitionError` when it cannot get there from where it is."""
+    """Put a run into another state; `TransitionError` when it cannot get there from where it is.
+
+    A run that is to be over and owes its teardown enters `tearing_down` first.
+    """
     record = fetch_run(transaction, run)
     check_transition(run, record.state, state)
     if record.is_broken:
         raise TransitionError(run, record.state, state)  # its account is wrong, and stays so
+    if state in FINAL_STATES and hook_table.owes_teardown(transaction, record):
+        hook_table.owe_teardown(transaction, run, state, reason, now)
+        state = RunState.TEARING_DOWN
+        check_transition(run, record.state, state)
     run_table.write_state(transaction, run, state, reason, ended_at=now if state in FINAL_STATES else None)
     if state == RunState.PENDING:
         run_table.put_last(transaction, run, now)
         run_table.forget_served(transaction, run)
+        if record.state == RunState.FAILED:
+            hook_table.begin_anew(transaction, run)
+    if state in FINAL_STATES:
+        hook_table.give_up_begun(transaction, run, now)
     if state in _CLOSING_STATES:
         stop_period(transaction, run, now + STOP_AHEAD_S)
-    if state not in ACTIVE_STATES:
+    if state not in SENDING_STATES:
         stop_period(transaction, run, now)
         run_table.close_period(transaction, run, now)
     if state in (RunState.COMPLETED, RunState.CANCELLED):
@@ -81,7 +92,7 @@ def note_missing_workers(transaction: Transaction, run: str, now: float, missing
 def follow_up(transaction: Transaction, run: str, now: float) -> None:
     """Enter the state that follows by itself once no lease is open."""
     record = fetch_run(transaction, run)
-    if record.state not in ACTIVE_STATES:
+    if record.state not in SENDING_STATES:
         return
     if has_open_leases(transaction, run):
         return
@@ -103,6 +114,7 @@ def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:
     if fetch_run(transaction, run).state in FINAL_STATES:
         return
     run_table.write_state(transaction, run, RunState.FAILED, reason, ended_at=now)
+    hook_table.give_up_begun(transaction, run, now)
     run_table.mark_broken(transaction, run)
     stop_period(transaction, run, now)
     run_table.close_period(transaction, run, now)

@@ -23,11 +23,13 @@ class PhasePlan:
         names: the names of the phases, in their order.
         targets: the names of the targets, in their order.
         schedule: when its requests are due; None for a closed run.
+        has_inner: whether its requests are iterations of user code, which have no status, but inner requests.
     """
 
     names: tuple[str, ...]
     targets: tuple[str, ...] = ("",)
     schedule: Schedule | None = None
+    has_inner: bool = False
 
     def find_phase(self, index: int) -> Phase:
         """The phase in which an index of an open run is due."""
@@ -44,12 +46,21 @@ class PhasePlan:
             return f"the run has no phase {part.phase!r}"
         if part.name not in self.targets:
             return f"the run has no target {part.name!r}"
+        statuses = 0 if self.has_inner else count_answered(part.outcomes)
+        if sum(part.statuses.values()) != statuses:
+            return f"the statuses do not sum to the {statuses} that have one"
         if self.schedule is None:
             return _find_closed_fault(part)
         phase = self.find_phase(lease.start).name
         if part.phase != phase:
             return f"the requests are due in phase {phase!r}, not in {part.phase!r}"
         return _find_open_fault(part)
+
+    def find_inner_fault(self, part: Part) -> str | None:
+        """Say why inner requests of a lease of this run cannot be; None if they can."""
+        if not self.has_inner:
+            return "the run has no inner requests"
+        return None if part.phase in self.names else f"the run has no phase {part.phase!r}"
 
 
 def _find_closed_fault(part: Part) -> str | None:
@@ -72,5 +83,7 @@ def build_phase_plan(spec: Spec) -> PhasePlan:
     targets = list_target_names(spec)
     if spec.is_open:
         schedule = build_schedule(spec)
-        return PhasePlan(tuple(phase.name for phase in schedule.phases), targets, schedule)
-    return PhasePlan(tuple(phase.name for phase in list_phase_times(spec)), targets)
+        names = tuple(phase.name for phase in schedule.phases)
+        return PhasePlan(names, targets, schedule, has_inner=spec.runs_user_code)
+    names = tuple(phase.name for phase in list_phase_times(spec))
+    return PhasePlan(names, targets, has_inner=spec.runs_user_code)

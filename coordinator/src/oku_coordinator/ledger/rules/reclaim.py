@@ -8,6 +8,7 @@ from oku_coordinator.ledger.rules.unsent import account_lost
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.history_table import note
+from oku_coordinator.ledger.tables.hook_table import lose_attempts
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, find_lease
 from oku_coordinator.ledger.tables.period_table import stop_period
 from oku_coordinator.ledger.tables.run_table import close_period, fetch_run, fetch_state
@@ -106,6 +107,7 @@ def park_run(transaction: Transaction, run: str, now: float, *, goes_on: bool) -
     stop_period(transaction, run, record.last_checkpoint_at or 0.0)
     for lease in fetch_open_leases(transaction, run):
         _take_back(transaction, lease, ExpiryReason.STACK_LOST, now)
+    lose_attempts(transaction, run)
     follow_up(transaction, run, now)
     if not goes_on and not fetch_run(transaction, run).is_at_rest:
         enter_state(transaction, run, RunState.PAUSED, now, ExpiryReason.STACK_LOST)

@@ -19,10 +19,11 @@ from oku_core.accounting.outcome import build_no_causes, build_no_counts
 from oku_core.accounting.run_state import ACTIVE_STATES, REST_STATES, RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.event import Event
+from oku_core.results.hook_summary import HookState
 from oku_core.results.lease_figures import LeaseFigures
 from oku_core.results.sample import Sample
 from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Hook, Spec
 
 
 class UnknownRunError(Exception):
@@ -191,11 +192,18 @@ class LeaseRecord(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def at_risk(self) -> int:
         """How many requests may have been sent although no outcome of theirs is committed."""
-        return len(self.in_flight) + self.bound - self.done
+        return self.sent_in_flight + self.bound - self.done
+
+    @property
+    def sent_in_flight(self) -> int:
+        """How many of those in flight may have been sent: all but those that were given back untouched."""
+        return len(self.in_flight) - len(self.figures.untouched)
 
     def list_at_risk(self) -> list[Range]:
         """The ranges of these requests; those in flight come first."""
-        in_flight = [(index, index + 1) for index in self.ranges.list_indices(self.in_flight)]
+        untouched = set(self.figures.untouched)
+        sent = [position for position in self.in_flight if position not in untouched]
+        in_flight = [(index, index + 1) for index in self.ranges.list_indices(sent)]
         return [*in_flight, *self.ranges.cut(self.done, self.bound)]
 
     @property
@@ -242,6 +250,44 @@ class Receipt:
     confirmed: dict[str, int] = field(default_factory=dict)
     limits: dict[str, int] = field(default_factory=dict)
     ends: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HookRecord:
+    """What became of a hook of a run; what it returned is kept beside it.
+
+    Attributes:
+        hook: which one.
+        state: what became of it.
+        attempt: the number of the newest call; rises as long as the run exists.
+        tries: how many calls there were since the run began, or was resumed after a failure.
+        worker: the name of the worker that has the newest call.
+        incarnation: the process of that worker.
+        since: when that call was given to it, or since when a teardown is owed.
+        ended_at: when the newest call ended.
+        error: why it failed, or was lost.
+        traceback: where it failed.
+        end_state: of a teardown, the state that the run enters after it.
+        end_reason: why.
+    """
+
+    hook: Hook
+    state: HookState
+    attempt: int
+    tries: int
+    worker: str
+    incarnation: str
+    since: float
+    ended_at: float | None
+    error: str
+    traceback: str
+    end_state: RunState | None
+    end_reason: str
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is under way, or is not to be called any more."""
+        return self.state not in (HookState.OWED, HookState.LOST)
 
 
 class RetryRecord(NamedTuple):
@@ -335,6 +381,8 @@ class Snapshot:
         course: how it went by the clock; None without a rate.
         thresholds: what is kept of its thresholds, by their places in the spec.
         retry: what it sends again; None if it is no retry.
+        tracebacks: where exceptions of user code came from, by their reasons.
+        hooks: what became of those of its scenario.
     """
 
     record: RunRecord
@@ -347,6 +395,8 @@ class Snapshot:
     course: Course | None = None
     thresholds: Mapping[int, ThresholdRecord] = field(default_factory=dict)
     retry: RetryRecord | None = None
+    tracebacks: Mapping[str, str] = field(default_factory=dict)
+    hooks: Sequence[HookRecord] = ()
 
     @cached_property
     def account(self) -> Account:

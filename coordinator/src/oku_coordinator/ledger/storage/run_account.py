@@ -17,6 +17,7 @@ from oku_core.accounting.outcome import (
 )
 from oku_core.accounting.request_timing import TIMINGS, find_timing_fault
 from oku_core.messaging.checkpoint import Part
+from oku_core.spec.spec import Spec
 
 PartName = tuple[str, str]
 """The phase and the name of requests."""
@@ -102,7 +103,7 @@ class Account:
             **{name: getattr(self, name).build_latency() for name in _HISTOGRAMS},
         )
 
-    def check(self, *, is_open: bool) -> None:
+    def check(self, *, is_open: bool, has_statuses: bool = True) -> None:
         """Check the first law: latencies and statuses sum to what was answered, causes to what was not sent.
 
         The reasons of each outcome but `ok` sum to its count. Of split answers, latencies are first bytes and
@@ -110,13 +111,14 @@ class Account:
 
         Args:
             is_open: whether the requests have due times.
+            has_statuses: whether they have statuses; iterations of user code have none.
 
         Raises:
             ConservationError: they do not.
         """
         answered = count_answered(self.outcomes)
         latencies, statuses = self.latency.total, sum(self.statuses.values())
-        if not latencies == answered == statuses:
+        if latencies != answered or statuses != (answered if has_statuses else 0):
             raise ConservationError(
                 f"{answered} were answered, but {latencies} latencies and {statuses} statuses are there"
             )
@@ -137,9 +139,15 @@ class Account:
 
 @dataclass
 class RunAccount:
-    """What all requests of a run sum to, by phase and name."""
+    """What all requests of a run sum to, by phase and name.
+
+    Attributes:
+        parts: what is accounted.
+        inner: beside it, the inner requests that user code has made within iterations.
+    """
 
     parts: dict[PartName, Account] = field(default_factory=dict)
+    inner: dict[PartName, Account] = field(default_factory=dict)
 
     @property
     def outcomes(self) -> list[int]:
@@ -175,23 +183,23 @@ class RunAccount:
         Args:
             takes_in: says whether a part is among those to sum up.
         """
-        parts = [account for name, account in self.parts.items() if takes_in(name)]
-        total = _copy(parts[0]) if parts else Account()
-        for account in parts[1:]:
-            total.add(account.build_part())
-        return total
+        return sum_accounts(account for name, account in self.parts.items() if takes_in(name))
 
     def copy(self) -> "RunAccount":
         """A copy that later checkpoints do not change."""
-        return RunAccount({name: _copy(account) for name, account in self.parts.items()})
+        parts, inner = (
+            {name: _copy(account) for name, account in accounts.items()}
+            for accounts in (self.parts, self.inner)
+        )
+        return RunAccount(parts, inner)
 
-    def check(self, lengths: Lengths, series: Sequence[int], *, is_open: bool) -> None:
+    def check(self, lengths: Lengths, series: Sequence[int], spec: Spec) -> None:
         """Check the first law over all parts: each one by itself, and that they sum to what is accounted.
 
         Args:
             lengths: how much of the run is in each state.
             series: the outcomes of all its seconds together, which are those of the run.
-            is_open: whether its requests have due times.
+            spec: of the run.
 
         Raises:
             ConservationError: they do not.
@@ -205,10 +213,21 @@ class RunAccount:
             raise ConservationError(f"the outcomes are {outcomes}, but the seconds sum to {list(series)}")
         for (phase, name), account in self.parts.items():
             try:
-                account.check(is_open=is_open)
+                account.check(is_open=spec.is_open, has_statuses=not spec.runs_user_code)
             except ConservationError as error:
                 where = " ".join(filter(None, (phase and f"phase {phase}", name and f"name {name}")))
                 raise ConservationError(f"{where}: {error}" if where else str(error)) from error
+
+
+def sum_accounts(accounts: Iterable[Account]) -> Account:
+    """The sum of several accounts; later checkpoints do not change it."""
+    total: Account | None = None
+    for account in accounts:
+        if total is None:
+            total = _copy(account)
+        else:
+            total.add(account.build_part())
+    return total or Account()
 
 
 def sum_counts(counts: Iterable[Sequence[int]]) -> list[int]:

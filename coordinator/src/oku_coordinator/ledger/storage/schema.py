@@ -10,6 +10,8 @@ from pathlib import Path
 from oku_coordinator.ledger.storage.account_schema import ACCOUNT_TABLES
 from oku_coordinator.ledger.storage.failure_schema import FAILURE_TABLES
 from oku_coordinator.ledger.storage.file_schema import FILE_TABLES
+from oku_coordinator.ledger.storage.hook_schema import HOOK_TABLES, LIVE_RUNS
+from oku_coordinator.ledger.storage.inner_schema import INNER_TABLES
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
 from oku_coordinator.ledger.storage.threshold_schema import THRESHOLD_TABLES
@@ -18,7 +20,7 @@ from oku_coordinator.ledger.storage.upgrades import UPGRADES, teach
 from oku_core.errors import UserError
 from oku_core.process.private_files import prepare_private_file, tighten_private_file
 
-VERSION = 12
+VERSION = 13
 """Of the tables, kept in the file. Each change of them gets a new one, and a step in `UPGRADES`."""
 
 _TABLES = (
@@ -51,8 +53,6 @@ CREATE TABLE runs (
     is_published INTEGER NOT NULL DEFAULT 0,         -- its lines go to the outbox
     owes_summary INTEGER NOT NULL DEFAULT 0          -- it is at rest without a summary
 );
-CREATE INDEX live_runs ON runs (queued_at, state, run)
-    WHERE state IN ('running', 'pausing', 'cancelling', 'pending');
 CREATE INDEX owing_runs ON runs (run) WHERE owes_summary = 1;
 CREATE INDEX listed_runs ON runs (created_at);
 CREATE TABLE specs (
@@ -75,6 +75,9 @@ CREATE INDEX pending_slices ON slices (run, start) WHERE state = 'pending';
     + THRESHOLD_TABLES
     + FILE_TABLES
     + TIMING_COLUMNS
+    + INNER_TABLES
+    + HOOK_TABLES
+    + LIVE_RUNS
     + """
 CREATE TABLE workers (
     run TEXT NOT NULL,

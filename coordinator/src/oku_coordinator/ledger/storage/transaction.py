@@ -58,6 +58,8 @@ class Transaction:
         """Runs whose slices, leases or account have changed; they are checked at the end."""
         self.folded: dict[str, set[PartName]] = {}
         """The parts of runs whose accounts have changed in memory; they are written at the end."""
+        self.folded_inner: dict[str, set[PartName]] = {}
+        """The same of inner requests."""
         self.seconds: dict[str, dict[int, list[int]]] = {}
         """What the seconds of runs have gained: counts of outcomes, and behind them how many requests were
         sent. It is written at the end."""

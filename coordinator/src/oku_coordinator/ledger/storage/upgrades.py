@@ -9,6 +9,8 @@ import msgspec
 from oku_coordinator.ledger.storage.account_schema import ACCOUNT_TABLES
 from oku_coordinator.ledger.storage.failure_schema import FAILURE_TABLES
 from oku_coordinator.ledger.storage.file_schema import FILE_TABLES
+from oku_coordinator.ledger.storage.hook_schema import HOOK_TABLES, LIVE_RUNS
+from oku_coordinator.ledger.storage.inner_schema import INNER_TABLES
 from oku_coordinator.ledger.storage.lease_rows import decode_counts, encode_counts
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.records import UNREADABLE
@@ -129,8 +131,8 @@ ALTER TABLE runs DROP COLUMN max_us;
 ALTER TABLE runs DROP COLUMN histogram;
 ALTER TABLE runs RENAME COLUMN windows TO periods;
 """
-_ADD_FAILED_CHECK = """
--- One more outcome is new, failed_check; nothing has come to it yet.
+_ADD_OUTCOME = """
+-- One more outcome is new; nothing has come to it yet.
 UPDATE leases SET outcomes = add_outcomes(outcomes);
 UPDATE lease_parts SET body = add_outcomes_to_part(body);
 UPDATE series SET outcomes = add_outcomes(outcomes), published = add_outcomes(published);
@@ -145,11 +147,12 @@ UPGRADES = {
     8: _FROM_VERSION_8,
     9: f"{_EXPIRE_ALL}{LEASE_TABLES}{_SERIES_OF_VERSION_10}{_MOVE_LEASES}",
     10: f"{_PUT_ASIDE}{LEASE_TABLES}{ACCOUNT_TABLES}{SCHEDULE_TABLES}{_ADD_OUTCOMES}",
-    11: (f"{_ADD_FAILED_CHECK}{FAILURE_TABLES}{_ADD_REASONS}{THRESHOLD_TABLES}{FILE_TABLES}{TIMING_COLUMNS}"),
+    11: (f"{_ADD_OUTCOME}{FAILURE_TABLES}{_ADD_REASONS}{THRESHOLD_TABLES}{FILE_TABLES}{TIMING_COLUMNS}"),
+    12: f"{_ADD_OUTCOME}{INNER_TABLES}{HOOK_TABLES}DROP INDEX IF EXISTS live_runs;{LIVE_RUNS}",
 }
 """What leads from each version to the next; ledgers from before the first of them are not read."""
-_OUTCOMES_BEFORE = (6, 8)
-"""How many outcomes there were before version 11, and in it."""
+_OUTCOMES_BEFORE = (6, 8, 9)
+"""How many outcomes there were before version 11, in it, and in version 12."""
 _decode_part = msgspec.msgpack.Decoder(Part).decode
 
 

@@ -16,6 +16,7 @@ from oku_coordinator.ledger.storage.lease_rows import decode_counts
 from oku_coordinator.ledger.storage.records import UNREADABLE, BreachError, UnknownRunError
 from oku_coordinator.ledger.storage.run_account import Account, PartName, RunAccount
 from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables.inner_table import choose_name, fetch_inner, write_inner
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.outcome import build_no_causes
 
@@ -47,7 +48,9 @@ def fetch_account(transaction: Transaction, run: str) -> RunAccount:
         run,
     )
     try:
-        account = RunAccount({(row["phase"], row["name"]): build_account(row) for row in rows})
+        account = RunAccount(
+            {(row["phase"], row["name"]): build_account(row) for row in rows}, fetch_inner(transaction, run)
+        )
         outcomes = decode_counts(record["outcomes"])
     except UNREADABLE as error:
         raise BreachError(run, f"its account cannot be read: {error}") from error
@@ -82,6 +85,15 @@ def open_account(transaction: Transaction, run: str, name: PartName) -> Account:
     return account.open(name)
 
 
+def open_inner(transaction: Transaction, run: str, name: PartName) -> Account:
+    """The account of inner requests of a phase and name, to fold into; it is written as the others are."""
+    account = transaction.accounts[run] = fetch_account(transaction, run)
+    inner = account.inner
+    chosen = choose_name(inner, name)
+    transaction.folded_inner.setdefault(run, set()).add(chosen)
+    return inner.setdefault(chosen, Account())
+
+
 def write_accounts(transaction: Transaction) -> None:
     """Write the accounts that have changed in memory."""
     for run, names in transaction.folded.items():
@@ -90,3 +102,8 @@ def write_accounts(transaction: Transaction) -> None:
             transaction.execute(_WRITE, run, *name, *build_account_columns(account.parts[name]))
         transaction.execute("UPDATE runs SET outcomes = ? WHERE run = ?", json.dumps(account.outcomes), run)
     transaction.folded.clear()
+    for run, names in transaction.folded_inner.items():
+        inner = transaction.accounts[run].inner
+        for name in names:
+            write_inner(transaction, run, name, inner[name])
+    transaction.folded_inner.clear()

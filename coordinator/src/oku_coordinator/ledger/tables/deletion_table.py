@@ -16,8 +16,11 @@ _ROWS = {
     "workers": ("worker", "run = ?1"),
     # The ids of leases are the name of their run, a dot, and the rest: "/" is what comes after the dot.
     "accounts": ("(phase, name)", "run = ?1"),
+    "inner_accounts": ("(phase, name)", "run = ?1"),
+    "tracebacks": ("reason", "run = ?1"),
     "series": ("second", "run = ?1"),
     "lease_parts": ("(lease, phase, name)", "lease > ?1 || '.' AND lease < ?1 || '/' AND run = ?1"),
+    "inner_parts": ("(lease, phase, name)", "lease > ?1 || '.' AND lease < ?1 || '/' AND run = ?1"),
     "lease_ranges": ("lease", "lease > ?1 || '.' AND lease < ?1 || '/' AND run = ?1"),
     "leases": ("id", "id > ?1 || '.' AND id < ?1 || '/' AND run = ?1"),
     "waves": ("begin", "run = ?1"),
@@ -28,6 +31,7 @@ _ROWS = {
     "failed": ("id", "run = ?1"),
     "thresholds": ("ordinal", "run = ?1"),
     "streams": ("kind", "run = ?1"),
+    "hooks": ("hook", "run = ?1"),
     "run_files": ("digest", "run = ?1"),
 }
 """For each table, the key of its rows and the condition that selects those of a run."""

@@ -17,6 +17,7 @@ from oku_coordinator.ledger.storage.records import (
 from oku_coordinator.ledger.storage.run_account import PartName
 from oku_coordinator.ledger.storage.schedule_records import PieceOrder
 from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables.inner_table import drop_inner_parts
 from oku_coordinator.ledger.tables.run_table import add_resent, fetch_state
 from oku_coordinator.ledger.tables.slice_table import PendingSupply, replace_pending, sum_lengths
 from oku_core.accounting.index_ranges import IndexRanges, Range
@@ -217,7 +218,7 @@ def fetch_taken_back(transaction: Transaction, run: str) -> list[Range]:
         lease = build_lease_record(row)
         at_risk = lease.list_at_risk()
         # Of a lease that has closed, only what was in flight may have been sent.
-        ranges += at_risk if lease.state == LeaseState.EXPIRED else at_risk[: len(lease.in_flight)]
+        ranges += at_risk if lease.state == LeaseState.EXPIRED else at_risk[: lease.sent_in_flight]
     return ranges
 
 
@@ -240,6 +241,7 @@ def write_end(transaction: Transaction, lease: LeaseRecord, resent: int, now: fl
         now: Unix time.
     """
     transaction.execute("DELETE FROM lease_parts WHERE lease = ?", lease.id)
+    drop_inner_parts(transaction, lease.id)
     transaction.execute(
         f"UPDATE leases SET (state, reason, closed_at, resent, {GROWING_COLUMNS}, covered)"  # noqa: S608  # ours
         " = (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",

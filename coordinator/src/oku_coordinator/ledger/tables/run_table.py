@@ -153,8 +153,9 @@ def _select_live(transaction: Transaction, most: int) -> list[str]:
     rows = transaction.select(
         # The index is named because SQLite might go through all runs that there ever were.
         "SELECT run FROM runs INDEXED BY live_runs"
-        " WHERE state IN ('running', 'pausing', 'cancelling', 'pending')"
-        " ORDER BY state = 'pending', queued_at, rowid LIMIT ?",
+        " WHERE state IN ('running', 'pausing', 'cancelling', 'tearing_down', 'pending')"
+        # A paused run that is cancelled tears down after the run that has its turn.
+        " ORDER BY state = 'pending', state = 'tearing_down', queued_at, rowid LIMIT ?",
         most,
     )
     return [row["run"] for row in rows]

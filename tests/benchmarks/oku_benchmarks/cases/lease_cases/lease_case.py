@@ -75,17 +75,20 @@ class Site:
 
 
 @contextmanager
-def open_site(checkout: Checkout, folder: Path, behaviour: Behaviour) -> Iterator[Site]:
+def open_site(
+    checkout: Checkout, folder: Path, behaviour: Behaviour, flags: tuple[str, ...] = ()
+) -> Iterator[Site]:
     """A site without workers.
 
     Args:
         checkout: whose stack.
         folder: for all files; must be there.
         behaviour: of the target.
+        flags: further ones of the coordinator.
     """
     with (
         CountingTarget(folder / "target", behaviour) as target,
         open_stack(checkout, folder / "stack") as stack,
     ):
-        stack.start_coordinator()
+        stack.start_coordinator(flags=flags)
         yield Site(stack=stack, target=target)

@@ -16,9 +16,10 @@ def test_every_field_of_a_spec_is_a_flag_of_the_same_name() -> None:
 
     assert {f"--{field.long_flag}" for field in FIELDS if not field.file_only} <= flags
     assert not flags & {f"--{field.long_flag}" for field in FIELDS if field.file_only}
-    assert [field.key for field in FIELDS if field.file_only] == ["targets"]
+    assert [field.key for field in FIELDS if field.file_only] == ["targets", "hooks"]
     assert {field.key: field.long_flag for field in FIELDS if field.flag} == {
         "stages": "stage", "keepalive": "no-keepalive", "thresholds": "threshold",
+        "user-classes": "user-class", "tags": "tag", "exclude-tags": "exclude-tag",
     }  # fmt: skip
 
 

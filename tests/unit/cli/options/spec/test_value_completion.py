@@ -20,7 +20,7 @@ def list_words(*arguments: str) -> list[str]:
 def test_words_of_which_there_are_few_are_offered() -> None:
     """Engines, methods, arrivals, and what commands choose from."""
     assert list_words("run", "--arrivals", "p") == ["poisson"]
-    assert list_words("run", "--engine", "") == ["aiohttp", "httptools"]
+    assert list_words("run", "--engine", "") == ["aiohttp", "httptools", "python", "locust"]
     assert list_words("run", "--engine", "h") == ["httptools"]
     assert list_words("run", "-m", "p") == ["POST", "PUT", "PATCH"]
     assert list_words("completion", "") == ["bash", "zsh", "fish"]
@@ -39,6 +39,8 @@ def test_completing_a_command_does_nothing_of_it() -> None:
     [
         ("run", "sp"),
         ("run", "--cacert", "sp"),
+        ("run", "--scenario", "sp"),
+        ("run", "--include", "sp"),
         ("run", "--summary-json", "sp"),
         ("run", "--loki-ca", "sp"),
         ("report", "latest", "-o", "sp"),
@@ -48,6 +50,23 @@ def test_completing_a_command_does_nothing_of_it() -> None:
 def test_files_are_left_to_the_shell(arguments: tuple[str, ...]) -> None:
     """It knows how to walk through folders."""
     assert [(item.value, item.type) for item in complete(*arguments)] == [("sp", "file")]
+
+
+def test_names_of_a_locustfile_are_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the one that stands in the command; one that is not there, or not written to its end, has none."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text(
+        "from locust import HttpUser, tag\nclass Buyer(HttpUser):\n  @tag('cart')\n  def f(self): pass\n"
+    )
+    (tmp_path / "b.py").write_text("class (")
+    assert list_words("run", "a.py", "--user-class", "") == ["Buyer"]
+    assert list_words("run", "--scenario", "a.py", "--user-class", "B") == ["Buyer"]
+    assert list_words("run", "a.py", "--user-class", "C") == []
+    assert (
+        list_words("run", "a.py", "--tag", "c") == list_words("run", "a.py", "--exclude-tag", "") == ["cart"]
+    )
+    for other in ("b.py", "none.py", "http://h/a.py"):
+        assert list_words("run", other, "--user-class", "") == []
 
 
 def test_folders_are_left_to_the_shell() -> None:

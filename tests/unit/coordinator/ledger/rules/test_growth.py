@@ -11,6 +11,7 @@ from oku_coordinator.ledger.rules.growth import (
     PartGrowth,
     UntrueError,
     find_regress,
+    grow_inner,
     grow_part,
     grow_parts,
     list_ended,
@@ -200,3 +201,19 @@ def test_a_worker_that_has_not_heard_that_its_lease_was_cut_says_an_end_beyond_t
     """Its own end has not risen, so what it says is true."""
     cut = msgspec.structs.replace(LEASE, end=15)
     assert find_regress(cut, msgspec.structs.replace(build_checkpoint(15), **TRUE)) is None
+
+
+def test_inner_parts_gain_by_phase_and_name() -> None:
+    """What they sum to is nobody's affair, and a part that a checkpoint leaves out has gained nothing."""
+    stored = {("", "login"): build_part([(0, 1, 5)]), ("", "orders"): build_part([(0, 1, 5)] * 3)}
+    inner = [
+        msgspec.structs.replace(build_part([(0, 1, 5), (2, 2, 0)]), name="login"),
+        msgspec.structs.replace(build_part([(0, 2, 9)]), name="cart"),
+    ]
+    login, cart = grow_inner(stored, Checkpoint(lease="l1", sequence=2, done=1, end=5, inner=inner))
+    assert (login.gained.outcomes, cart.gained.outcomes) == (make_counts(timeout=1), make_counts(1))
+    with pytest.raises(UntrueError, match="fewer bytes were received than before"):
+        grow_inner(
+            {("", "cart"): build_part([(0, 2, 9)] * 2)},
+            Checkpoint(lease="l1", sequence=2, done=1, end=5, inner=inner),
+        )

@@ -102,6 +102,47 @@ def test_the_last_checkpoint_closes_its_lease_and_gives_the_rest_back(
     assert ledger.leases.fetch_taken_back("r1") == [(4, 5), (7, 8)]
 
 
+def test_what_was_given_back_untouched_was_not_sent(ledger: Ledger, deal: Deal) -> None:
+    """It is pending again as all that was given back, but it counts as sent by nobody."""
+    lease = deal(20)
+    say(ledger, lease, 5.0, build_checkpoint(lease, 10, [4, 5, 7], untouched=[5]))
+    assert ledger.check("r1") == Lengths(pending=93, leased=0, accounted=7)
+    assert fetch_resent(ledger) == 2
+    assert ledger.leases.fetch_taken_back("r1") == [(4, 5), (7, 8)]
+
+
+def test_what_was_given_back_untouched_stays_so_when_its_lease_is_taken_back(
+    ledger: Ledger, deal: Deal
+) -> None:
+    """Of what its worker says no more, all else up to its limit may have been sent."""
+    lease = deal(20, limit=12)
+    progress = msgspec.structs.replace(build_progress(lease, 10, 4, 5, 7), untouched=[5, 7])
+    say(ledger, lease, 5.0, progress)
+    assert fetch_open(ledger, lease).at_risk == 1 + 2
+    ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 6.0)
+    assert fetch_resent(ledger) == 3
+    assert ledger.leases.fetch_taken_back("r1") == [(4, 5), (10, 12)]
+    assert ledger.check("r1") == Lengths(pending=93, leased=0, accounted=7)
+
+
+@pytest.mark.parametrize(
+    ("untouched", "verdict"),
+    [
+        ([4], MessageVerdict.UNTRUE),
+        ([5], MessageVerdict.CLOSED),
+        ([4, 5], MessageVerdict.CLOSED),
+    ],
+)
+def test_what_was_untouched_stays_untouched(
+    ledger: Ledger, deal: Deal, untouched: list[int], verdict: MessageVerdict
+) -> None:
+    """Nobody sends what was given back."""
+    lease = deal(20)
+    say(ledger, lease, 5.0, msgspec.structs.replace(build_progress(lease, 10, 4, 5), untouched=[5]))
+    final = build_checkpoint(lease, 10, [4, 5], sequence=2, untouched=untouched)
+    assert say(ledger, lease, 6.0, final).verdicts == [verdict]
+
+
 def test_a_lease_that_was_not_begun_is_given_back_without_a_trace(
     ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:

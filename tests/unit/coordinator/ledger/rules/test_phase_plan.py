@@ -3,6 +3,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kit.coordinators.iterations import USER_CODE, build_inner, build_iterations
 from tests.kit.coordinators.leases import apply_batches, deal_lease
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 
@@ -104,3 +105,21 @@ def test_a_checkpoint_with_a_phase_that_the_run_does_not_have_is_untrue(
     assert ledger.check("r1").accounted == 0
     assert apply_batches(ledger, [make_batch(lease, parts=[name(second, "warm-up")])], 4.0) == ["closed"]
     assert list(ledger.runs.fetch_snapshot("r1").accounts.parts) == [("warm-up", "")]
+
+
+def test_a_part_of_iterations_has_no_statuses_and_one_of_requests_has_one_for_each_answer() -> None:
+    """Only a run of user code has inner requests, in phases that it has and of any name."""
+    iterations, requests = (
+        build_phase_plan(USER_CODE),
+        build_phase_plan(parse_spec(Source(None, {"requests": 10}))),
+    )
+    lease, inner = build_lease(0, 5), build_inner("any name", [1001])
+    assert iterations.find_fault(lease, build_iterations(3, exception=1)) is None
+    assert (
+        iterations.find_fault(lease, build_closed_part([4]))
+        == "the statuses do not sum to the 0 that have one"
+    )
+    assert requests.find_fault(lease, build_iterations(3)) == "the statuses do not sum to the 3 that have one"
+    assert iterations.find_inner_fault(inner) is None
+    assert iterations.find_inner_fault(name(inner, "soak")) == "the run has no phase 'soak'"
+    assert requests.find_inner_fault(inner) == "the run has no inner requests"

@@ -24,10 +24,11 @@ from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.accounting.range_set import merge_ranges, pack_ranges
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.messaging.checkpoint import Part
+from oku_core.messaging.checkpoint import CheckpointBatch, Part
+from oku_core.messaging.hook import NO_SETUP, HookAttempt, HookReport, SetupData
 from oku_core.schedule.wave import Wave
 from oku_core.spec.parser import Source, parse_spec
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Hook, Spec
 
 TIMEOUT = OUTCOMES.index(Outcome.TIMEOUT)
 
@@ -83,6 +84,24 @@ def test_a_retry_has_exactly_the_failed_indices(ledger: Ledger) -> None:
     snapshot = ledger.runs.fetch_snapshot("r3")
     assert (snapshot.breach, snapshot.retry) == (None, RetryRecord("r2", "r1", 100, 99, 0))
     assert snapshot.account.outcomes[0] + 99 == 100
+
+
+def test_a_retry_has_a_setup_of_its_own(ledger: Ledger) -> None:
+    """What the setup of the other run returned was torn down with it."""
+    ledger.runs.create("r1", Spec(requests=100, hooks=(Hook.SETUP,)), 0.0)
+    ledger.runs.begin("r1", 1.0)
+    ledger.hooks.begin("r1", Hook.SETUP, "w1", "b1", 1.0)
+    report = HookReport(attempt=HookAttempt("r1", Hook.SETUP, 1), value="7")
+    apply_batches(
+        ledger, [CheckpointBatch(worker="w1", incarnation="b1", checkpoints=[], hooks=[report])], 2.0
+    )
+    lease = deal_lease(ledger, "r1", 1000, 2.0)
+    assert lease is not None
+    checkpoint = build_checkpoint(lease, parts=[build_failing_part(100, [3])])
+    apply_batches(ledger, [build_batch(lease, checkpoint)], 5.0)
+    assert ledger.runs.create_retry("r2", "r1", 6.0).spec.hooks == (Hook.SETUP,)
+    assert ledger.hooks.fetch_setup_data("r1") == SetupData(1, "7")
+    assert ledger.hooks.fetch_setup_data("r2") == NO_SETUP
 
 
 def test_only_a_run_at_rest_with_failures_can_be_retried(ledger: Ledger) -> None:

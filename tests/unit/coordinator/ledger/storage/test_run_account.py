@@ -4,13 +4,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
-from tests.kit.outcomes import make_counts
+from tests.kit.outcomes import make_counts, make_reasons
 
 from oku_coordinator.ledger.storage.run_account import Account, RunAccount
+from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import ConservationError, Lengths
+from oku_core.accounting.outcome import count_answered
 from oku_core.accounting.request_timing import TIMINGS
 from oku_core.messaging.checkpoint import Part
+from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.values.rate import Rate
 
+CLOSED, OPEN = Spec(), Spec(rate=Rate("5/s"))
 NAMES = [("warm-up", ""), ("main", ""), ("main", "cart")]
 LATENCIES = st.lists(st.integers(0, 3_590_000_000), max_size=5)
 CAUSES = st.lists(st.integers(0, 9), min_size=3, max_size=3)
@@ -70,16 +75,16 @@ def test_a_copy_does_not_change(parts: list[tuple[tuple[str, str], Part]]) -> No
 def test_an_account_must_sum_to_what_is_accounted() -> None:
     """Its check says by how much it does not."""
     account = fold_one(build_closed_part([1, 2], 1))
-    account.check(Lengths(pending=5, leased=5, accounted=3), account.outcomes, is_open=False)
+    account.check(Lengths(pending=5, leased=5, accounted=3), account.outcomes, CLOSED)
     with pytest.raises(ConservationError, match="outcomes sum to 3, but 4 are accounted"):
-        account.check(Lengths(pending=5, leased=5, accounted=4), account.outcomes, is_open=False)
+        account.check(Lengths(pending=5, leased=5, accounted=4), account.outcomes, CLOSED)
 
 
 def test_an_account_must_be_what_its_seconds_sum_to() -> None:
     """Each outcome counts by itself."""
     account = fold_one(build_closed_part([1, 2], 1))
     with pytest.raises(ConservationError, match=r"outcomes are \[1, 1, 1, .*the seconds sum to \[2, 0, 1"):
-        account.check(Lengths(pending=5, leased=5, accounted=3), make_counts(2, timeout=1), is_open=False)
+        account.check(Lengths(pending=5, leased=5, accounted=3), make_counts(2, timeout=1), CLOSED)
 
 
 @pytest.mark.parametrize(
@@ -104,10 +109,10 @@ def test_distributions_statuses_and_causes_must_be_those_of_the_outcomes(
     """Requests without a complete response have no latency and no status, and those not sent no lateness."""
     account = fold([(("main", "cart"), build_open_part([1, 2], 1, [1, 1, 0]))])
     lengths = Lengths(pending=0, leased=0, accounted=5)
-    account.check(lengths, account.outcomes, is_open=True)
+    account.check(lengths, account.outcomes, OPEN)
     spoil(account.parts["main", "cart"])
     with pytest.raises(ConservationError, match=f"^phase main name cart: {said}"):
-        account.check(lengths, account.outcomes, is_open=True)
+        account.check(lengths, account.outcomes, OPEN)
 
 
 def test_the_requests_of_closed_runs_are_never_due() -> None:
@@ -115,7 +120,7 @@ def test_the_requests_of_closed_runs_are_never_due() -> None:
     account = fold_one(build_open_part([1, 2]))
     lengths = Lengths(pending=0, leased=0, accounted=2)
     with pytest.raises(ConservationError, match=r"^there are 2 response times and 2 latenesses, but 0 and 0"):
-        account.check(lengths, account.outcomes, is_open=False)
+        account.check(lengths, account.outcomes, CLOSED)
 
 
 def test_workers_have_seen_all_but_what_was_lost_or_not_dealt() -> None:
@@ -123,3 +128,35 @@ def test_workers_have_seen_all_but_what_was_lost_or_not_dealt() -> None:
     account = fold_one(build_open_part([1, 2], 1, [3, 2, 4]))
     account.open(("", "")).add(Part(outcomes=make_counts(lost=7)))
     assert account.seen == 2 + 1 + 3 + 2
+
+
+def build_iterations(outcomes: list[int]) -> Part:
+    """What came of iterations of user code, of which those that ran to their end took a millisecond."""
+    latency = Histogram()
+    for _ in range(count_answered(outcomes)):
+        latency.record(1000)
+    return Part(outcomes=outcomes, reasons=make_reasons(outcomes), latency=latency.build_latency())
+
+
+def test_iterations_have_latencies_but_no_statuses() -> None:
+    """Those that raised an exception or took too long have no latency, either."""
+    part = build_iterations(make_counts(3, failed_check=1, exception=2, timeout=1))
+    account, lengths = fold_one(part), Lengths(pending=0, leased=0, accounted=7)
+    account.check(lengths, account.outcomes, Spec(engine=Engine.PYTHON))
+    with pytest.raises(ConservationError, match=r"^4 were answered, but 4 latencies and 0 statuses are"):
+        account.check(lengths, account.outcomes, CLOSED)
+    account.parts["", ""].statuses["200"] = 4
+    with pytest.raises(ConservationError, match=r"^4 were answered, but 4 latencies and 4 statuses are"):
+        account.check(lengths, account.outcomes, Spec(engine=Engine.PYTHON))
+
+
+def test_inner_requests_stand_beside_the_account() -> None:
+    """However many they are, they count in no sum of the run, and a copy has its own."""
+    account, lengths = fold_one(build_closed_part([2, 4])), Lengths(pending=0, leased=0, accounted=2)
+    account.inner["", "login"] = Account()
+    account.inner["", "login"].add(build_closed_part([1, 3, 5]))
+    copy = account.copy()
+    account.inner["", "login"].add(build_closed_part([1]))
+    account.check(lengths, account.outcomes, CLOSED)
+    assert (account.accounted, account.seen, account.build_total().accounted) == (2, 2, 2)
+    assert (account.inner["", "login"].accounted, copy.inner["", "login"].accounted) == (4, 3)

@@ -20,7 +20,7 @@ from oku_core.results.lines import LineKind
 from oku_core.results.summary import Flag
 
 FOLDER = Path(__file__).parent
-OLD = {version: (FOLDER / f"version_{version}.sql").read_text() for version in (8, 9, 10, 11)}
+OLD = {version: (FOLDER / f"version_{version}.sql").read_text() for version in (8, 9, 10, 11, 12)}
 """Ledgers of older versions, as coordinators left them that were killed in the middle of run r1."""
 
 
@@ -96,7 +96,7 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
         open_database(tmp_path / "nowhere" / "ledger.sqlite3")
 
 
-@pytest.fixture(params=[8, 9, 10])
+@pytest.fixture(params=[8, 9, 10, 12])
 def old(path: Path, request: pytest.FixtureRequest) -> Path:
     """A ledger of an older version."""
     return restore(path, request.param)
@@ -301,3 +301,22 @@ def test_the_counts_of_an_older_ledger_get_the_outcomes_that_are_new(path: Path)
         make_counts(0),
         make_counts(0),
     ]
+
+
+def test_a_ledger_of_version_12_gets_room_for_user_code(path: Path) -> None:
+    """Its counts have a zero for exceptions, and it has no inner requests; all else is as it was."""
+    with closing(Ledger(restore(path, 12))) as ledger:
+        snapshot = ledger.runs.fetch_snapshot("r1")
+        leases = ledger.leases.fetch_open("r1")
+        samples = ledger.history.fetch("r1").samples
+    assert (snapshot.breach, snapshot.record.state) == (None, RunState.RUNNING)
+    assert snapshot.account.outcomes == make_counts(2231, failed_check=486)
+    assert [count.requests for _, count in snapshot.accounts.list_reasons()] == [486]
+    assert (snapshot.accounts.inner, snapshot.tracebacks) == ({}, {})
+    assert [lease.outcomes for lease in leases] == [
+        make_counts(55, failed_check=14), make_counts(644, failed_check=153), make_counts(), make_counts(),
+    ]  # fmt: skip
+    assert [lease.at_risk for lease in leases[:2]] == [
+        len(lease.in_flight) + lease.bound - lease.done for lease in leases[:2]
+    ]
+    assert {len(sample.outcomes) for sample in samples} == {len(make_counts())}

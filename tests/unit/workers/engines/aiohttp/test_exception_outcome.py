@@ -6,9 +6,9 @@ import aiohttp
 import pytest
 
 from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.http_client.redirection import RedirectError
+from oku_core.http_client.response_reader import MalformedResponseError
 from oku_workers.engines.aiohttp.exception_outcome import classify
-from oku_workers.engines.aiohttp.redirects import RedirectError
-from oku_workers.engines.response_reader import MalformedResponseError
 
 KEY: Any = SimpleNamespace(host="h", port=80, ssl=True, is_ssl=True)
 REQUEST: Any = SimpleNamespace(real_url="http://h/")

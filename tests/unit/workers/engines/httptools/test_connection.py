@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 from yarl import URL
 
+from oku_core.http_client.limits import LONGEST_HEAD_BYTES
 from oku_core.messaging.lease import Lease
 from oku_core.spec.expectation import Expectation
 from oku_core.spec.request_template import RequestTemplate
@@ -23,7 +24,6 @@ from oku_workers.engines.httptools.connection import LARGE_REQUEST_BYTES, Connec
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.response_cache import LONGEST_BYTES
 from oku_workers.engines.httptools.route import Route
-from oku_workers.engines.limits import LONGEST_HEAD_BYTES
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 from oku_workers.executions.tally import (

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
+from oku_core.http_client.urls import build_origin
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.httptools.request import build_request
-from oku_workers.engines.urls import build_origin
 
 INDICES = st.integers(0, 10**15)
 TARGET_CHARACTERS = string.ascii_letters + string.digits + "-._~/%:@!$&'()*+,;=[]"

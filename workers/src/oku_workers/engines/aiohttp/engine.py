@@ -7,16 +7,15 @@ setting is worth.
 
 import asyncio
 import logging
-import ssl
 from contextvars import ContextVar
 from functools import partial
 from time import monotonic_ns
 from typing import TYPE_CHECKING
 
+from oku_core.http_client.error_reason import explain_error, explain_timeout
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.template import Rows
 from oku_workers.engines.aiohttp.exception_outcome import classify
 from oku_workers.engines.aiohttp.protocol import AnswerBody
 from oku_workers.engines.aiohttp.redirects import Redirects
@@ -24,7 +23,7 @@ from oku_workers.engines.aiohttp.route import Route, build_routes
 from oku_workers.engines.aiohttp.session import build_session
 from oku_workers.engines.answer_checks import CHECK_WITHIN
 from oku_workers.engines.defaults import STUCK_S
-from oku_workers.engines.failure_reason import explain_error, explain_timeout
+from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.window import choose_window, limit_window
 from oku_workers.executions.execution import Execution
@@ -126,9 +125,7 @@ class AiohttpEngine:
         spec: Spec,
         feed: FeedProtocol,
         supervisor: Supervisor,
-        local_address: str | None = None,
-        tls: ssl.SSLContext | None = None,
-        rows: Rows | None = None,
+        context: EngineContext,
     ) -> None:
         self._feed = feed
         feed.has_room = self._has_room
@@ -145,7 +142,7 @@ class AiohttpEngine:
         self._limit_ns = int(spec.timeout_s * 1e9)
         self._timeout_reason = explain_timeout(spec.timeout_s)
         mix = RequestMix(spec)
-        self._routes = build_routes(spec, mix, rows)
+        self._routes = build_routes(spec, mix, context.rows)
         self._period = len(self._routes)
         self.window = limit_window(choose_window(spec))
         self._slots: list[_Slot] = []
@@ -154,13 +151,21 @@ class AiohttpEngine:
         self._errors = FirstErrors()
         keeps_bodies = any(route.answers.kept_bytes for route in self._routes)
         find_kept_bytes = _find_kept_bytes if keeps_bodies else None
-        self._session = build_session(spec, mix, _note_connection, find_kept_bytes, local_address, tls)
+        self._session = build_session(
+            spec, mix, _note_connection, find_kept_bytes, context.local_address, context.tls
+        )
         self._redirects = Redirects(self._session, spec) if spec.max_redirects else None
+
+    fault = ""
+    host_load = None
 
     @property
     def in_flight(self) -> int:
         """Requests sent and not yet answered."""
         return sum(slot.sent_ns != 0 for slot in self._slots)
+
+    async def open(self) -> None:
+        """There is nothing to wait for: connections are made as they are needed."""
 
     def start(self) -> None:
         """Begin to take from the feed."""

@@ -16,8 +16,8 @@ from aiohttp.http import RawResponseMessage
 from aiohttp.streams import EMPTY_PAYLOAD
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from oku_workers.engines.limits import LONGEST_HEAD_BYTES
-from oku_workers.engines.response_reader import MalformedResponseError, ResponseReader
+from oku_core.http_client.limits import LONGEST_HEAD_BYTES
+from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 
 _CONTINUE = 100
 _BUFFER_BYTES = 65_536

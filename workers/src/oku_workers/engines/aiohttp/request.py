@@ -9,11 +9,11 @@ from typing import Any
 
 from yarl import URL
 
+from oku_core.http_client.urls import build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.values.template import Rows, Template
 from oku_core.spec.values.url import Url
 from oku_workers.engines.request_parts import RequestParts, split_target, take_apart
-from oku_workers.engines.urls import build_origin
 
 _Values = Sequence[tuple[str, Template]]
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from time import monotonic_ns
 from typing import Protocol, cast
 
+from oku_core.http_client.error_reason import HUNG_UP, UNASKED
+from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 from oku_workers.engines.answer_checks import CHECK_WITHIN
-from oku_workers.engines.failure_reason import HUNG_UP, UNASKED
 from oku_workers.engines.httptools.origin import Origin, OriginConnection
 from oku_workers.engines.httptools.request import BuildRequest
 from oku_workers.engines.httptools.response_cache import Parsed
 from oku_workers.engines.httptools.route import Route
-from oku_workers.engines.response_reader import MalformedResponseError, ResponseReader
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.tally import DISCONNECTED, FAILED_CHECK, OK, PROTOCOL_ERROR, TIMEOUT, Tally

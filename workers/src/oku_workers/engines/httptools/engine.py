@@ -9,19 +9,19 @@ docs/decisions/0011-httptools-engine.md.
 
 import asyncio
 import logging
-import ssl
 from functools import partial
 from itertools import islice
 from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 from oku_core.data.data_error import DataError
+from oku_core.http_client.defaults import KEEPALIVE_S
+from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error, explain_timeout
 from oku_core.process.open_files import read_open_files
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.template import Rows
-from oku_workers.engines.defaults import KEEPALIVE_S, STUCK_S
-from oku_workers.engines.failure_reason import NO_ROW, NO_URL, explain_error, explain_timeout
+from oku_workers.engines.defaults import STUCK_S
+from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.route import Route, Routes
@@ -55,9 +55,7 @@ class HttptoolsEngine:
         spec: Spec,
         feed: FeedProtocol,
         supervisor: Supervisor,
-        local_address: str | None = None,
-        tls: ssl.SSLContext | None = None,
-        rows: Rows | None = None,
+        context: EngineContext,
     ) -> None:
         self._supervisor = supervisor
         self.limit_ns = int(spec.timeout_s * 1e9)
@@ -65,7 +63,8 @@ class HttptoolsEngine:
         self.feed = feed
         feed.has_room = lambda: self._free > 0
         self.window = self._free = limit_window(choose_window(spec))
-        routes = Routes(spec, local_address, tls, rows)
+        rows = context.rows
+        routes = Routes(spec, context.local_address, context.tls, rows)
         self._turns, self._period = routes.turns, len(routes.turns)
         self.turns = routes.turns if len(routes.all) > 1 else None
         self.build: BuildRequest | None = None
@@ -82,10 +81,16 @@ class HttptoolsEngine:
         self._chores: list[asyncio.Task[None]] = []
         self._all_gone: asyncio.Future[None] | None = None
 
+    fault = ""
+    host_load = None
+
     @property
     def in_flight(self) -> int:
         """Requests sent and not yet answered."""
         return self.window - self._free
+
+    async def open(self) -> None:
+        """There is nothing to wait for: connections are made as they are needed."""
 
     def start(self) -> None:
         """Begin to take from the feed."""

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from yarl import URL
 
-from oku_workers.engines.addresses import Addresses
+from oku_core.http_client.addresses import Addresses
 
 
 class OriginConnection(asyncio.Protocol):

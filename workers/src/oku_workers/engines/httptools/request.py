@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 
 from yarl import URL
 
+from oku_core.http_client.defaults import BODY_TYPE, DEFAULT_HEADERS, METHODS_WITHOUT_BODY
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.values.template import Rows, Template
-from oku_workers.engines.defaults import BODY_TYPE, DEFAULT_HEADERS, METHODS_WITHOUT_BODY
 from oku_workers.engines.request_parts import RequestParts, take_apart
 
 BuildRequest = Callable[[int], bytes]

@@ -4,6 +4,8 @@ import logging
 import ssl
 from typing import TYPE_CHECKING
 
+from oku_core.http_client.response_reader import ResponseReader
+from oku_core.http_client.urls import build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.header import asks_to_close
@@ -12,8 +14,6 @@ from oku_workers.engines.answer_checks import build_judge
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.request import BuildRequest, build_request
 from oku_workers.engines.httptools.response_cache import Parsed, ResponseCache
-from oku_workers.engines.response_reader import ResponseReader
-from oku_workers.engines.urls import build_origin
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,0 +1,171 @@
+"""`scenario`: the file of user code that a user names, and all that comes along, become files of the run.
+
+A spec then names each with its path, beside what the file says of itself: its engine and its hooks.
+"""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from oku_cli.options.spec.named_file import find_file, may_name
+from oku_cli.options.spec.run_files import ReadSources
+from oku_cli.remote.local_file import LocalFile, read_local_file
+from oku_cli.user_code.included_files import check_total, list_included
+from oku_cli.user_code.scenario_file import ScenarioFile, read_scenario_file
+from oku_core.errors import UserError, format_value
+from oku_core.spec.parser import Source
+from oku_core.spec.spec import USER_CODE_ENGINES, Engine
+from oku_core.spec.values.code_file import CodeFile, is_code_path
+
+_SCENARIO, _INCLUDE, _ENGINE, _HOOKS, _DATA = "scenario", "include", "engine", "hooks", "data"
+_MARK = "@sha256:"
+
+
+class _Named(NamedTuple):
+    """A file or folder that a source names.
+
+    Attributes:
+        source: which names it.
+        path: where it is.
+        label: how an error message names it.
+    """
+
+    source: Source
+    path: Path
+    label: str
+
+
+def read_code(read: ReadSources) -> ReadSources:
+    """The sources with their user code as a spec has it; one whose files are known already is left as it is.
+
+    Raises:
+        UserError: a file cannot be read, is not what it should be, or not one that a spec file may name.
+    """
+    given = _collect(read.sources)
+    if _SCENARIO not in given or not _is_path(given[_SCENARIO].values[_SCENARIO]):
+        _refuse_include_alone(given)
+        return read
+    source = given[_SCENARIO]
+    named = _name(source, source.values[_SCENARIO], _SCENARIO)
+    scenario = read_scenario_file(named.path, named.label, _read_engine(given))
+    _check(scenario, named, given)
+    files = _read_files(named, scenario, given.get(_INCLUDE))
+    code = [str(CodeFile.build(path, file.reference)) for path, file in files.items()]
+    found: dict[str, object] = {_SCENARIO: code[0], _ENGINE: str(scenario.engine)}
+    if scenario.functions is not None:
+        found[_HOOKS] = [str(hook) for hook in scenario.functions.hooks]
+    if code[1:]:
+        found[_INCLUDE] = code[1:]
+    sources = [_replace(each, found if each is source else {}) for each in read.sources]
+    return ReadSources(sources, [*read.files, *files.values()])
+
+
+def _collect(sources: list[Source]) -> dict[str, Source]:
+    """By the keys that matter here, the source whose value counts, with its keys as a spec has them."""
+    given: dict[str, Source] = {}
+    for source in sources:
+        values: object = source.values  # `parse_spec` refuses what is no mapping
+        if not isinstance(values, Mapping):
+            continue
+        written = Source(source.label, {str(key).replace("_", "-"): each for key, each in values.items()})
+        for key in (_SCENARIO, _INCLUDE, _ENGINE, _DATA):
+            if key in written.values:
+                given[key] = source if key == _SCENARIO else written
+    return given
+
+
+def _refuse_include_alone(given: Mapping[str, Source]) -> None:
+    """Files that go along with a stored scenario have no folder of their own here."""
+    source = given.get(_INCLUDE)
+    if source is None or not any(map(_is_path, _list_items(source.values[_INCLUDE]))):
+        return
+    reason = "applies only to user code: a scenario or a locustfile"
+    if _SCENARIO in given:
+        reason = "cannot be combined with a scenario that is a file of a run already"
+    raise UserError(f"{source.place(_INCLUDE)}: {reason}")
+
+
+def _is_path(value: object) -> bool:
+    return isinstance(value, str) and _MARK not in value
+
+
+def _list_items(value: object) -> list[object]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _name(source: Source, value: object, key: str) -> _Named:
+    place = source.place(key)
+    if not isinstance(value, str) or not value:
+        raise UserError(f"{place}: {format_value(value)} is not the path of a file")
+    path = Path(os.path.abspath(find_file(source, value, place, f"--{key}")))  # noqa: PTH100  # without `..`
+    if "\0" in value or not is_code_path(path.name):
+        raise UserError(f"{place}: {format_value(value)} is not the path of a file")
+    return _Named(source, path, value if source.label is None else f"{place}: {value}")
+
+
+def _read_engine(given: Mapping[str, Source]) -> Engine | None:
+    """The engine that the user has named; None if that is none of user code, which `parse_spec` refuses."""
+    value = given[_ENGINE].values[_ENGINE] if _ENGINE in given else None
+    return next((engine for engine in USER_CODE_ENGINES if value == engine), None)
+
+
+def _check(scenario: ScenarioFile, named: _Named, given: Mapping[str, Source]) -> None:
+    """Refuse an engine that does not run this file, and a row of no data."""
+    if _ENGINE in given and (wanted := given[_ENGINE].values[_ENGINE]) != scenario.engine:
+        what = "a locustfile" if scenario.engine is Engine.LOCUST else "a Python scenario"
+        place = given[_ENGINE].place(_ENGINE)
+        raise UserError(f"{place}: {format_value(wanted)} does not run {named.label}, which is {what}")
+    functions = scenario.functions
+    if functions is not None and functions.row_line is not None and _DATA not in given:
+        raise UserError(f"{named.label}:{functions.row_line}: scenario: takes row, but data is not given")
+
+
+def _read_files(named: _Named, scenario: ScenarioFile, including: Source | None) -> dict[str, LocalFile]:
+    """The files by their paths from the folder of the scenario; the scenario itself is the first."""
+    folder = named.path.parent
+    found = {path: named._replace(path=folder / path) for path in (named.path.name, *scenario.modules)}
+    for item in _list_items(including.values[_INCLUDE]) if including is not None else ():
+        assert including is not None
+        included = _name(including, item, _INCLUDE)
+        label = f"{including.place(_INCLUDE)}: {item}"
+        for path in list_included(included.path, label):
+            found[_find_place(path, folder, label, named)] = _Named(including, path, label)
+    # Nothing of what is too much is read.
+    sizes = [each.path.stat().st_size for each in found.values() if each.path.exists()]
+    check_total(sum(sizes), len(found), named.label)
+    return {place: _read(each) for place, each in found.items()}
+
+
+def _find_place(path: Path, folder: Path, label: str, named: _Named) -> str:
+    """Where a file is to stand beside the scenario: where it stands here."""
+    with suppress(OSError, RuntimeError):  # a loop of links
+        for resolve in (Path.absolute, Path.resolve):
+            file, root = resolve(path), resolve(folder)
+            if file.is_relative_to(root) and is_code_path(place := file.relative_to(root).as_posix()):
+                return place
+    raise UserError(f"{label}: is not in the folder of {named.path.name} or below it")
+
+
+def _read(named: _Named) -> LocalFile:
+    """Read a file; what a spec file names may not lead elsewhere by a link."""
+    path = named.path
+    if not may_name(named.source, path):
+        raise UserError(f"{named.label}: {path} is not in the folder of the spec file or below it")
+    here = Path().absolute()
+    label = path.relative_to(here) if path.is_relative_to(here) else path
+    return read_local_file(str(path), str(label))
+
+
+def _replace(source: Source, found: Mapping[str, object]) -> Source:
+    """A source without what is found out, and with it if that is to stand there."""
+    values: object = source.values
+    if not isinstance(values, Mapping):
+        return source
+    kept = {
+        key: value
+        for key, value in values.items()
+        if str(key).replace("_", "-") not in (_INCLUDE, _ENGINE, _HOOKS)
+    }
+    return Source(source.label, {**kept, **found}, source.aliases)

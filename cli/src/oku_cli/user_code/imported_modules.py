@@ -1,0 +1,100 @@
+"""The modules beside a Python file that it imports, and those that these import in turn.
+
+They are found as Python would find them with the folder of the file in front of its path. What is imported by
+a name that is only known when the code runs is not found.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from oku_cli.user_code.syntax import parse_python
+from oku_core.errors import UserError
+
+_PACKAGE = "__init__.py"
+
+
+class ImportedModules:
+    """Follows imports from one file.
+
+    Args:
+        path: of the file.
+        label: how an error message names it.
+
+    Attributes:
+        trees: the syntax trees of the file and of the modules, by their paths in the folder.
+
+    Raises:
+        UserError: one of them cannot be read, or is not Python.
+    """
+
+    def __init__(self, path: Path, label: str) -> None:
+        self._folder = path.parent
+        self._label_folder = label.removesuffix(path.name)
+        self.trees: dict[str, ast.Module] = {}
+        waiting = [path.name]
+        while waiting:
+            name = waiting.pop()
+            if name not in self.trees:
+                self.trees[name] = self._parse(name)
+                waiting += self._list_imported(name)
+
+    @property
+    def paths(self) -> list[str]:
+        """All but the file itself, in order."""
+        return sorted(list(self.trees)[1:])
+
+    def imports_package(self, begin: str) -> bool:
+        """Whether one of the files imports a package whose name begins so, other than those beside it."""
+        own = {PurePosixPath(path).parts[0].removesuffix(".py") for path in self.trees}
+        return any(
+            parts[0].startswith(begin) and parts[0] not in own
+            for tree in self.trees.values()
+            for node in ast.walk(tree)
+            for parts in _list_names(node, None)
+        )
+
+    def _parse(self, path: str) -> ast.Module:
+        label = f"{self._label_folder}{path}"
+        try:
+            content = (self._folder / path).read_bytes()
+        except OSError as error:
+            raise UserError(f"{label}: {error.strerror}") from error
+        return parse_python(content, label)
+
+    def _list_imported(self, path: str) -> Iterator[str]:
+        package = PurePosixPath(path).parent.parts
+        for node in ast.walk(self.trees[path]):
+            for parts in _list_names(node, package):
+                yield from self._find(parts)
+
+    def _find(self, parts: tuple[str, ...]) -> Iterator[str]:
+        """The files that are loaded to import a name, as far as there are any: its packages come first."""
+        for count in range(1, len(parts) + 1):
+            stem = "/".join(parts[:count])
+            candidates = (f"{stem}/{_PACKAGE}", f"{stem}.py")
+            if found := next((path for path in candidates if (self._folder / path).is_file()), None):
+                yield found
+            elif not (self._folder / stem).is_dir():
+                return
+
+
+def _list_names(node: ast.AST, package: tuple[str, ...] | None) -> Iterator[tuple[str, ...]]:
+    """The names that a statement imports, from the top.
+
+    Args:
+        node: of a syntax tree.
+        package: that of its module; None leaves out what is imported from there.
+    """
+    if isinstance(node, ast.Import):
+        yield from (tuple(alias.name.split(".")) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        base: tuple[str, ...] = ()
+        if node.level:
+            if package is None or node.level - 1 > len(package):
+                return
+            base = package[: len(package) - (node.level - 1)]
+        module = (*base, *(node.module.split(".") if node.module else ()))
+        if module:
+            yield module
+        yield from ((*module, alias.name) for alias in node.names if alias.name != "*")

@@ -1,0 +1,51 @@
+"""A file of user code goes in; which engine runs it, its hooks and the modules that it needs come out."""
+
+import errno
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+from oku_cli.user_code.imported_modules import ImportedModules
+from oku_cli.user_code.scenario_functions import ScenarioFunctions, read_functions
+from oku_core.errors import UserError
+from oku_core.spec.spec import Engine
+
+_LOCUST = "locust"
+"""Of its packages, all names begin so: those of its plug-ins, too."""
+
+
+class ScenarioFile(NamedTuple):
+    """What is known of a file of user code.
+
+    Attributes:
+        engine: what runs it.
+        functions: those of a Python scenario; None of a locustfile.
+        modules: the paths of the modules beside it that it needs, from its folder.
+    """
+
+    engine: Engine
+    functions: ScenarioFunctions | None
+    modules: list[str]
+
+
+def read_scenario_file(path: Path, label: str, engine: Engine | None = None) -> ScenarioFile:
+    """Read a file of user code.
+
+    Args:
+        path: of the file.
+        label: how an error message names it.
+        engine: what is to run it; None chooses by what it is.
+
+    Raises:
+        UserError: it cannot be read, is not Python, or nothing that an engine could run.
+    """
+    if not path.is_file():
+        raise UserError(f"{label}: {'is not a regular file' if path.exists() else os.strerror(errno.ENOENT)}")
+    imported = ImportedModules(path, label)
+    functions = read_functions(imported.trees[path.name], label)
+    is_locustfile = imported.imports_package(_LOCUST)
+    if functions is not None and (engine is not Engine.LOCUST or not is_locustfile):
+        return ScenarioFile(Engine.PYTHON, functions, imported.paths)
+    if is_locustfile:
+        return ScenarioFile(Engine.LOCUST, None, imported.paths)
+    raise UserError(f"{label}: has neither an async def scenario nor users of Locust")

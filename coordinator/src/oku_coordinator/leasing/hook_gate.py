@@ -1,0 +1,190 @@
+"""Has the hooks of a scenario called, each by one worker: nothing is dealt before `setup` has returned.
+
+The attempt is in the ledger before its worker is told. It is told again until its heartbeats name the
+attempt. When the worker dies, or says that it leaves, another one gets a new attempt; the one before may have
+done some of its work by then. A worker that has an attempt which does not count any more drops it.
+"""
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from oku_coordinator.broker.sender import Broker
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import HookRecord, RunRecord
+from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.workers.worker_state import WorkerState
+from oku_core.messaging.hook import HOOK_LIMIT_S, HookAttempt
+from oku_core.messaging.order import CallHook, DropHooks
+from oku_core.results.hook_summary import HookState
+from oku_core.spec.files import list_files
+from oku_core.spec.spec import Hook
+
+_log = logging.getLogger(__name__)
+
+_TELL_EVERY_S, _LOOK_EVERY_S = 2.0, 1.0
+_START_WITHIN_S = 15.0
+"""An order must have reached its worker within this time."""
+_AGAIN_AFTER_S = 1.0
+"""So long after an attempt was lost the next one begins."""
+_UNANSWERED_S = 60.0
+"""A worker that lives and is silent about an attempt so long after its limit has lost it."""
+NOBODY_S = 300.0
+"""So long the end of a run waits for a worker that can call its teardown."""
+NOBODY = "was not called: no worker was there for it within 5 min"
+
+
+@dataclass(kw_only=True)
+class HookGate:
+    """Has the hooks of the run called that has its turn.
+
+    Args:
+        ledger: keeps attempts and what came of them.
+        roster: who lives, and has which attempts in hand.
+        broker: the way to the workers.
+        build_ticket: makes what a worker fetches a file of a run with, by the file's digest.
+        limit_s: how long a hook may take.
+    """
+
+    ledger: Ledger
+    roster: Roster
+    broker: Broker
+    build_ticket: Callable[[str], str] = lambda _: ""
+    limit_s: float = HOOK_LIMIT_S
+    _told: tuple[HookAttempt, float] | None = field(default=None, init=False)
+    """The attempt that a worker was told of last, and when."""
+    _alone: tuple[str, float] | None = field(default=None, init=False)
+    """The run whose teardown nobody could call, and since when."""
+    _looked_at: float = field(default=-math.inf, init=False)
+
+    def is_set_up(self, run: RunRecord, now: float, wall_now: float) -> bool:
+        """Whether a running run may be dealt out; its setup is called until it may.
+
+        Args:
+            run: the run.
+            now: monotonic seconds.
+            wall_now: Unix time.
+        """
+        if Hook.SETUP not in run.spec.hooks:
+            return True
+        record = self.ledger.hooks.fetch(run.run, Hook.SETUP)
+        if record is not None and record.state == HookState.DONE:
+            return True
+        self._advance(run, Hook.SETUP, record, now, wall_now)
+        return False
+
+    def tear_down(self, run: RunRecord, now: float, wall_now: float) -> None:
+        """Have the teardown of a run called that has ended but for it.
+
+        Args:
+            run: the run.
+            now: monotonic seconds.
+            wall_now: Unix time.
+        """
+        self._advance(run, Hook.TEARDOWN, self.ledger.hooks.fetch(run.run, Hook.TEARDOWN), now, wall_now)
+
+    def look(self, now: float) -> None:
+        """Tell workers to drop the attempts that do not count, at `now` in monotonic seconds."""
+        if now - self._looked_at < _LOOK_EVERY_S:
+            return
+        self._looked_at = now
+        held = [(worker.incarnation, attempt) for worker, attempt in self.roster.list_hooks()]
+        if not held:
+            return
+        void: dict[str, list[HookAttempt]] = {}
+        for incarnation, attempt in self.ledger.hooks.find_void(held):
+            void.setdefault(incarnation, []).append(attempt)
+        for incarnation, attempts in void.items():
+            self.broker.send_hook(DropHooks(incarnation=incarnation, attempts=attempts))
+
+    def _advance(
+        self, run: RunRecord, hook: Hook, record: HookRecord | None, now: float, wall_now: float
+    ) -> None:
+        if record is not None and record.state == HookState.BEGUN:
+            self._follow(run, record, now, wall_now)
+        elif record is None or not record.is_settled:
+            self._begin(run, hook, record, now, wall_now)
+
+    def _begin(
+        self, run: RunRecord, hook: Hook, before: HookRecord | None, now: float, wall_now: float
+    ) -> None:
+        if self.broker.is_away:
+            return
+        if before is not None and wall_now - (before.ended_at or 0.0) < _AGAIN_AFTER_S:
+            return
+        worker = self._choose_worker(run, hook, before)
+        if worker is None:
+            if hook == Hook.TEARDOWN:
+                self._wait_alone(run, now, wall_now)
+            return
+        self._alone = None
+        record = self.ledger.hooks.begin(run.run, hook, worker.name, worker.incarnation, wall_now)
+        if record is not None:
+            _log.info("run %s: worker %s calls %s", run.run, worker.name, hook, extra={"run": run.run})
+            self._tell(run, record, worker, now, wall_now)
+
+    def _wait_alone(self, run: RunRecord, now: float, wall_now: float) -> None:
+        """Nobody can call the teardown of a run: other runs do not wait for that for ever."""
+        if self._alone is None or self._alone[0] != run.run:
+            self._alone = (run.run, now)
+        if now - self._alone[1] >= NOBODY_S:
+            _log.warning("run %s: teardown %s", run.run, NOBODY, extra={"run": run.run})
+            self.ledger.hooks.give_up_teardown(run.run, NOBODY, wall_now)
+
+    def _choose_worker(self, run: RunRecord, hook: Hook, before: HookRecord | None) -> WorkerState | None:
+        """One that can take leases of the run, another one than the last if there is one.
+
+        A teardown may also be called by one that has refused the run's leases, if there is no other.
+        """
+        workers = self.roster.workers(run.run)
+        if not workers and hook == Hook.TEARDOWN:
+            workers = self.roster.workers()
+        able = [worker for worker in workers if not worker.is_suspect]
+        others = [worker for worker in able if before is None or worker.incarnation != before.incarnation]
+        return next(iter(others or able), None)
+
+    def _follow(self, run: RunRecord, record: HookRecord, now: float, wall_now: float) -> None:
+        """See to it that the worker has its attempt, and lives."""
+        attempt = HookAttempt(run.run, record.hook, record.attempt)
+        worker = self.roster.find(record.worker, record.incarnation)
+        if worker is None and not self._may_speak(record, now):
+            self._lose(attempt, f"worker {record.worker} was lost", wall_now)
+        elif worker is not None and worker.stopping:
+            self._lose(attempt, f"worker {record.worker} is about to leave", wall_now)
+        elif wall_now - record.since > self.limit_s + _UNANSWERED_S:
+            self._lose(attempt, f"worker {record.worker} does not say what came of it", wall_now)
+        elif worker is not None and attempt not in worker.hooks and self._is_to_tell(attempt, now):
+            self._tell(run, record, worker, now, wall_now)
+
+    def _is_to_tell(self, attempt: HookAttempt, now: float) -> bool:
+        return self._told is None or self._told[0] != attempt or now - self._told[1] >= _TELL_EVERY_S
+
+    def _may_speak(self, record: HookRecord, now: float) -> bool:
+        """Whether a worker that is not heard may still live: a new coordinator has heard nobody yet."""
+        if self.roster.is_gone(record.incarnation):
+            return False
+        self.roster.enlist(record.worker, record.incarnation, now)
+        return self.roster.is_current(record.worker, record.incarnation)
+
+    def _lose(self, attempt: HookAttempt, why: str, wall_now: float) -> None:
+        _log.warning("%s: %s", attempt, why, extra={"run": attempt.run})
+        self.ledger.hooks.lose(attempt, why, wall_now)
+
+    def _tell(
+        self, run: RunRecord, record: HookRecord, worker: WorkerState, now: float, wall_now: float
+    ) -> None:
+        attempt = HookAttempt(run.run, record.hook, record.attempt)
+        self._told = (attempt, now)
+        setup = self.ledger.hooks.fetch_setup_data(run.run)
+        self.broker.send_hook(
+            CallHook(
+                incarnation=record.incarnation,
+                attempt=attempt,
+                spec=run.spec,
+                tickets={file.digest: self.build_ticket(file.digest) for file in list_files(run.spec)},
+                setup_data=setup.value if record.hook == Hook.TEARDOWN else "null",
+                limit_s=self.limit_s,
+                start_by=wall_now + _START_WITHIN_S + worker.clock_ahead_s,
+            )
+        )

@@ -1,0 +1,101 @@
+"""The hooks of a run: one worker calls `setup` before its first lease, one `teardown` before it is over.
+
+The ledger names the attempt that counts before its worker hears of it. A report counts if it is of that
+attempt and comes from that process, once; any other one changes nothing.
+"""
+
+from oku_coordinator.ledger.rules.lifecycle import enter_state
+from oku_coordinator.ledger.storage.records import HookRecord
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables import hook_table
+from oku_coordinator.ledger.tables.history_table import note
+from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_state
+from oku_core.accounting.run_state import FINAL_STATES, RunState
+from oku_core.messaging.hook import HookAttempt, HookReport
+from oku_core.results.event import Event, EventType
+from oku_core.results.hook_summary import HookState
+from oku_core.spec.spec import Hook
+
+MOST_TRIES = 5
+"""A hook whose worker or process was lost so often in a row has failed."""
+_STATES = {Hook.SETUP: RunState.RUNNING, Hook.TEARDOWN: RunState.TEARING_DOWN}
+"""The state of a run in which a hook is called."""
+
+
+def begin_attempt(
+    transaction: Transaction, run: str, hook: Hook, worker: str, incarnation: str, now: float
+) -> HookRecord | None:
+    """Give a new attempt to a process of a worker; None if the run does not want it any more."""
+    before = hook_table.fetch_hook(transaction, run, hook)
+    if fetch_state(transaction, run) != _STATES[hook] or (before and before.is_settled):
+        return None
+    hook_table.begin_attempt(transaction, run, hook, worker, incarnation, now)
+    record = hook_table.fetch_hook(transaction, run, hook)
+    assert record is not None
+    again = f", attempt {record.tries}" if record.tries > 1 else ""
+    text = f"worker {worker} calls {hook}{again}"
+    note(transaction, run, Event(at=now, type=EventType.HOOK_BEGUN, text=text, worker=worker))
+    return record
+
+
+def take_report(
+    transaction: Transaction, worker: str, incarnation: str, report: HookReport, now: float
+) -> bool:
+    """Enter what came of an attempt; whether it counts."""
+    run, hook = report.attempt.run, report.attempt.hook
+    record = hook_table.fetch_hook(transaction, run, hook)
+    if (
+        record is None
+        or record.state != HookState.BEGUN
+        or (record.attempt, record.worker, record.incarnation) != (report.attempt.number, worker, incarnation)
+    ):
+        return False
+    _settle(transaction, record, report, now)
+    return True
+
+
+def lose_attempt(transaction: Transaction, attempt: HookAttempt, why: str, now: float) -> None:
+    """The worker that had an attempt is lost; does nothing if the attempt has ended meanwhile."""
+    record = hook_table.fetch_hook(transaction, attempt.run, attempt.hook)
+    if record is not None and record.state == HookState.BEGUN and record.attempt == attempt.number:
+        _settle(transaction, record, HookReport(attempt=attempt, error=why, is_lost=True), now)
+
+
+def give_up_teardown(transaction: Transaction, run: str, why: str, now: float) -> None:
+    """Let a run be over without waiting for its teardown; does nothing if it does not wait for it."""
+    if fetch_state(transaction, run) != RunState.TEARING_DOWN:
+        return
+    hook_table.give_up(transaction, run, Hook.TEARDOWN, why, now)
+    _note_end(transaction, run, f"teardown {why}", now)
+    _end(transaction, run, f"teardown {why}", now)
+
+
+def _settle(transaction: Transaction, record: HookRecord, report: HookReport, now: float) -> None:
+    hook, run = record.hook, report.attempt.run
+    if report.is_lost and record.tries < MOST_TRIES:
+        hook_table.end_attempt(transaction, report, HookState.LOST, now)
+        _note_end(transaction, run, f"{hook} is to be called again: {report.error}", now, record.worker)
+        return
+    error = report.error
+    if report.is_lost:
+        error = f"it was begun {record.tries} times and never ended: {error}"
+    hook_table.end_attempt(transaction, report, HookState.FAILED if error else HookState.DONE, now)
+    outcome = f"failed: {error}" if error else "is done"
+    _note_end(transaction, run, f"{hook} {outcome}", now, record.worker)
+    if hook == Hook.TEARDOWN:
+        _end(transaction, run, f"teardown {outcome}" if error else "", now)
+    elif error and fetch_state(transaction, run) not in FINAL_STATES:
+        enter_state(transaction, run, RunState.FAILED, now, f"setup {outcome}")
+
+
+def _end(transaction: Transaction, run: str, trouble: str, now: float) -> None:
+    """The teardown of a run is over: enter the state that it was to have, whatever came of the teardown."""
+    teardown = hook_table.fetch_hook(transaction, run, Hook.TEARDOWN)
+    if teardown is None or teardown.end_state is None or fetch_run(transaction, run).is_at_rest:
+        return
+    reason = "; ".join(filter(None, (teardown.end_reason, trouble)))
+    enter_state(transaction, run, teardown.end_state, now, reason)
+
+
+def _note_end(transaction: Transaction, run: str, text: str, now: float, worker: str | None = None) -> None:
+    note(transaction, run, Event(at=now, type=EventType.HOOK_ENDED, text=text, worker=worker))

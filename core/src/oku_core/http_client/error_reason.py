@@ -1,0 +1,128 @@
+"""Why a request failed, as a short text of a bounded catalogue, made from what a client has met.
+
+A reason has no host, port, path or index in it, and so no secret, and the same cause is the same text with
+every client of Oku. What has no text of its own here is named as the system or the library names it.
+"""
+
+import errno
+import os
+import re
+import socket
+import ssl
+
+from oku_core.accounting.failure_reason import LONGEST_REASON, UNTRUSTED
+from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.data.data_error import DataError
+from oku_core.http_client.response_reader import MalformedResponseError
+from oku_core.process.redaction import redact
+
+_TIMEOUT, _DISCONNECTED, _PROTOCOL_ERROR = map(
+    OUTCOMES.index, (Outcome.TIMEOUT, Outcome.DISCONNECTED, Outcome.PROTOCOL_ERROR)
+)
+
+HUNG_UP = "the server hung up"
+UNASKED = "not HTTP: a response without a request"
+NO_URL = "the URL cannot be asked for"
+NO_ROW = "the row of the data cannot be read"
+_NAME_NOT_FOUND, _NO_NAME_SERVER = "name not found", "no answer from the name server"
+_SYSTEM = {
+    errno.ECONNREFUSED: "refused",
+    errno.ECONNRESET: "reset",
+    errno.EPIPE: "reset",
+    errno.ECONNABORTED: "reset",
+    errno.EHOSTUNREACH: "unreachable",
+    errno.ENETUNREACH: "unreachable",
+    errno.ETIMEDOUT: "no answer to connecting",
+    errno.EMFILE: "too many open files",
+    errno.ENFILE: "too many open files",
+    errno.EADDRNOTAVAIL: "no local port is free",
+    errno.ENOBUFS: "no buffer space",
+}
+_CERTIFICATE = {
+    9: "not valid yet",
+    10: "expired",
+    18: "self-signed",
+    19: "self-signed authority",
+    20: "unknown authority",
+    21: "unknown authority",
+    23: "revoked",
+    62: "host name does not match",
+    64: "address does not match",
+}
+"""The codes of OpenSSL, `X509_V_ERR_…` in x509_vfy.h."""
+_LINKS = ("certificate_error", "os_error", "__cause__")
+"""Where libraries keep the error that theirs is about."""
+_MOST_LINKS = 5
+_VARYING = re.compile(r"[\[(].*?[\])]|'[^']*'|\"[^\"]*\"|\b\d[\d.:]*\b|0x[0-9a-fA-F]+")
+"""What differs between two errors of one kind: addresses, numbers, quoted text."""
+
+
+def explain_timeout(timeout_s: float) -> str:
+    """The reason of requests that have taken too long."""
+    return f"no answer within {timeout_s:g}s"
+
+
+def explain_status(status: int) -> str:
+    """The reason of an answer with another status than was expected."""
+    return f"status {status}"
+
+
+def explain_error(outcome: int, error: object, timeout: str) -> str:
+    """The reason of what ended with an error, or with a text of ours.
+
+    Args:
+        outcome: what it counts as, as an index.
+        error: an exception, or a reason.
+        timeout: what is said of requests that have taken too long.
+    """
+    if outcome == _TIMEOUT:
+        return timeout
+    if isinstance(error, DataError):
+        return NO_ROW
+    if not isinstance(error, BaseException):
+        return _shorten(str(error))
+    for link in _list_links(error):
+        if reason := _explain_known(link):
+            return _shorten(reason)
+    if outcome == _DISCONNECTED:
+        return HUNG_UP
+    text = _strip(str(error)) or type(error).__name__
+    return _shorten(f"not HTTP: {text}" if outcome == _PROTOCOL_ERROR else text)
+
+
+def _list_links(error: BaseException) -> list[BaseException]:
+    """An error and those that it is about, the innermost first."""
+    links = [error]
+    while len(links) < _MOST_LINKS:
+        found = (getattr(links[-1], name, None) for name in _LINKS)
+        following = next((link for link in found if isinstance(link, BaseException)), None)
+        if following is None or following in links:
+            break
+        links.append(following)
+    return links[::-1]
+
+
+def _explain_known(error: BaseException) -> str | None:
+    """The reason of an error that has a text of its own; None for all others."""
+    if isinstance(error, socket.gaierror):
+        return _NO_NAME_SERVER if error.errno == socket.EAI_AGAIN else _NAME_NOT_FOUND
+    if isinstance(error, ssl.SSLCertVerificationError):
+        why = _CERTIFICATE.get(error.verify_code) or _strip(error.verify_message)
+        return f"{UNTRUSTED}: {why}"
+    if isinstance(error, ssl.SSLError):
+        return f"TLS: {(error.reason or _strip(str(error))).replace('_', ' ').lower()}"
+    if isinstance(error, MalformedResponseError):
+        return f"not HTTP: {_strip(str(error), numbers=True)}"
+    if isinstance(error, OSError) and error.errno:
+        return _SYSTEM.get(error.errno) or os.strerror(error.errno).lower()
+    return None
+
+
+def _strip(text: str, *, numbers: bool = False) -> str:
+    """A text without what differs from one request to the next."""
+    return " ".join(text.split()) if numbers else " ".join(_VARYING.sub("", redact(text)).split())
+
+
+def _shorten(text: str) -> str:
+    printable = "".join(each if each.isprintable() else " " for each in text)
+    return printable[:LONGEST_REASON].strip() or "unknown"

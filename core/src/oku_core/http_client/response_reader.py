@@ -1,0 +1,247 @@
+"""Reads the responses of one connection: where one ends, what it says, whether the connection can go on.
+
+All engines read with it, so that they accept and refuse the same. llhttp (by httptools) parses; where it does
+not judge as RFC 9112 does, and for the limits, the head is looked at here. What was chosen where the RFC
+leaves a choice is in docs/decisions/0019-one-reader-of-responses.md; tests/kit/servers/responses.py has what
+follows.
+"""
+
+import re
+from collections.abc import Sequence
+
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+from oku_core.http_client.limits import (
+    LARGEST_BODY_BYTES,
+    LONGEST_FRAMING_BYTES,
+    LONGEST_HEAD_BYTES,
+    MOST_HEADERS,
+)
+
+_FIRST_INTERIM_STATUS = 100
+_FIRST_FINAL_STATUS = 200
+_CONTINUE = 100
+_SWITCHING_PROTOCOLS = 101
+_WITHOUT_BODY = (101, 204, 304)
+
+_LINE_FEED, _CARRIAGE_RETURN = b"\n\r"
+_SURELY_SHORT_BYTES = 3 * MOST_HEADERS
+"""A head of this length has not too many headers, which have a name, a colon and an end of the line each."""
+# Begins with a literal, so that it is searched for at the speed of memchr: most heads have nothing of it but
+# their end.
+_NOTABLE = re.compile(rb"\n(?:\r?\n|[ \t]|[Tt][Rr][Aa][Nn][Ss][Ff][Ee][Rr]-)")
+_HEAD_END = re.compile(rb"\n\r?\n")
+_BLANK_FIRST_LINE = re.compile(rb"[^\n]*\n[ \t]")
+# As the parser reads them: a space before the colon, and values over several lines.
+_HAS_LENGTH = re.compile(rb"\ncontent-length *:", re.IGNORECASE)
+_ENCODINGS = re.compile(rb"\ntransfer-encoding *:((?:[^\n]|\n[ \t])*)", re.IGNORECASE)
+_SAYS_CLOSE = re.compile(rb"\AHTTP/1\.0|\nconnection *:(?:[^\n]|\n[ \t])*\bclose\b", re.IGNORECASE)
+
+
+class MalformedResponseError(Exception):
+    """What arrived is not HTTP, or has no end."""
+
+
+class ResponseReader:
+    """Reads one response after the other; the parser calls the methods `on_…`.
+
+    Args:
+        has_bodies: whether the responses have bodies; those to HEAD have none.
+
+    Attributes:
+        has_bodies: as given, for the responses that begin after it is set.
+        head: status line and headers of the response, once they are complete.
+        kept_bytes: how much of a body is kept, from its beginning; nothing of it unless this is set, which
+            holds for the responses that begin after it.
+        body: what is kept of the body so far, as it was sent.
+        status: of the response that is being read.
+        received: bytes of its body so far.
+        has_head: whether status line and headers are complete.
+        has_continue: whether a `100 Continue` came before it.
+        is_complete: whether all of it has come.
+        is_kept: whether the connection can be used for another one after it.
+        ends_by_close: whether its body goes on until the connection closes.
+    """
+
+    __slots__ = (
+        "_between",
+        "_came",
+        "_head_from",
+        "_is_strict",
+        "_parser",
+        "body",
+        "ends_by_close",
+        "has_bodies",
+        "has_continue",
+        "has_head",
+        "head",
+        "is_complete",
+        "is_kept",
+        "kept_bytes",
+        "received",
+        "status",
+    )
+
+    def __init__(self, *, has_bodies: bool) -> None:
+        self.has_bodies = has_bodies
+        self.kept_bytes = 0
+        self.body = bytearray()
+        self._parser: HttpResponseParser | None = None
+        self._is_strict = False
+        self.begin()
+
+    def begin(self) -> None:
+        """Get ready for the next response."""
+        self.status = self.received = self._head_from = self._between = 0
+        self.is_complete = self.ends_by_close = self.has_head = self.has_continue = False
+        self.is_kept = True
+        self.head = self._came = b""
+        if self.kept_bytes or self.body:
+            self.body = bytearray()
+        if not self.has_bodies:
+            self._parser = None  # it would wait for the body that was announced
+        elif self._is_strict and self._parser is not None:
+            self._parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True)
+        self._is_strict = False
+
+    def end(self) -> None:
+        """Release the parser, which refers to this reader: there will be no other response."""
+        self._parser = None
+
+    def feed(self, data: bytes) -> None:
+        """Read a piece of a response.
+
+        Raises:
+            MalformedResponseError: no response can come of it.
+        """
+        if self.has_head:
+            received = self.received
+        else:
+            received = -1
+            self._came += data
+        try:
+            (self._parser or self._build_parser()).feed_data(data)
+        except (HttpParserError, HttpParserUpgrade) as error:
+            self.is_kept = False
+            if not self.is_complete:
+                raise MalformedResponseError(str(error.__context__ or error)) from error
+        if not self.is_complete:
+            self._check_size(len(data) if received == self.received else 0)
+
+    def on_message_begin(self) -> None:
+        """A response begins."""
+        if self.is_complete:  # nobody asked for this one
+            self.is_kept = False
+
+    def on_headers_complete(self) -> None:
+        """The head of a response is complete."""
+        if self.is_complete:  # of one that nobody asked for
+            return
+        parser = self._parser
+        assert parser is not None
+        came, start = self._came, self._head_from
+        while came[start] <= _CARRIAGE_RETURN:  # the parser skips blank lines before a head, too
+            start += 1
+        end = _NOTABLE.search(came, start).end()  # type: ignore[union-attr]  # the parser has seen one
+        is_plain = came[end - 1] == _LINE_FEED
+        if not is_plain:
+            end = _HEAD_END.search(came, start).end()  # type: ignore[union-attr]
+        head = came[start:end]
+        if end > _SURELY_SHORT_BYTES or 0 in head or not head.startswith(b"HTTP/1."):
+            _check_head(head, end)
+        self.status = status = parser.get_status_code()
+        if status < _FIRST_FINAL_STATUS and status >= _FIRST_INTERIM_STATUS:
+            if status != _SWITCHING_PROTOCOLS:
+                self._head_from = end
+                self.has_continue = self.has_continue or status == _CONTINUE
+                return
+            self.is_kept = False
+        self.has_head = True
+        self.head = head
+        encodings = () if is_plain else self._read_encodings(parser, head)
+        if not parser.should_keep_alive():
+            has_end = not self.has_bodies or status in _WITHOUT_BODY or _has_own_end(encodings, head)
+            self.ends_by_close = not has_end
+            # To HEAD, the parser takes an answer without a length for one that ends by closing.
+            self.is_kept = self.is_kept and not self.has_bodies and not _SAYS_CLOSE.search(head)
+        elif encodings and head.startswith(b"HTTP/1.0"):  # section 6.1
+            self.is_kept = False
+        if not self.has_bodies:
+            self.is_complete = True
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of a body."""
+        if self.is_complete:
+            self.is_kept = False
+        else:
+            if (room := self.kept_bytes - self.received) > 0:
+                self.body += body[:room]
+            self.received += len(body)
+
+    def on_message_complete(self) -> None:
+        """A response is complete, or an interim one before it."""
+        if self.has_head:  # else it was an interim one; that which counts is still to come
+            self.is_complete = True
+
+    def _build_parser(self) -> HttpResponseParser:
+        parser = self._parser = HttpResponseParser(self)
+        # Old and small servers send this, and browsers accept it. That more may follow a `Connection: close`
+        # is for interim responses; what follows a final one is never used.
+        parser.set_dangerous_leniencies(
+            lenient_headers=True,
+            lenient_version=True,
+            lenient_keep_alive=True,
+            lenient_optional_cr_before_lf=True,
+            lenient_spaces_after_chunk_size=True,
+        )
+        return parser
+
+    def _read_encodings(self, parser: HttpResponseParser, head: bytes) -> list[bytes]:
+        """The encodings; refuses what the parser would read otherwise than RFC 9112 (2.2, 6.1 and 7) does."""
+        if _BLANK_FIRST_LINE.match(head):
+            raise ValueError("its first header begins with a blank")
+        encodings = _list_encodings(head)
+        if not all(encodings):
+            raise ValueError("its Transfer-Encoding has an empty element")
+        names = [encoding.partition(b";")[0].strip() for encoding in encodings]
+        if names.count(b"chunked") > 1 or (names[-1:] == [b"chunked"] and encodings[-1] != b"chunked"):
+            raise ValueError("its Transfer-Encoding has chunked more than once, or with a parameter")
+        if encodings:  # lines that end with LF alone are for heads, not for chunks
+            self._is_strict = True
+            parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=False)
+        return encodings
+
+    def _check_size(self, framing: int) -> None:
+        """Bound what has arrived; `framing` bytes of it came with no piece of the body among them."""
+        if not self.has_head:
+            if len(self._came) > LONGEST_HEAD_BYTES:
+                raise MalformedResponseError(f"its head is longer than {LONGEST_HEAD_BYTES} bytes")
+        elif framing:
+            self._between += framing
+            if self._between > LONGEST_FRAMING_BYTES:
+                raise MalformedResponseError(f"{LONGEST_FRAMING_BYTES} bytes came without any of its body")
+        elif self.received > LARGEST_BODY_BYTES:
+            raise MalformedResponseError(f"its body is longer than {LARGEST_BODY_BYTES} bytes")
+        else:
+            self._between = 0
+
+
+def _check_head(head: bytes, came: int) -> None:
+    """Refuse a head that is not HTTP/1, or too long together with what came before it (`came` bytes)."""
+    if came > LONGEST_HEAD_BYTES:
+        raise ValueError(f"its head is longer than {LONGEST_HEAD_BYTES} bytes")
+    if head.count(b"\n") > MOST_HEADERS + 2:
+        raise ValueError(f"it has more than {MOST_HEADERS} lines of headers")
+    if 0 in head:
+        raise ValueError("its head contains a NUL")
+    if not head.startswith(b"HTTP/1."):
+        raise ValueError("it is not HTTP/1")
+
+
+def _has_own_end(encodings: Sequence[bytes], head: bytes) -> bool:
+    return encodings[-1] == b"chunked" if encodings else bool(_HAS_LENGTH.search(head))
+
+
+def _list_encodings(head: bytes) -> list[bytes]:
+    values = b",".join(_ENCODINGS.findall(head))
+    return [encoding.strip().lower() for encoding in values.split(b",")] if values else []

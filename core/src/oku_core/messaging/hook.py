@@ -1,0 +1,87 @@
+"""The hooks of a scenario, which one worker calls for a whole run: their attempts, and what comes of them.
+
+A hook is called anew when the worker that had it is lost, so each call has a number, its attempt. What a
+worker says of another attempt than the newest one counts for nothing.
+"""
+
+import msgspec
+
+from oku_core.spec.spec import Hook
+
+HOOK_LIMIT_S = 600.0
+"""A hook may take so long."""
+MOST_RESULT_BYTES = 1 << 20
+"""The longest result of `setup`, as JSON: every worker gets it."""
+LONGEST_HOOK_ERROR, LONGEST_HOOK_TRACEBACK = 300, 4_000
+"""The longest error, and the longest traceback, in characters."""
+
+
+class HookAttempt(msgspec.Struct, frozen=True, array_like=True):
+    """One call of a hook.
+
+    Attributes:
+        run: whose scenario it is.
+        hook: which hook.
+        number: rises with each attempt at this hook of the run, from 1.
+    """
+
+    run: str
+    hook: Hook
+    number: int
+
+    def __str__(self) -> str:
+        """Name it for people."""
+        return f"{self.hook} of run {self.run} (attempt {self.number})"
+
+
+class HookReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of an attempt; the worker repeats it until it is told to forget the attempt.
+
+    Attributes:
+        attempt: which one.
+        value: what the hook returned, as JSON.
+        error: why it failed, in one line; empty if it did not.
+        traceback: where it failed.
+        is_lost: whether its process ended without an answer, so that another attempt may fare better; `error`
+            says how.
+    """
+
+    attempt: HookAttempt
+    value: str = "null"
+    error: str = ""
+    traceback: str = ""
+    is_lost: bool = False
+
+    def find_fault(self) -> str | None:
+        """Say what is wrong with a received report; None if nothing is."""
+        if len(self.value.encode(errors="replace")) > MOST_RESULT_BYTES:
+            return f"a hook returned more than {MOST_RESULT_BYTES} bytes"
+        if len(self.error) > LONGEST_HOOK_ERROR or not self.error.isprintable():
+            return f"the error of a hook is not one line of up to {LONGEST_HOOK_ERROR} printable characters"
+        if len(self.traceback) > LONGEST_HOOK_TRACEBACK:
+            return f"the traceback of a hook has more than {LONGEST_HOOK_TRACEBACK} characters"
+        try:
+            msgspec.json.decode(self.value)
+        except (msgspec.DecodeError, UnicodeError) as error:
+            return f"a hook returned what is not JSON: {error}"
+        return None
+
+
+class SetupData(msgspec.Struct, frozen=True):
+    """What `setup` returned, for those who carry out iterations.
+
+    Attributes:
+        attempt: the number of the attempt that returned it; 0 if the run has no setup.
+        value: as JSON.
+    """
+
+    attempt: int = 0
+    value: str = "null"
+
+
+NO_SETUP = SetupData()
+
+
+def build_spec_key(run: str, setup_attempt: int) -> str:
+    """What a worker names a run by whose spec it knows: with another setup it does not know all of it."""
+    return f"{run}#{setup_attempt}" if setup_attempt else run

@@ -1,0 +1,193 @@
+"""The messages between a worker and its host: the child process that runs user code.
+
+They go over a socket pair, as MessagePack behind their length. The worker hands out iterations, each with a
+slot; the host says how many more it wants, and in reports what became of each. Which iterations have begun
+stands in shared memory (`oku_core.user_code.slots`), for the host may be killed at any time.
+"""
+
+import struct
+from collections.abc import Iterator
+
+import msgspec
+
+_LENGTH = struct.Struct(">I")
+MOST_BYTES = 64 << 20
+"""The longest message; both ends are ours, so a longer one is a defect."""
+
+MOST_AHEAD = 10_000
+"""A host asks for so many more iterations than it has users at most."""
+
+NO_TEXT = -1
+"""Stands for a text where there is none, such as the reason of what was ok."""
+OUTSIDE = -1
+"""The slot of requests that were made outside of any iteration."""
+DROPPED = -1
+"""In the place of an outcome: the iteration was cut off after it had begun."""
+UNTOUCHED = -2
+"""In the place of an outcome: the iteration was cut off before it had begun."""
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True, tag="start", array_like=True):
+    """Load the user code, and begin to ask for iterations; the first message.
+
+    Attributes:
+        spec: the spec as JSON, with its secrets.
+        folder: where the files of the user code stand; the current folder of the host.
+        users: how many iterations may be under way.
+        is_ahead: whether some more may be handed out than can begin at once.
+        paths: where the files are that the spec names, by their digests.
+        setup_data: what `setup` returned, as JSON.
+        local_address: what to send from; the system chooses unless given.
+    """
+
+    spec: bytes
+    folder: str
+    users: int
+    is_ahead: bool
+    paths: dict[str, str] = {}
+    setup_data: str = "null"
+    local_address: str | None = None
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True, tag="call", array_like=True):
+    """Load the user code, call a hook of it and end; the first message, instead of `Start`.
+
+    Attributes:
+        hook: `setup` or `teardown`.
+        spec: as in `Start`; as are the following.
+    """
+
+    hook: str
+    spec: bytes
+    folder: str
+    paths: dict[str, str] = {}
+    setup_data: str = "null"
+
+
+class Hand(msgspec.Struct, frozen=True, tag="hand", array_like=True):
+    """Carry out these iterations.
+
+    Attributes:
+        iterations: slot, index and due time of each, one after the other. The due time is in nanoseconds of
+            the monotonic clock, 0 without one.
+    """
+
+    iterations: list[int]
+
+
+class SetUsers(msgspec.Struct, frozen=True, tag="users", array_like=True):
+    """Have so many iterations under way at most."""
+
+    users: int
+
+
+class Cut(msgspec.Struct, frozen=True, tag="cut", array_like=True):
+    """Cut off the iterations in these slots, and say so of each."""
+
+    slots: list[int]
+
+
+class Stop(msgspec.Struct, frozen=True, tag="stop", array_like=True):
+    """End: nothing more is handed out, and what is under way is dropped."""
+
+
+ToHost = Start | Call | Hand | SetUsers | Cut | Stop
+
+
+class Ready(msgspec.Struct, frozen=True, tag="ready", array_like=True):
+    """The user code is loaded."""
+
+
+class Refused(msgspec.Struct, frozen=True, tag="refused", array_like=True):
+    """The user code cannot be run.
+
+    Attributes:
+        reason: why, in one line.
+    """
+
+    reason: str
+
+
+class Returned(msgspec.Struct, frozen=True, tag="returned", array_like=True):
+    """A hook has ended.
+
+    Attributes:
+        value: what it returned, as JSON.
+        error: why it failed, in one line; empty if it did not.
+        traceback: where it failed.
+    """
+
+    value: str = "null"
+    error: str = ""
+    traceback: str = ""
+
+
+class Report(msgspec.Struct, frozen=True, tag="report", array_like=True):
+    """What has happened since the last report; also without news, as a sign of life.
+
+    Texts are named by their numbers: the first text of the first report is 0, and so on.
+
+    Attributes:
+        wanted: how many more iterations are wanted.
+        texts: those that are new.
+        tracebacks: of exceptions, by the number of their reason.
+        requests: for each request that has ended: slot (or `OUTSIDE`), name, outcome, status (0 without one),
+            microseconds, bytes received, reason (or `NO_TEXT`); one after the other.
+        cpu_us: the processor time of the host so far.
+        busy_us: the same, and how long it waited for a processor.
+        late_us: how late its event loop was at the worst since the last report.
+        ended: for each iteration that has ended: slot, outcome (or `DROPPED`, `UNTOUCHED`), when it began, in
+            nanoseconds of the monotonic clock, microseconds, reason (or `NO_TEXT`); one after the other.
+    """
+
+    wanted: int = 0
+    texts: list[str] = []
+    tracebacks: dict[int, str] = {}
+    requests: list[int] = []
+    ended: list[int] = []
+    cpu_us: int = 0
+    busy_us: int = 0
+    late_us: int = 0
+
+
+REQUEST_FIELDS, ENDED_FIELDS, HANDED_FIELDS = 7, 5, 3
+"""How many numbers stand for one request, one iteration that has ended, and one that is handed out."""
+
+FromHost = Ready | Refused | Returned | Report
+
+
+def frame(message: ToHost | FromHost) -> bytes:
+    """Write a message with its length before it."""
+    content = msgspec.msgpack.encode(message)
+    return _LENGTH.pack(len(content)) + content
+
+
+class FrameReader:
+    """Cuts the bytes of a stream into messages.
+
+    Args:
+        kind: of the messages.
+    """
+
+    def __init__(self, kind: object) -> None:
+        self._decoder: msgspec.msgpack.Decoder[object] = msgspec.msgpack.Decoder(kind)
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[object]:
+        """Yield the messages that are complete with these bytes.
+
+        Raises:
+            ValueError: this is not a message.
+        """
+        buffer = self._buffer
+        buffer += data
+        while len(buffer) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(buffer)
+            if length > MOST_BYTES:
+                raise ValueError(f"a message has {length} bytes")
+            stop = _LENGTH.size + length
+            if len(buffer) < stop:
+                return
+            content = bytes(memoryview(buffer)[_LENGTH.size : stop])
+            del buffer[:stop]
+            yield self._decoder.decode(content)

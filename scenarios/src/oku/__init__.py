@@ -1,0 +1,30 @@
+"""Oku for scenarios: what user code imports, and the processes that run it.
+
+A scenario imports from here alone: `from oku import Http, record`. What it does not ask for is not loaded:
+the host of locustfiles must not load an event loop before the standard library is patched.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from oku.http import Http
+    from oku.recording import record
+    from oku.request_error import RequestError
+    from oku.response import Response
+
+__all__ = ["Http", "RequestError", "Response", "record"]
+
+_MODULES = {
+    "Http": "oku.http",
+    "RequestError": "oku.request_error",
+    "Response": "oku.response",
+    "record": "oku.recording",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load what is asked for (PEP 562)."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

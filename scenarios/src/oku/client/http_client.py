@@ -1,0 +1,238 @@
+"""Sends requests for all users of a host: keeps connections, and sees to time limits and redirections."""
+
+import asyncio
+import ssl
+from collections.abc import Callable, Sequence
+from time import monotonic_ns
+from typing import NamedTuple
+
+from yarl import URL
+
+from oku.client.connection import Connection
+from oku.client.origin import Origin, Way
+from oku.client.request_plan import RequestPlan, build_plan_url
+from oku.client.transport_error import CONNECT_ERROR, TIMEOUT, TransportError
+from oku_core.data.escape import IN_HEADER
+from oku_core.http_client.defaults import DEFAULT_HEADERS
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.header import asks_to_close
+from oku_core.spec.values.template import Rows, Template
+
+_MOST_PLANS = 2_000
+"""How many URLs are remembered; scenarios that write the index into them by themselves have ever new ones."""
+_MOST_ORIGINS = 100
+_SWEEP_S, _SHORTEST_SWEEP_S = 0.25, 0.005
+MOST_KEPT_BYTES = 1 << 28
+"""The longest body that a scenario can look at."""
+
+
+class Answer(NamedTuple):
+    """An answer as it came.
+
+    Attributes:
+        status: its status.
+        head: status line and headers.
+        content: its body as it was sent, as far as it is kept.
+        received: the bytes of its body.
+    """
+
+    status: int
+    head: bytes
+    content: bytes | bytearray
+    received: int
+
+
+class HttpClient:
+    """Connections of one host; belongs to the running event loop.
+
+    Args:
+        spec: says where relative URLs go, and what all requests have in common.
+        build_tls: makes the settings of TLS when they are first needed.
+        rows: the rows of the run; None without data.
+        local_address: what to connect from; the system chooses unless given.
+
+    Attributes:
+        base_url: stands before relative URLs; None without one.
+        columns: of the rows of the run.
+        timeout_s: the longest time of a request.
+        has_certificate: whether there is a client certificate.
+        seed: of what is drawn for each index.
+        rows: the rows of the run; None without data.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        build_tls: Callable[[], ssl.SSLContext],
+        rows: Rows | None = None,
+        local_address: str | None = None,
+    ) -> None:
+        self.base_url = spec.base_url
+        self.columns = frozenset(() if spec.data is None else spec.data.columns)
+        self.timeout_s = spec.timeout_s
+        self.has_certificate = spec.cert is not None
+        self.seed = spec.seed or 0
+        self.rows = rows
+        proxy = None if spec.proxy is None else URL(spec.proxy)
+        self._way = Way(build_tls, proxy, local_address)
+        self._keeps_connections = not asks_to_close(spec.headers)
+        self._headers = [
+            (header.name, Template.parse(header.value, self.columns, IN_HEADER)) for header in spec.headers
+        ]
+        self._has_constant_headers = all(value.is_constant for _, value in self._headers)
+        self._spec_names = {name.lower() for name, _ in self._headers}
+        self._common_names = self._spec_names.union(
+            map(str.lower, DEFAULT_HEADERS), ("host", "proxy-authorization")
+        )
+        self._plans: dict[tuple[str, str], RequestPlan] = {}
+        self._origins: dict[tuple[str, str | None, int | None], Origin] = {}
+        self._busy: set[Connection] = set()
+        self._sweep_s = _SWEEP_S
+        self.note_timeout(spec.timeout_s)
+        self._loop = asyncio.get_running_loop()
+        self._sweeper: asyncio.TimerHandle | None = self._loop.call_later(self._sweep_s, self._sweep)
+
+    def find_plan(self, method: str, url: str) -> RequestPlan:
+        """A method and a URL as a scenario writes them, taken apart.
+
+        Raises:
+            ValueError: nothing can be asked there.
+        """
+        key = method, url
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = RequestPlan(
+                method.upper(), build_plan_url(self.base_url, url), self.columns, self.find_origin
+            )
+            if len(self._plans) >= _MOST_PLANS:
+                self._plans.clear()
+            self._plans[key] = plan
+        return plan
+
+    def find_origin(self, url: URL) -> Origin:
+        """Where the connections for a URL go."""
+        key = url.scheme, url.raw_host, url.port
+        origin = self._origins.get(key)
+        if origin is None:
+            if len(self._origins) >= _MOST_ORIGINS:
+                oldest = next(iter(self._origins))
+                self._origins.pop(oldest).close()
+                self._plans.clear()
+            origin = self._origins[key] = Origin(url, self._way)
+        return origin
+
+    def build_head(
+        self, plan: RequestPlan, line: bytes, own: Sequence[tuple[str, str]], index: int | None
+    ) -> bytes:
+        """Request line and headers of a request.
+
+        Args:
+            plan: of the request.
+            line: its request line.
+            own: its own headers, which replace those of all requests that have the same name.
+            index: of its iteration; None outside of iterations.
+        """
+        common, replaced = plan.origin.common, [name.lower() for name, _ in own]
+        if common is None or not self._common_names.isdisjoint(replaced) or plan.authorization:
+            common = self._build_common(plan, replaced, index)
+        if not own:
+            return b"%b%b\r\n" % (line, common)
+        written = "".join([f"{name}: {value}\r\n" for name, value in own])
+        return b"%b%b%b\r\n" % (line, common, written.encode("utf-8", "surrogateescape"))
+
+    def build_foreign_head(
+        self, plan: RequestPlan, line: bytes, own: Sequence[tuple[str, str]], _: int | None
+    ) -> bytes:
+        """The same of a request to where a redirection leads: it has no headers of the run."""
+        pairs = [
+            ("Host", plan.origin.host),
+            *DEFAULT_HEADERS.items(),
+            *plan.origin.list_proxy_headers(),
+            *own,
+        ]
+        return line + "".join([*(f"{name}: {value}\r\n" for name, value in pairs), "\r\n"]).encode()
+
+    def _build_common(self, plan: RequestPlan, replaced: Sequence[str], index: int | None) -> bytes:
+        """The headers of all requests but those of these names, which one has itself."""
+        pairs = [("Host", plan.origin.host), *DEFAULT_HEADERS.items(), *plan.origin.list_proxy_headers()]
+        pairs = [pair for pair in pairs if pair[0].lower() not in self._spec_names]
+        if plan.authorization and "authorization" not in self._spec_names:
+            pairs.append(("Authorization", plan.authorization))
+        pairs += [(name, value.bind(self.rows)(index or 0)) for name, value in self._headers]
+        kept = "".join([f"{name}: {value}\r\n" for name, value in pairs if name.lower() not in replaced])
+        common = kept.encode("utf-8", "surrogateescape")
+        is_for_all = not plan.authorization and self._common_names.isdisjoint(replaced)
+        if is_for_all and self._has_constant_headers:
+            plan.origin.common = common
+        return common
+
+    def note_timeout(self, timeout_s: float) -> None:
+        """There are requests that may not take longer than this."""
+        self._sweep_s = min(self._sweep_s, max(timeout_s / 50, _SHORTEST_SWEEP_S))
+
+    async def exchange(
+        self, origin: Origin, request: bytes, deadline_ns: int, *, has_body: bool, kept_bytes: int
+    ) -> Answer:
+        """Send a request, and wait for all of its answer.
+
+        Args:
+            origin: where it goes.
+            request: all of it.
+            deadline_ns: until when it may take, by the monotonic clock.
+            has_body: whether the answer has a body.
+            kept_bytes: how much of that is kept.
+
+        Raises:
+            TransportError: there is no complete answer.
+        """
+        connection = origin.pop_idle()
+        if connection is None:
+            connection = await _connect(origin, deadline_ns)
+        waiter = self._loop.create_future()
+        connection.deadline_ns = deadline_ns
+        self._busy.add(connection)
+        try:
+            connection.ask(request, waiter, has_body=has_body, kept_bytes=kept_bytes)
+            await waiter
+        except BaseException:
+            connection.close()
+            raise
+        finally:
+            self._busy.discard(connection)
+        reader = connection.reader
+        answer = Answer(reader.status, reader.head, reader.body, reader.received)
+        if reader.is_kept and self._keeps_connections and connection.is_sent:
+            origin.rest(connection)
+        else:
+            connection.close()
+        return answer
+
+    def close(self) -> None:
+        """Close every connection."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            self._sweeper = None
+        for connection in list(self._busy):
+            connection.expire()
+        for origin in self._origins.values():
+            origin.close()
+
+    def _sweep(self) -> None:
+        """End what takes too long: one timer for all requests costs less than one for each."""
+        now_ns = monotonic_ns()
+        for connection in [each for each in self._busy if each.deadline_ns < now_ns]:
+            connection.expire()
+        for origin in self._origins.values():
+            origin.close_rested()
+        self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
+
+
+async def _connect(origin: Origin, deadline_ns: int) -> Connection:
+    try:
+        return await origin.connect(deadline_ns)
+    except TimeoutError as error:
+        # The system may give up first; its error has a number.
+        outcome = CONNECT_ERROR if error.errno else TIMEOUT
+        raise TransportError(outcome, error) from None
+    except (OSError, ValueError) as error:
+        raise TransportError(CONNECT_ERROR, error) from None

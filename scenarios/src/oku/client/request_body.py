@@ -1,0 +1,124 @@
+"""The body of a request: JSON, a form, files, or bytes as they are."""
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from mimetypes import guess_type
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import msgspec
+
+from oku_core.http_client.defaults import BODY_TYPE
+
+Fields = Mapping[str, object] | Sequence[tuple[str, object]]
+"""Names and values of a query or of a form."""
+Upload = Any
+"""What is uploaded: bytes, the path of a file beside the scenario, or a file that is open; or a tuple of the
+name that is said of the file, one of these, and a content type, which may be left out. A mapping to different
+ones of these has no narrower type."""
+Uploads = Mapping[str, Upload] | Sequence[tuple[str, Upload]]
+"""What is uploaded, under the names of form fields."""
+Data = bytes | str | Fields
+"""A body as it is, or the fields of a form."""
+
+
+class Body(NamedTuple):
+    """A body.
+
+    Attributes:
+        content: its bytes.
+        type: its content type.
+    """
+
+    content: bytes
+    type: str
+
+
+_CONTENTS: dict[str, bytes] = {}
+"""The files that were uploaded, by their paths: each is read once."""
+_MOST_KEPT_BYTES = 64 << 20
+
+
+def encode_json(value: object) -> Body:
+    """A value as JSON; `TypeError` if it cannot be."""
+    return Body(msgspec.json.encode(value), "application/json")
+
+
+def encode_data(data: Data) -> Body:
+    """Bytes and text as they are, fields as a form."""
+    if isinstance(data, bytes | bytearray):
+        return Body(bytes(data), BODY_TYPE)
+    if isinstance(data, str):
+        return Body(data.encode(), "text/plain; charset=utf-8")
+    return Body(encode_fields(data).encode(), "application/x-www-form-urlencoded")
+
+
+def encode_fields(fields: Fields) -> str:
+    """Names and values as a query has them; a value that is a list or a tuple stands for several."""
+    return urlencode(list(list_pairs(fields)), doseq=True)
+
+
+def encode_files(files: Uploads, data: Fields = ()) -> Body:
+    """Files, and fields of a form before them, as `multipart/form-data` (RFC 7578).
+
+    Raises:
+        OSError: a file cannot be read.
+    """
+    boundary = secrets.token_hex(16)
+    pieces: list[bytes] = []
+    for name, value in list_pairs(data):
+        pieces.append(_begin_part(boundary, f'name="{_quote(name)}"') + b"\r\n" + str(value).encode())
+    for name, upload in list_pairs(files):
+        shown, content, kind = _read(upload)
+        disposition = f'name="{_quote(name)}"; filename="{_quote(shown)}"'
+        head = _begin_part(boundary, disposition) + f"Content-Type: {kind}\r\n".encode()
+        pieces.append(head + b"\r\n" + content)
+    end = f"--{boundary}--\r\n".encode()
+    return Body(b"\r\n".join((*pieces, end)) if pieces else end, f"multipart/form-data; boundary={boundary}")
+
+
+def list_pairs(fields: Mapping[str, object] | Sequence[tuple[str, object]]) -> Iterable[tuple[str, object]]:
+    """Names and values, in their order."""
+    return fields.items() if isinstance(fields, Mapping) else fields
+
+
+def _begin_part(boundary: str, disposition: str) -> bytes:
+    return f"--{boundary}\r\nContent-Disposition: form-data; {disposition}\r\n".encode()
+
+
+def _quote(text: str) -> str:
+    """A name within quotes, as browsers write it (HTML, section 4.10.21.8)."""
+    return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _read(upload: object) -> tuple[str, bytes, str]:
+    """The name, the content and the content type of what is uploaded."""
+    shown, content, kind = None, upload, None
+    if isinstance(upload, tuple):
+        shown, content, *rest = upload
+        kind = rest[0] if rest else None
+    if isinstance(content, bytes | bytearray):
+        data = bytes(content)
+    elif isinstance(content, str | Path):
+        shown, data = shown or Path(content).name, _read_file(str(content))
+    elif callable(read := getattr(content, "read", None)):
+        shown, data = shown or Path(str(getattr(content, "name", "file"))).name, read()
+        if isinstance(data, str):
+            data = data.encode()
+    else:
+        raise TypeError(f"{type(content).__name__} cannot be uploaded: give bytes, a path or an open file")
+    shown = shown or "file"
+    return shown, data, kind or guess_type(shown)[0] or BODY_TYPE
+
+
+def _read_file(path: str) -> bytes:
+    content = _CONTENTS.get(path)
+    if content is None:
+        try:
+            content = Path(path).read_bytes()
+        except FileNotFoundError:
+            raise FileNotFoundError(f"{path} is not beside the scenario: give --include {path}") from None
+        if sum(map(len, _CONTENTS.values())) + len(content) <= _MOST_KEPT_BYTES:
+            _CONTENTS[path] = content
+    return content

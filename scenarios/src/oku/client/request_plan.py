@@ -1,0 +1,133 @@
+"""What is known of a request before it is made: where it goes, and its head but for what varies."""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from urllib.parse import quote
+
+from yarl import URL
+
+from oku.client.origin import Origin, build_basic
+from oku_core.data.columns import INDEX_NAME
+from oku_core.errors import format_value
+from oku_core.http_client.urls import build_origin, build_target
+from oku_core.process.redaction import redact
+from oku_core.spec.values.placeholder import NAMED_PLACEHOLDER
+from oku_core.spec.values.url import Url, is_absolute, join_url
+
+_MALFORMED = re.compile(r"[\r\n\0]")
+_METHOD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+class RequestPlan:
+    """A method and a URL as a scenario writes them, taken apart once.
+
+    Args:
+        method: in upper case.
+        url: absolute.
+        columns: those that placeholders in it may stand for.
+        find_origin: gives the origin of a URL.
+
+    Attributes:
+        method: as given.
+        url: as given, with its placeholders.
+        origin: where it goes.
+        authorization: the header of that name that user and password of the URL make; empty without them.
+        line: the request line, if it has no placeholder; else None.
+
+    Raises:
+        ValueError: this is not a method or a URL.
+    """
+
+    __slots__ = (
+        "_names", "_prefix", "_texts", "authorization", "line", "method", "origin", "url",
+    )  # fmt: skip
+
+    def __init__(
+        self, method: str, url: Url, columns: Collection[str], find_origin: Callable[[URL], Origin]
+    ) -> None:
+        if not _METHOD.fullmatch(method):
+            raise ValueError(f"{format_value(method)} is not a method")
+        self.method, self.url = method, url
+        place = build_origin(url)
+        self.origin = find_origin(place)
+        self.authorization = build_basic(place.user, place.password)
+        target = build_target(url)
+        text = f"{target.path}?{target.query}" if target.query else target.path
+        self._prefix = f"{method} {self.origin.before_path}"
+        self._texts, self._names = _split(text, {INDEX_NAME, *columns})
+        self.line = None if self._names else f"{self._prefix}{text} HTTP/1.1\r\n".encode()
+
+    def build_line(self, index: int | None, row: Mapping[str, str], query: str = "") -> bytes:
+        """The request line of one request.
+
+        Args:
+            index: of its iteration; None outside of iterations.
+            row: of its iteration.
+            query: is added to that of the URL.
+
+        Raises:
+            ValueError: the URL has a placeholder that stands for nothing here.
+        """
+        return f"{self._prefix}{self.build_target(index, row, query)} HTTP/1.1\r\n".encode()
+
+    def build_target(self, index: int | None, row: Mapping[str, str], query: str = "") -> str:
+        """Path and query of one request."""
+        texts, target = self._texts, self._texts[0]
+        for place, name in enumerate(self._names, start=1):
+            target += self._fill(name, index, row) + texts[place]
+        if query:
+            target += f"{'&' if '?' in target else '?'}{query}"
+        return target
+
+    def build_url(self, index: int | None, row: Mapping[str, str], query: str = "") -> str:
+        """The whole URL of one request, without user and password."""
+        return f"{self.url.scheme}://{self.origin.host}{self.build_target(index, row, query)}"
+
+    def _fill(self, name: str, index: int | None, row: Mapping[str, str]) -> str:
+        if name != INDEX_NAME and name in row:
+            return quote(row[name], safe="")
+        if name != INDEX_NAME or index is None:
+            shown = redact(self.url, queries=False)
+            raise ValueError(f"{shown} has {{{name}}} in it, which there is only in an iteration")
+        return str(index)
+
+
+def _split(text: str, known: Collection[str]) -> tuple[list[str], list[str]]:
+    """The texts around the placeholders that are known, and the names of these."""
+    texts, names = [""], []
+    for place, piece in enumerate(NAMED_PLACEHOLDER.split(text)):
+        if place % 2 and piece in known:
+            names.append(piece)
+            texts.append("")
+        else:
+            texts[-1] += f"{{{piece}}}" if place % 2 else piece
+    return texts, names
+
+
+def build_plan_url(base: Url | None, url: str) -> Url:
+    """The URL of a request, behind the base URL if it needs one.
+
+    Raises:
+        ValueError: it is not a URL of http or https, or there is no base URL for it.
+    """
+    shown = format_value(redact(url, queries=False))
+    if _MALFORMED.search(url) or not url.isprintable() or " " in url:
+        raise ValueError(f"{shown} has whitespace or control characters, write %20 for a blank")
+    if not is_absolute(url):
+        if not url.startswith(("/", "?")):
+            raise ValueError(f"{shown} is neither a whole URL nor a path that begins with /")
+        if base is None:
+            raise ValueError(f"{shown} begins with a path, but there is no base URL: give --host URL")
+    built = join_url(base, url.partition("#")[0])
+    if built.scheme not in ("http", "https") or not built.host:
+        raise ValueError(f"{shown} is not a URL of http or https with a host")
+    return built
+
+
+def check_value(name: str, value: str) -> str:
+    """A header that can be sent; `ValueError` if it would end where it must not."""
+    if not _METHOD.fullmatch(name):
+        raise ValueError(f"{format_value(name)} is not the name of a header")
+    if _MALFORMED.search(value):
+        raise ValueError(f"the header {name} has a line break or NUL in its value")
+    return value

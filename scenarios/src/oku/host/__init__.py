@@ -1,0 +1,1 @@
+"""The host: the process beside a worker that runs user code."""

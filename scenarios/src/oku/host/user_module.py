@@ -1,0 +1,74 @@
+"""Loads the file of user code, and says in one line why it cannot be loaded."""
+
+import importlib.util
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+
+
+class LoadError(Exception):
+    """User code cannot be loaded; the message is one line for its author."""
+
+
+def load_module(path: Path) -> ModuleType:
+    """Import a file as a module.
+
+    Raises:
+        LoadError: it raises, or names something that is not there.
+    """
+    name = path.stem
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise LoadError(f"{path.name} cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException as error:
+        raise LoadError(describe_exception(error, path.parent)) from error
+    return module
+
+
+def describe_exception(error: BaseException, folder: Path) -> str:
+    """An exception in one line, with the last place in user code: `ValueError: no (a.py:3 in scenario)`.
+
+    Args:
+        error: what was raised.
+        folder: where the files of user code are.
+    """
+    text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
+    place = find_place(error, folder)
+    return f"{text} ({place})" if place else text
+
+
+def describe_assertion(error: AssertionError, folder: Path) -> str:
+    """A failed assertion in one line: its text, or the line of code if it has none, and where that is."""
+    text = " ".join(str(error).split())
+    if not text:
+        lines = [frame.line for frame in traceback.extract_tb(error.__traceback__) if frame.line]
+        text = lines[-1] if lines else "assertion failed"
+    place = find_place(error, folder)
+    return f"{text} ({place})" if place else text
+
+
+def find_place(error: BaseException, folder: Path) -> str:
+    """The innermost frame of user code in a traceback: `a.py:3 in scenario`; empty if there is none."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{Path(error.filename).name}:{error.lineno}"
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if path.is_relative_to(folder):
+            return f"{path.relative_to(folder)}:{frame.lineno} in {frame.name}"
+    return ""
+
+
+def format_traceback(error: BaseException, folder: Path) -> str:
+    """The traceback from the first frame of user code on, as Python prints it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    first = next(
+        (place for place, each in enumerate(frames) if Path(each.filename).is_relative_to(folder)), 0
+    )
+    lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames[first:])]
+    lines += traceback.format_exception_only(error)
+    return "".join(lines).replace(f"{folder}/", "")

@@ -1,0 +1,30 @@
+"""JSON pointers (RFC 6901): the way to a value within a document."""
+
+import re
+
+_INDEX = re.compile("0|[1-9][0-9]*")
+
+
+def find_value(document: object, pointer: str) -> object:
+    """The value that a pointer leads to; the whole document if the pointer is empty.
+
+    Raises:
+        LookupError: there is nothing there.
+        ValueError: this is not a JSON pointer.
+    """
+    if not pointer:
+        return document
+    if not pointer.startswith("/"):
+        raise ValueError(f"{pointer!r} is not a JSON pointer such as /items/0/id")
+    value = document
+    for token in pointer[1:].split("/"):
+        key = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict):
+            value = value[key]
+        elif isinstance(value, list) and (
+            key == "0" or (key.isdecimal() and key[0] != "0" and key.isascii())
+        ):
+            value = value[int(key)]
+        else:
+            raise LookupError(pointer)
+    return value

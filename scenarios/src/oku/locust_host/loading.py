@@ -1,0 +1,192 @@
+"""Loads a locustfile, and makes the environment of Locust for it."""
+
+import contextlib
+import importlib
+import io
+import json
+import logging
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol
+
+import locust
+from locust import FastHttpUser, HttpUser, User, argument_parser, log
+from locust.env import Environment
+from locust.util.load_locustfile import is_shape_class, is_user_class
+
+from oku.host.user_module import LoadError, load_module
+from oku.locust_host.clients import set_up_clients
+from oku.locust_host.rows import open_rows
+from oku.locust_host.runner import OkuRunner, reads_stats
+from oku.locust_host.shapes import refuse_shape
+from oku.locust_host.user_state import RunData
+from oku_core.spec.spec import Spec
+from oku_core.user_code.messages import Start
+
+_log = logging.getLogger(__name__)
+
+_MODULES_OF_LOCUST = frozenset({"locust", "gevent", "requests", "geventhttpclient"})
+"""A file of such a name would be taken for the library."""
+_CONFIG_FILES = ("locust.conf", "pyproject.toml")
+
+
+class Installer(Protocol):
+    """Has Locust do as the host wants, before user code is loaded."""
+
+    def install(self, data: RunData) -> None:
+        """Patch Locust."""
+        ...
+
+    def quit(self, reason: str) -> None:
+        """User code has ended the test."""
+        ...
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A locustfile that was loaded.
+
+    Attributes:
+        environment: of Locust, with its runner.
+        runner: the same.
+    """
+
+    environment: Environment
+    runner: OkuRunner
+
+
+def load(start: Start, spec: Spec, installer: Installer) -> Loaded:
+    """Load the locustfile of a spec, and let it get ready: `init` and `test_start` have been told of.
+
+    Raises:
+        LoadError: it cannot be run, with the reason in one line.
+    """
+    assert spec.scenario is not None
+    folder, file = Path(start.folder), spec.scenario.path
+    installer.install(RunData(open_rows(spec, start.paths), _decode(start.setup_data)))
+    set_up_clients(spec, start.paths)
+    module = _import(folder / file)
+    classes = _choose_classes(module, spec, file)
+    _check_shapes(module, spec, file)
+    options = _parse_options(spec, start, file)
+    log.setup_logging(options.loglevel or "INFO")
+    environment = _build_environment(classes, options, spec, file)
+    runner = OkuRunner(environment, installer.quit, keeps_stats=reads_stats(folder))
+    environment.runner = runner
+    runner.target_user_count = options.num_users
+    _get_ready(environment, file)
+    _check_classes(environment, file)
+    return Loaded(environment, runner)
+
+
+def _decode(text: str) -> Any:
+    return json.loads(text)
+
+
+def _import(path: Path) -> ModuleType:
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    sys.argv = [str(path)]
+    with contextlib.suppress(ModuleNotFoundError):
+        importlib.import_module("locust_plugins")  # as Locust itself does: it registers arguments
+    if path.stem in _MODULES_OF_LOCUST:
+        raise LoadError(f"{path.name} is called as the library {path.stem}: give it another name")
+    return load_module(path)
+
+
+def _choose_classes(module: ModuleType, spec: Spec, file: str) -> dict[str, type[User]]:
+    found = {name: kind for name, kind in vars(module).items() if is_user_class(kind)}
+    if not found:
+        has_tests = any(name.startswith("test_") for name in vars(module))
+        why = "; functions of pytest are not run" if has_tests else ""
+        raise LoadError(f"{file} has no user class: a subclass of HttpUser, FastHttpUser or User{why}")
+    if unknown := [name for name in spec.user_classes if name not in found]:
+        raise LoadError(f"{file} has no user class {unknown[0]}, but {', '.join(found)}")
+    return {name: kind for name, kind in found.items() if not spec.user_classes or name in spec.user_classes}
+
+
+def _check_shapes(module: ModuleType, spec: Spec, file: str) -> None:
+    shapes = [kind for kind in vars(module).values() if is_shape_class(kind)]
+    if not shapes:
+        return
+    if not spec.stages:
+        raise LoadError(refuse_shape(shapes[0](), file))
+    _log.warning("%s is left alone: the run has stages", shapes[0].__name__)
+
+
+def _parse_options(spec: Spec, start: Start, file: str) -> Any:
+    """The options of Locust, and those that the locustfile has added: from LOCUST_…, or their defaults."""
+    said = io.StringIO()
+    parser = argument_parser.get_parser(default_config_files=_CONFIG_FILES)
+    try:
+        with contextlib.redirect_stderr(said):
+            options: Any = parser.parse_args(args=[])
+    except SystemExit:
+        text = " ".join(said.getvalue().rpartition("error: ")[2].split())
+        raise LoadError(f"{file}: {text}; options come from variables such as LOCUST_NAME") from None
+    options.headless, options.locustfile = True, file
+    options.num_users = options.spawn_rate = start.users or spec.concurrency
+    options.tags, options.exclude_tags = list(spec.tags) or None, list(spec.exclude_tags) or None
+    options.user_classes = list(spec.user_classes)
+    options.host = str(spec.base_url).rstrip("/") if spec.base_url is not None else options.host
+    return options
+
+
+def _build_environment(classes: dict[str, type[User]], options: Any, spec: Spec, file: str) -> Environment:
+    kinds: dict[str, Any] = dict(classes)
+    try:
+        return Environment(
+            user_classes=list(classes.values()),
+            events=locust.events,
+            locustfile=Path(file).name,
+            parsed_locustfiles=[file],
+            host=options.host,
+            tags=list(spec.tags) or None,
+            exclude_tags=list(spec.exclude_tags) or None,
+            parsed_options=options,
+            available_user_classes=kinds,
+            available_user_tasks={name: kind.tasks for name, kind in classes.items()},
+        )
+    except ValueError as error:
+        raise LoadError(f"{file}: {error}") from None
+
+
+def _get_ready(environment: Environment, file: str) -> None:
+    events = environment.events
+    _fire(
+        "init",
+        file,
+        lambda: events.init.fire(environment=environment, runner=environment.runner, web_ui=None),
+    )
+    environment._filter_tasks_by_tags()  # noqa: SLF001  # as Locust's runner does
+    if environment.tags or environment.exclude_tags:
+        environment.user_classes[:] = [kind for kind in environment.user_classes if kind.tasks]
+        if not environment.user_classes:
+            raise LoadError(f"{file} has no task with these tags")
+    for kind in environment.user_classes:
+        if environment.host:
+            kind.host = environment.host
+    _fire("test_start", file, lambda: events.test_start.fire(environment=environment))
+
+
+def _fire(event: str, file: str, fire: Callable[[], None]) -> None:
+    log.unhandled_greenlet_exception = False
+    try:
+        fire()
+    except (Exception, SystemExit) as error:
+        raise LoadError(
+            f"{file}: a listener of {event} has failed: {type(error).__name__}: {error}"
+        ) from error
+    if log.unhandled_greenlet_exception and event == "init":
+        raise LoadError(f"{file}: a listener of {event} has failed; the log of the worker says why")
+
+
+def _check_classes(environment: Environment, file: str) -> None:
+    """What each user would stumble over is said at once."""
+    makers = (HttpUser.__init__, FastHttpUser.__init__)
+    for kind in environment.user_classes:
+        if kind.host is None and kind.__init__ in makers:
+            raise LoadError(f"{file}: {kind.__name__} has no host; say --host URL, or give the class one")

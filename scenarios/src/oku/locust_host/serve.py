@@ -1,0 +1,40 @@
+"""Runs the locustfile of a worker: the one door of this package, which loads Locust before all else."""
+
+import os
+import socket
+import sys
+
+from oku.host.first_message import read_first_message
+from oku_core.user_code.messages import Refused, Start, frame
+
+_NOT_INSTALLED = "Locust is not installed beside this worker: pip install 'oku[locust]'"
+
+
+def serve(connection: socket.socket, slots_file: int) -> None:
+    """Run the locustfile of the worker at the other end, until it says so or is gone."""
+    start = read_first_message(connection)
+    assert isinstance(start, Start)
+    if not _load_locust():
+        connection.sendall(frame(Refused(_NOT_INSTALLED)))
+        return
+    from oku.locust_host.host import run_host  # noqa: PLC0415  # Locust has to be loaded before it
+
+    run_host(connection, slots_file, start)
+
+
+def _load_locust() -> bool:
+    """Load Locust, which patches the standard library; returns whether it is there.
+
+    A file of user code may be called as a library that Locust needs, or as Locust itself.
+    """
+    paths, here = list(sys.path), os.getcwd()  # noqa: PTH109  # as it stands there
+    sys.path[:] = [path for path in paths if path != here]
+    try:
+        import locust  # noqa: F401, PLC0415  # patches as it is loaded
+    except ModuleNotFoundError as error:
+        if error.name not in ("locust", "gevent"):
+            raise
+        return False
+    finally:
+        sys.path[:] = paths
+    return True

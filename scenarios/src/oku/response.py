@@ -1,0 +1,152 @@
+"""An answer, as a scenario looks at it."""
+
+import zlib
+from functools import cached_property
+from typing import Any, Protocol
+
+import msgspec
+from multidict import CIMultiDict, CIMultiDictProxy
+
+from oku.client.http_client import Answer
+from oku.json_pointer import find_value
+from oku.recording import Scope
+from oku.request_error import RequestError
+
+_CHARSET = "charset="
+
+
+class Asked(Protocol):
+    """Knows what was asked."""
+
+    @property
+    def url(self) -> str:
+        """The URL; after redirections, the last one."""
+        ...
+
+
+class Response:
+    """An answer that is complete.
+
+    Attributes:
+        name: what the request is counted under.
+        status: the status.
+        ok: whether the status is one that was expected, and all that was asked of the answer holds.
+        received: the bytes of the body as they were sent.
+    """
+
+    def __init__(self, name: str, asked: Asked, answer: Answer, scope: Scope) -> None:
+        self.name = name
+        self._asked = asked
+        self.status = answer.status
+        self.received = answer.received
+        self.ok = True
+        self._answer = answer
+        self._scope = scope
+
+    def __repr__(self) -> str:
+        """Its name and its status."""
+        return f"<Response {self.name}: {self.status}>"
+
+    @property
+    def url(self) -> str:
+        """What was asked; after redirections, the last one."""
+        return self._asked.url
+
+    @cached_property
+    def headers(self) -> CIMultiDictProxy[str]:
+        """The headers, whose names may be in any case."""
+        return parse_headers(self._answer.head)
+
+    @cached_property
+    def body(self) -> bytes:
+        """The body, as it was before it was compressed.
+
+        Raises:
+            RequestError: it was not kept, or cannot be decompressed.
+        """
+        content = bytes(self._answer.content)
+        if self.received > len(content):
+            raise self._fail(f"its body of {self.received} bytes was not kept")
+        encoding = self.headers.get("content-encoding", "").strip().lower()
+        if not content or encoding not in ("gzip", "x-gzip", "deflate"):
+            return content
+        try:
+            return _decompress(content, encoding)
+        except zlib.error:
+            raise self._fail(f"its body is not {encoding}") from None
+
+    def text(self) -> str:
+        """The body as text, in the character set that the answer names, or else UTF-8."""
+        kind = self.headers.get("content-type", "").lower()
+        charset = kind.partition(_CHARSET)[2].partition(";")[0].strip(" \"'") or "utf-8"
+        try:
+            return self.body.decode(charset, "replace")
+        except LookupError:
+            return self.body.decode("utf-8", "replace")
+
+    def json(self, pointer: str = "") -> Any:
+        """The value in the body that a JSON pointer (RFC 6901) leads to; all of it if the pointer is empty.
+
+        Raises:
+            RequestError: the body is not JSON, or has nothing there; the check of the iteration has failed.
+        """
+        try:
+            return find_value(self._document, pointer)
+        except LookupError:
+            raise self._fail(f"its JSON has nothing at {pointer}") from None
+
+    def check(self, condition: object, text: str) -> bool:
+        """Have the iteration fail unless a condition holds.
+
+        Args:
+            condition: true or false, or what Python takes for it.
+            text: what does not hold then.
+
+        Returns:
+            Whether it holds.
+        """
+        if not condition:
+            self.ok = False
+            self._scope.fail(f"{self.name}: {text}")
+        return bool(condition)
+
+    @cached_property
+    def _document(self) -> object:
+        try:
+            return msgspec.json.decode(self.body)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise self._fail("its body is not JSON") from None
+
+    def _fail(self, reason: str) -> RequestError:
+        self.ok = False
+        self._scope.fail(f"{self.name}: {reason}")
+        return RequestError(self.name, reason, self)
+
+
+def parse_headers(head: bytes) -> CIMultiDictProxy[str]:
+    """The headers of an answer."""
+    headers: CIMultiDict[str] = CIMultiDict()
+    unfolded = head.replace(b"\r\n", b"\n").replace(b"\n ", b" ").replace(b"\n\t", b" ")
+    for line in unfolded.split(b"\n")[1:]:
+        name, colon, value = line.partition(b":")
+        if colon:
+            headers.add(_decode(name), _decode(value))
+    return CIMultiDictProxy(headers)
+
+
+def find_header(head: bytes, name: str) -> str:
+    """The value of a header of an answer; empty if it is not there."""
+    return parse_headers(head).get(name, "")
+
+
+def _decode(text: bytes) -> str:
+    return text.strip(b" \t").decode("utf-8", "surrogateescape")
+
+
+def _decompress(content: bytes, encoding: str) -> bytes:
+    if encoding != "deflate":
+        return zlib.decompress(content, wbits=16 + zlib.MAX_WBITS)
+    try:
+        return zlib.decompress(content)
+    except zlib.error:  # some servers leave the wrapping out
+        return zlib.decompress(content, wbits=-zlib.MAX_WBITS)

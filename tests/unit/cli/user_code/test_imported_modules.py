@@ -1,0 +1,88 @@
+from pathlib import Path
+
+import pytest
+
+from oku_cli.user_code.imported_modules import ImportedModules
+from oku_core.errors import UserError
+
+
+def write(folder: Path, **files: str) -> Path:
+    """Write files, whose paths have `__` between folders; gives the path of `main.py`."""
+    for name, text in files.items():
+        path = folder / f"{name.replace('__', '/')}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder / "main.py"
+
+
+def find(folder: Path, **files: str) -> list[str]:
+    """The modules that `main.py` needs."""
+    return ImportedModules(write(folder, **files), "main.py").paths
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import a",
+        "import a as b",
+        "import os, a",
+        "from a import *",
+        "from a import x",
+        "def f():\n    import a",
+        "try:\n    import a\nexcept ImportError:\n    pass",
+    ],
+)
+def test_a_module_beside_the_file_is_found(tmp_path: Path, statement: str) -> None:
+    """However it is imported; what is not beside the file is somebody else's."""
+    assert find(tmp_path, main=statement, a="import json, numpy", other="") == ["a.py"]
+
+
+def test_modules_of_modules_are_found_also_in_a_circle(tmp_path: Path) -> None:
+    """Each once."""
+    assert find(tmp_path, main="import a", a="import b", b="import a, main, c", c="") == [
+        "a.py", "b.py", "c.py",
+    ]  # fmt: skip
+
+
+def test_a_module_of_a_package_comes_with_the_packages_around_it(tmp_path: Path) -> None:
+    """These are imported first; one without `__init__.py` is a package, too."""
+    (tmp_path / "pkg" / "sub").mkdir(parents=True)
+    (tmp_path / "pkg" / "__init__.py").write_text("from . import more")
+    (tmp_path / "pkg" / "more.py").write_text("from ..nowhere import x\nfrom ...above import y")
+    (tmp_path / "pkg" / "unused.py").write_text("")
+    (tmp_path / "pkg" / "sub" / "deep.py").write_text("from ..near import x\nfrom .beside import y")
+    (tmp_path / "pkg" / "sub" / "beside.py").write_text("")
+    (tmp_path / "pkg" / "near.py").write_text("")
+    assert find(tmp_path, main="import pkg.sub.deep") == [
+        "pkg/__init__.py", "pkg/more.py", "pkg/near.py", "pkg/sub/beside.py", "pkg/sub/deep.py",
+    ]  # fmt: skip
+
+
+def test_a_name_of_a_package_may_be_a_module_of_it(tmp_path: Path) -> None:
+    """`from package import module` looks the same as any other name."""
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "pkg" / "mod.py").write_text("")
+    (tmp_path / "pkg" / "other.py").write_text("")
+    assert find(tmp_path, main="from pkg import mod, name") == ["pkg/mod.py"]
+
+
+def test_a_package_comes_before_a_module_of_the_same_name(tmp_path: Path) -> None:
+    """As Python has it."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "__init__.py").write_text("")
+    assert find(tmp_path, main="import a", a="") == ["a/__init__.py"]
+
+
+def test_a_module_that_is_not_python_is_named_as_the_user_would(tmp_path: Path) -> None:
+    """The command names files from where it is called."""
+    path = write(tmp_path, main="import a", a="x = (\n")
+    with pytest.raises(UserError, match=r"^tests/a\.py:1: is not Python"):
+        ImportedModules(path, "tests/main.py")
+
+
+def test_packages_of_others_are_told_from_modules_of_that_name(tmp_path: Path) -> None:
+    """A module beside the file may begin as they do."""
+    plain = {"main": "import locust_words", "locust_words": ""}
+    assert not ImportedModules(write(tmp_path, **plain), "main.py").imports_package("locust")
+    deep = {"main": "import own", "own": "from locust_plugins.users import RestUser"}
+    assert ImportedModules(write(tmp_path, **deep), "main.py").imports_package("locust")

@@ -1,0 +1,416 @@
+"""Hooks are called by one worker, again only if it is lost, and nothing is dealt before the setup is done."""
+
+from typing import Any
+
+import pytest
+from tests.kit.coordinators.broker_twin import BrokerTwin
+from tests.kit.coordinators.dispatching import build_dispatcher
+from tests.kit.coordinators.leases import apply_batches, build_checkpoint
+
+from oku_coordinator.leasing.hook_gate import NOBODY_S
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.hooks import MOST_TRIES
+from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.workers.liveness import Roster
+from oku_core.accounting.run_state import RunState
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.hook import HOOK_LIMIT_S, HookAttempt, HookReport, SetupData
+from oku_core.messaging.order import CallHook, DropHooks
+from oku_core.messaging.progress import Progress
+from oku_core.spec.spec import Hook, Spec
+
+BOTH = (Hook.SETUP, Hook.TEARDOWN)
+
+
+class World:
+    """A dispatcher with a run whose scenario has hooks; the clock moves with `step`."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.broker = BrokerTwin()
+        self.now = 0.0
+        self.start_coordinator()
+
+    def start_coordinator(self) -> None:
+        """Forget all that is not in the ledger."""
+        self.roster = Roster(10.0)
+        self.dispatcher = build_dispatcher(self.ledger, self.broker, self.roster, self._begin)
+
+    def _begin(self, run: RunRecord, _: float, wall_now: float) -> RunRecord | None:
+        return self.ledger.runs.begin(run.run, wall_now) if self.roster.workers() else None
+
+    def create(self, run: str = "r1", hooks: tuple[Hook, ...] = BOTH, **spec: Any) -> None:
+        """Enter a run."""
+        self.ledger.runs.create(run, Spec(hooks=hooks, **({"requests": 10} | spec)), self.now)
+
+    def speak(self, worker: str, *hooks: HookAttempt, **changes: Any) -> None:
+        """A worker says that it has these attempts in hand."""
+        progress = Progress(
+            worker=worker, incarnation=f"{worker}-1", at=self.now, hooks=list(hooks), **changes
+        )
+        self.roster.record(progress, self.now, self.now)
+
+    async def step(self, seconds: float = 1.0) -> None:
+        """Time passes, and the coordinator does what there is to do."""
+        self.now += seconds
+        self.roster.remove_silent(self.now)
+        await self.dispatcher.step(self.now, self.now)
+
+    def take_calls(self) -> list[tuple[str, int, str]]:
+        """The orders to call a hook since the last call of this: process, number and hook."""
+        calls = [order for order in self.broker.hooks if isinstance(order, CallHook)]
+        self.broker.hooks.clear()
+        return [(call.incarnation, call.attempt.number, str(call.attempt.hook)) for call in calls]
+
+    def report(self, worker: str, hook: Hook, number: int, **fields: Any) -> None:
+        """A worker tells what came of an attempt."""
+        report = HookReport(attempt=HookAttempt("r1", hook, number), **fields)
+        batch = CheckpointBatch(worker=worker, incarnation=f"{worker}-1", checkpoints=[], hooks=[report])
+        apply_batches(self.ledger, [batch], now=self.now)
+
+    def finish_lease(self) -> None:
+        """What is out is answered."""
+        for held in self.ledger.leases.fetch_open_by_incarnation("r1").values():
+            for lease in held:
+                batch = CheckpointBatch(
+                    worker=lease.worker, incarnation=lease.incarnation, checkpoints=[build_checkpoint(lease)]
+                )
+                apply_batches(self.ledger, [batch], now=self.now)
+
+    def state(self) -> RunState:
+        """That of the run."""
+        return self.ledger.runs.fetch("r1").state
+
+    def reason(self) -> str:
+        """Why the run is in its state."""
+        return self.ledger.runs.fetch("r1").reason
+
+    async def reach_teardown(self) -> None:
+        """Come to where the teardown is called, after a setup that returned 7."""
+        self.create()
+        self.speak("w1")
+        await self.step()
+        self.report("w1", Hook.SETUP, 1, value="7")
+        await self.step()
+        self.finish_lease()
+        self.take_calls()
+
+
+@pytest.fixture
+def world(ledger: Ledger) -> World:
+    """Nobody lives yet."""
+    return World(ledger)
+
+
+async def test_nothing_is_dealt_before_the_setup_has_returned(world: World) -> None:
+    """One worker is told to call it; its result goes along with the first leases, to all workers."""
+    world.create(requests=10**6)
+    world.speak("w1")
+    world.speak("w2")
+    await world.step()
+    assert world.take_calls() == [("w1-1", 1, "setup")]
+    await world.step()
+    assert world.state() == RunState.RUNNING
+    assert not world.broker.batches
+    world.report("w1", Hook.SETUP, 1, value='{"token":"t"}')
+    world.speak("w1")
+    world.speak("w2")
+    await world.step()
+    assert {batch.incarnation for batch in world.broker.batches} == {"w1-1", "w2-1"}
+    assert {(batch.setup, batch.setup_data) for batch in world.broker.batches} == {(1, '{"token":"t"}')}
+
+
+async def test_a_worker_is_told_again_until_it_names_the_attempt(world: World) -> None:
+    """Orders may be lost; one that has arrived is not repeated."""
+    world.create()
+    world.speak("w1")
+    await world.step()
+    await world.step()
+    world.speak("w1")
+    await world.step()
+    assert world.take_calls() == [("w1-1", 1, "setup")] * 2
+    world.speak("w1", HookAttempt("r1", Hook.SETUP, 1))
+    for _ in range(5):
+        await world.step()
+    assert not world.take_calls()
+
+
+@pytest.mark.parametrize("how", ["dies", "leaves", "loses its process", "is mute"])
+async def test_a_setup_whose_worker_is_lost_goes_to_another_one(world: World, how: str) -> None:
+    """The attempt has another number, and a late result of the first one does not count."""
+    world.create()
+    world.speak("w1")
+    world.speak("w2")
+    await world.step()
+    world.take_calls()
+    if how == "leaves":
+        world.speak("w1", stopping=True)
+    elif how == "loses its process":
+        world.report("w1", Hook.SETUP, 1, error="SIGKILL", is_lost=True)
+    elif how == "is mute":
+        world.now += HOOK_LIMIT_S + 100
+        world.speak("w1")
+    else:
+        world.now += 11.0
+    world.speak("w2")
+    await world.step()
+    world.speak("w2")
+    await world.step(2.0)
+    assert set(world.take_calls()) == {("w2-1", 2, "setup")}
+    world.report("w1", Hook.SETUP, 1, value="1")
+    await world.step()
+    assert not world.broker.batches
+    world.report("w2", Hook.SETUP, 2, value="2")
+    assert world.ledger.hooks.fetch_setup_data("r1").value == "2"
+
+
+async def test_a_result_counts_once_and_only_from_the_process_that_has_the_attempt(world: World) -> None:
+    """Neither another process nor a repetition with another value changes anything."""
+    world.create()
+    world.speak("w1")
+    await world.step()
+    world.report("w2", Hook.SETUP, 1, value="2")
+    world.report("w1", Hook.SETUP, 2, value="3")
+    world.report("w1", Hook.TEARDOWN, 1, value="4")
+    assert world.ledger.hooks.fetch_setup_data("r1").attempt == 0
+    world.report("w1", Hook.SETUP, 1, value="5")
+    world.report("w1", Hook.SETUP, 1, error="too late")
+    assert world.ledger.hooks.fetch_setup_data("r1") == SetupData(1, "5")
+    assert world.state() == RunState.RUNNING
+
+
+async def test_a_coordinator_that_is_started_again_waits_for_the_same_attempt(world: World) -> None:
+    """It has heard nobody yet, so the worker gets its time."""
+    world.create()
+    world.speak("w1")
+    await world.step()
+    world.start_coordinator()
+    world.take_calls()
+    for _ in range(5):
+        await world.step()
+    world.speak("w1", HookAttempt("r1", Hook.SETUP, 1))
+    await world.step()
+    assert not world.take_calls()
+    world.report("w1", Hook.SETUP, 1)
+    await world.step()
+    assert world.broker.batches
+
+
+async def test_a_setup_that_fails_fails_the_run_and_there_is_no_teardown(world: World) -> None:
+    """The reason is that of the setup; a resumed run calls it anew."""
+    world.create()
+    world.speak("w1")
+    await world.step()
+    world.report("w1", Hook.SETUP, 1, error="ValueError: no (a.py:3 in setup)")
+    assert (world.state(), world.reason()) == (
+        RunState.FAILED, "setup failed: ValueError: no (a.py:3 in setup)",
+    )  # fmt: skip
+    world.take_calls()
+    world.ledger.runs.change_state("r1", RunState.PENDING, world.now)
+    world.speak("w1")
+    await world.step()
+    await world.step(2.0)
+    assert ("w1-1", 2, "setup") in world.take_calls()
+
+
+async def test_a_setup_that_is_lost_again_and_again_fails_the_run(world: World) -> None:
+    """Its code may be what kills the processes."""
+    world.create()
+    for number in range(1, MOST_TRIES + 1):
+        world.speak("w1")
+        await world.step(2.0)
+        world.report("w1", Hook.SETUP, number, error="its process has ended (SIGKILL)", is_lost=True)
+    assert world.state() == RunState.FAILED
+    assert world.reason() == (
+        "setup failed: it was begun 5 times and never ended: its process has ended (SIGKILL)"
+    )
+
+
+async def test_a_run_is_over_only_after_its_teardown(world: World) -> None:
+    """The teardown gets what the setup returned, and no time of the run counts any more."""
+    await world.reach_teardown()
+    assert world.state() == RunState.TEARING_DOWN
+    assert world.ledger.runs.fetch("r1").active_since is None
+    await world.step()
+    order = world.broker.hooks[-1]
+    assert isinstance(order, CallHook)
+    assert (order.attempt, order.setup_data) == (HookAttempt("r1", Hook.TEARDOWN, 1), "7")
+    world.report("w1", Hook.TEARDOWN, 1)
+    assert (world.state(), world.reason()) == (RunState.COMPLETED, "")
+    world.take_calls()
+    await world.step()
+    assert not world.take_calls()
+
+
+async def test_a_teardown_that_fails_is_shown_and_leaves_the_run_completed(world: World) -> None:
+    """The account is what it was."""
+    await world.reach_teardown()
+    await world.step()
+    world.report("w1", Hook.TEARDOWN, 1, error="OSError: gone")
+    run = world.ledger.runs.fetch("r1")
+    assert (run.state, run.reason, run.accounted) == (
+        RunState.COMPLETED,
+        "teardown failed: OSError: gone",
+        10,
+    )
+
+
+async def test_a_run_that_is_cancelled_is_torn_down_and_one_without_a_setup_is_not(world: World) -> None:
+    """There is nothing to tear down before the setup is done."""
+    world.create()
+    world.speak("w1")
+    await world.step()
+    world.ledger.runs.change_state("r1", RunState.CANCELLING, world.now)
+    assert world.state() == RunState.CANCELLED
+
+
+async def test_a_paused_run_keeps_its_setup_and_is_torn_down_when_it_is_cancelled(world: World) -> None:
+    """A pause is no end."""
+    world.create()
+    world.speak("w1")
+    await world.step()
+    world.report("w1", Hook.SETUP, 1)
+    world.ledger.runs.change_state("r1", RunState.PAUSING, world.now)
+    assert world.state() == RunState.PAUSED
+    world.ledger.runs.change_state("r1", RunState.CANCELLED, world.now)
+    assert world.state() == RunState.TEARING_DOWN
+    world.take_calls()
+    world.speak("w1")
+    await world.step()
+    assert world.take_calls() == [("w1-1", 1, "teardown")]
+    world.report("w1", Hook.TEARDOWN, 1)
+    assert world.state() == RunState.CANCELLED
+
+
+async def test_a_cancelled_run_tears_down_after_the_run_that_has_its_turn(world: World) -> None:
+    """One run is served at a time."""
+    world.create()
+    world.speak("w1")
+    await world.step()
+    world.report("w1", Hook.SETUP, 1)
+    world.ledger.runs.change_state("r1", RunState.PAUSING, world.now)
+    world.create("r2", hooks=(), requests=10**6)
+    await world.step()
+    world.ledger.runs.change_state("r1", RunState.CANCELLED, world.now)
+    world.take_calls()
+    await world.step()
+    current = world.ledger.runs.fetch_current()
+    assert current is not None
+    assert (current.run, world.take_calls()) == ("r2", [])
+    world.ledger.runs.give_up("r2", RunState.FAILED, world.now, "over")
+    await world.step()
+    assert world.take_calls() == [("w1-1", 1, "teardown")]
+
+
+async def test_a_run_without_a_setup_is_torn_down_if_any_of_it_was_dealt(world: World) -> None:
+    """One that was cancelled before is not."""
+    world.create(hooks=(Hook.TEARDOWN,))
+    world.ledger.runs.change_state("r1", RunState.CANCELLED, world.now)
+    assert world.state() == RunState.CANCELLED
+    world.create("r2", hooks=(Hook.TEARDOWN,))
+    world.speak("w1")
+    await world.step()
+    world.ledger.runs.give_up("r2", RunState.FAILED, world.now, "nobody can go on")
+    assert world.ledger.runs.fetch("r2").state == RunState.TEARING_DOWN
+
+
+async def test_a_run_that_nobody_can_tear_down_is_over_after_a_while(world: World) -> None:
+    """Other runs do not wait for ever."""
+    await world.reach_teardown()
+    world.now += 20.0
+    await world.step()
+    await world.step(NOBODY_S - 1)
+    assert world.state() == RunState.TEARING_DOWN
+    await world.step(2.0)
+    assert (world.state(), world.reason()) == (
+        RunState.COMPLETED, "teardown was not called: no worker was there for it within 5 min",
+    )  # fmt: skip
+
+
+async def test_a_teardown_that_is_given_up_is_dropped_by_its_worker(world: World) -> None:
+    """The worker is told as long as it names the attempt; and so it is once its result is known."""
+    await world.reach_teardown()
+    await world.step()
+    attempt = HookAttempt("r1", Hook.TEARDOWN, 1)
+    world.speak("w1", attempt)
+    await world.step()
+    assert not [order for order in world.broker.hooks if isinstance(order, DropHooks)]
+    world.ledger.hooks.give_up_teardown("r1", "was given up", world.now)
+    assert (world.state(), world.reason()) == (RunState.COMPLETED, "teardown was given up")
+    for _ in range(2):
+        await world.step()
+    drops = [order for order in world.broker.hooks if isinstance(order, DropHooks)]
+    assert drops == [DropHooks(incarnation="w1-1", attempts=[attempt])] * 2
+
+
+async def test_an_interrupted_teardown_goes_on_when_the_run_is_resumed(world: World) -> None:
+    """Its stack was killed: the new one calls it again, and sends nothing more of the run."""
+    await world.reach_teardown()
+    await world.step()
+    world.ledger.runs.park_interrupted(world.now)
+    assert world.state() == RunState.PAUSED
+    world.report("w1", Hook.TEARDOWN, 1)
+    world.start_coordinator()
+    world.ledger.runs.change_state("r1", RunState.PENDING, world.now)
+    world.take_calls()
+    world.broker.batches.clear()
+    world.speak("w2")
+    await world.step(2.0)
+    await world.step()
+    assert world.take_calls() == [("w2-1", 2, "teardown")]
+    assert not world.broker.batches
+    world.report("w2", Hook.TEARDOWN, 2)
+    assert world.state() == RunState.COMPLETED
+
+
+async def test_a_timed_run_is_not_over_before_its_teardown(world: World) -> None:
+    """What nobody took is unused from the end of its time on."""
+    world.create(requests=10**6, duration_s=5.0, hooks=(Hook.TEARDOWN,))
+    world.speak("w1")
+    await world.step()
+    world.finish_lease()
+    while world.ledger.leases.fetch_open("r1"):
+        world.finish_lease()
+    assert not world.ledger.runs.end_time("r1", world.now)
+    assert world.state() == RunState.TEARING_DOWN
+    assert world.ledger.runs.fetch("r1").requests == world.ledger.runs.fetch("r1").accounted
+    assert not world.ledger.runs.end_time("r1", world.now)
+
+
+async def test_workers_that_refuse_the_leases_of_a_run_may_still_tear_it_down(world: World) -> None:
+    """The setup has run here, so its code can be loaded."""
+    await world.reach_teardown()
+    world.roster.note_refusal("w1", "w1-1", ("r1", "no such file"), world.now)
+    await world.step()
+    assert world.take_calls() == [("w1-1", 1, "teardown")]
+
+
+async def test_a_run_that_failed_is_torn_down_and_begins_anew_with_both_hooks(world: World) -> None:
+    """Its workers get what the new setup returned, though they know the spec with the older one."""
+    world.create(requests=10**6)
+    world.speak("w1")
+    await world.step()
+    world.report("w1", Hook.SETUP, 1, value='"old"')
+    await world.step()
+    world.ledger.runs.give_up("r1", RunState.FAILED, world.now, "nobody can go on")
+    assert (world.state(), world.reason()) == (RunState.TEARING_DOWN, "nobody can go on")
+    await world.step()
+    world.report("w1", Hook.TEARDOWN, 1)
+    assert (world.state(), world.reason()) == (RunState.FAILED, "nobody can go on")
+    world.ledger.runs.change_state("r1", RunState.PENDING, world.now)
+    world.broker.batches.clear()
+    world.take_calls()
+    world.speak("w1", specs=["r1#1"])
+    for _ in range(3):
+        await world.step()
+    assert ("w1-1", 2, "setup") in world.take_calls()
+    assert not world.broker.batches
+    world.report("w1", Hook.SETUP, 2, value='"new"')
+    world.speak("w1", specs=["r1#1"])
+    await world.step()
+    (batch,) = world.broker.batches
+    assert (batch.setup, batch.setup_data, batch.spec is None) == (2, '"new"', False)
+    world.speak("w1", specs=["r1#1", "r1#2"])
+    await world.step(5.0)
+    await world.step()
+    assert {(batch.setup_data, batch.spec is None) for batch in world.broker.batches[1:]} <= {("null", True)}

@@ -1,0 +1,72 @@
+"""The catalogue of reasons: one text for one cause, whatever exception brings it."""
+
+import errno
+import os
+import socket
+import ssl
+
+import pytest
+
+from oku_core.http_client.error_reason import explain_error, explain_status, explain_timeout
+from oku_core.http_client.response_reader import MalformedResponseError
+from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT
+
+LATE = explain_timeout(10.0)
+
+
+def build_certificate_error(code: int, message: str = "") -> ssl.SSLCertVerificationError:
+    """What OpenSSL says of a certificate."""
+    error = ssl.SSLCertVerificationError(1, "CERTIFICATE_VERIFY_FAILED")
+    error.verify_code, error.verify_message = code, message
+    return error
+
+
+def wrap(error: BaseException) -> Exception:
+    """An error of a library about one of the system."""
+    wrapper = Exception("Cannot connect to host user:secret@h:80 ssl:default")
+    wrapper.__cause__ = error
+    return wrapper
+
+
+@pytest.mark.parametrize(
+    ("outcome", "error", "reason"),
+    [
+        (
+            CONNECT_ERROR,
+            ConnectionRefusedError(errno.ECONNREFUSED, "Connect call failed ('::1', 9)"),
+            "refused",
+        ),
+        (DISCONNECTED, ConnectionResetError(errno.ECONNRESET, "reset"), "reset"),
+        (DISCONNECTED, BrokenPipeError(errno.EPIPE, "broken"), "reset"),
+        (CONNECT_ERROR, OSError(errno.EHOSTUNREACH, "no route"), "unreachable"),
+        (CONNECT_ERROR, OSError(errno.EMFILE, "files"), "too many open files"),
+        (CONNECT_ERROR, OSError(errno.EACCES, "no"), os.strerror(errno.EACCES).lower()),
+        (CONNECT_ERROR, socket.gaierror(socket.EAI_NONAME, "not known"), "name not found"),
+        (CONNECT_ERROR, socket.gaierror(socket.EAI_AGAIN, "again"), "no answer from the name server"),
+        (CONNECT_ERROR, build_certificate_error(18), "certificate not trusted: self-signed"),
+        (CONNECT_ERROR, build_certificate_error(10), "certificate not trusted: expired"),
+        (CONNECT_ERROR, build_certificate_error(62), "certificate not trusted: host name does not match"),
+        (CONNECT_ERROR, build_certificate_error(99, "odd"), "certificate not trusted: odd"),
+        (PROTOCOL_ERROR, MalformedResponseError("Expected HTTP/"), "not HTTP: Expected HTTP/"),
+        (TIMEOUT, TimeoutError(), "no answer within 10s"),
+        (DISCONNECTED, ConnectionError("whatever 17"), "the server hung up"),
+    ],
+)
+def test_a_cause_has_one_text_however_it_is_wrapped(outcome: int, error: Exception, reason: str) -> None:
+    """Libraries put errors of the system into their own."""
+    assert explain_error(outcome, error, LATE) == reason
+    assert explain_error(outcome, wrap(error), LATE) == reason
+
+
+def test_a_reason_has_no_address_and_no_secret() -> None:
+    """Two errors of a kind are one reason, and nothing of a URL is in it."""
+    texts = {
+        explain_error(CONNECT_ERROR, ValueError(f"cannot ask http://a:secret@h{n}:80/{n} [{n}]"), LATE)
+        for n in range(9)
+    }
+    assert all("secret" not in text and len(text) <= 120 and text.isprintable() for text in texts)
+
+
+def test_a_status_is_named() -> None:
+    """It is what a user looks for first."""
+    assert explain_status(503) == "status 503"

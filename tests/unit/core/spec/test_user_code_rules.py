@@ -1,0 +1,46 @@
+"""What a spec of a locustfile may say of the requests that the file makes itself."""
+
+from typing import Any
+
+import pytest
+
+from oku_core.errors import UserError
+from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.spec import Spec
+
+CODE = f"locustfile.py@sha256:{'a' * 64}:10:locustfile.py"
+
+
+def parse(**values: Any) -> Spec:
+    """Parse the spec of a locustfile with these keys, too."""
+    given = {"engine": "locust", "scenario": CODE, "iterations": 10}
+    return parse_spec(Source("s.yaml", given | values))
+
+
+def test_clients_get_what_they_can_take() -> None:
+    """Headers that are the same for all, TLS, a proxy and a limit of time."""
+    spec = parse(header=["Team: a", "Filter: {x}"], insecure=True, proxy="http://proxy:3128", timeout="2s")
+    assert (len(spec.headers), spec.insecure, spec.timeout_s) == (2, True, 2.0)
+    assert parse(keepalive=True).keepalive
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        (
+            "keepalive",
+            False,
+            "s.yaml: keepalive: the clients of a locustfile keep connections; let it send Connection: close",
+        ),
+        (
+            "header",
+            "User: {i}",
+            "s.yaml: header: User: {i} differs between requests; let the locustfile send it",
+        ),
+    ],
+)
+def test_what_they_cannot_is_refused(key: str, value: object, message: str) -> None:
+    """In one line, with what to write instead."""
+    with pytest.raises(UserError) as caught:
+        parse(**{key: value})
+    assert str(caught.value) == message

@@ -1,0 +1,105 @@
+from pathlib import Path
+
+import pytest
+
+from oku.host.user_module import (
+    LoadError,
+    describe_assertion,
+    describe_exception,
+    format_traceback,
+    load_module,
+)
+
+
+def write(folder: Path, text: str, name: str = "tea.py") -> Path:
+    """A file of user code."""
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def catch(folder: Path, text: str) -> BaseException:
+    """What the function `fail` of a file raises."""
+    with pytest.raises(BaseException) as caught:  # noqa: PT011
+        load_module(write(folder, text)).fail()
+    return caught.value
+
+
+def test_a_file_is_a_module(tmp_path: Path) -> None:
+    """It knows its own name, so that classes in it can be pickled."""
+    module = load_module(write(tmp_path, "import sys\nMINE = sys.modules[__name__]\n", "green_tea.py"))
+    assert module.MINE is module
+    assert module.__name__ == "green_tea"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 / 0", "ZeroDivisionError: division by zero (tea.py:1 in <module>)"),
+        ("def a():\n    raise KeyError\n\na()", "KeyError (tea.py:2 in a)"),
+        (
+            "import no_such_module",
+            "ModuleNotFoundError: No module named 'no_such_module' (tea.py:1 in <module>)",
+        ),
+        (
+            "import json\njson.loads('{')",
+            "JSONDecodeError: Expecting property name enclosed in double quotes",
+        ),
+        ("a b", "SyntaxError: invalid syntax (tea.py, line 1) (tea.py:1)"),
+        ("raise SystemExit('a\\nb')", "SystemExit: a b (tea.py:1 in <module>)"),
+    ],
+)
+def test_what_cannot_be_loaded_is_said_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+    """With the last place in user code."""
+    with pytest.raises(LoadError) as caught:
+        load_module(write(tmp_path, text))
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    """It is the same error."""
+    with pytest.raises(LoadError, match="FileNotFoundError"):
+        load_module(tmp_path / "none.py")
+
+
+def test_a_traceback_begins_with_user_code(tmp_path: Path) -> None:
+    """Nobody is shown how Oku calls it, nor where its folder is."""
+    error = catch(
+        tmp_path, "def fail():\n    return inner()\n\ndef inner():\n    raise ValueError('no tea')\n"
+    )
+    assert describe_exception(error, tmp_path) == "ValueError: no tea (tea.py:5 in inner)"
+    assert format_traceback(error, tmp_path) == (
+        "Traceback (most recent call last):\n"
+        '  File "tea.py", line 2, in fail\n'
+        "    return inner()\n"
+        "           ^^^^^^^\n"
+        '  File "tea.py", line 5, in inner\n'
+        "    raise ValueError('no tea')\n"
+        "ValueError: no tea\n"
+    )
+
+
+def test_an_exception_of_elsewhere_has_no_place() -> None:
+    """It is described by what it says."""
+    assert describe_exception(ValueError("no"), Path("/nowhere")) == "ValueError: no"
+    assert describe_exception(ValueError(), Path("/nowhere")) == "ValueError"
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("assert 1 > 2, 'too\\nfew'", "too few (tea.py:2 in fail)"),
+        ("assert 1 > 2", "assert 1 > 2 (tea.py:2 in fail)"),
+    ],
+)
+def test_an_assertion_is_its_text_or_its_code(tmp_path: Path, code: str, line: str) -> None:
+    """One without a text says what did not hold."""
+    error = catch(tmp_path, f"def fail():\n    {code}\n")
+    assert isinstance(error, AssertionError)
+    assert describe_assertion(error, tmp_path) == line
+
+
+def test_an_assertion_without_a_place() -> None:
+    """There is nothing more to say."""
+    assert describe_assertion(AssertionError(), Path("/nowhere")) == "assertion failed"

@@ -1,0 +1,79 @@
+import gzip
+import zlib
+
+import pytest
+
+from oku.client.http_client import Answer
+from oku.recording import Scope
+from oku.request_error import RequestError
+from oku.response import Response, find_header
+
+
+class Page:
+    """What was asked."""
+
+    url = "http://h/"
+
+
+def build(body: bytes, *headers: str, kept: bytes | None = None) -> Response:
+    """An answer with status 200."""
+    head = "\r\n".join(("HTTP/1.1 200 OK", *headers, "", "")).encode()
+    answer = Answer(200, head, body if kept is None else kept, len(body))
+    return Response("page", Page(), answer, Scope())
+
+
+def test_headers_may_be_in_any_case_and_several() -> None:
+    """Lines that are folded are one."""
+    response = build(b"", "X-A: 1", "x-a:2 ", "X-B: one", "  more", "nonsense")
+    assert response.headers.getall("x-A") == ["1", "2"]
+    assert response.headers["x-b"].split() == ["one", "more"]
+    assert find_header(b"HTTP/1.1 302 F\r\nLOCATION: /a\r\n\r\n", "location") == "/a"
+    assert find_header(b"HTTP/1.1 302 F\r\n\r\n", "location") == ""
+
+
+@pytest.mark.parametrize(
+    ("encoding", "content"),
+    [
+        ("gzip", gzip.compress(b"tea", mtime=0)),
+        ("X-GZIP", gzip.compress(b"tea", mtime=0)),
+        ("deflate", zlib.compress(b"tea")),
+        ("deflate", zlib.compress(b"tea")[2:-4]),
+        ("identity", b"tea"),
+    ],
+)
+def test_bodies_are_decompressed(encoding: str, content: bytes) -> None:
+    """The bytes that count are those that were sent."""
+    response = build(content, f"Content-Encoding: {encoding}")
+    assert (response.body, response.text(), response.received) == (b"tea", "tea", len(content))
+
+
+def test_what_is_not_what_it_says_fails() -> None:
+    """With the name of the request."""
+    for response, message in (
+        (build(b"tea", "Content-Encoding: gzip"), "page: its body is not gzip"),
+        (build(b"tea", kept=b"te"), "page: its body of 3 bytes was not kept"),
+    ):
+        with pytest.raises(RequestError, match=message) as caught:
+            response.json()
+        assert caught.value.response is response
+        assert not response.ok
+
+
+def test_text_has_the_character_set_that_the_answer_names() -> None:
+    """Or else it is UTF-8."""
+    assert build("ü".encode("latin-1"), "Content-Type: text/plain; Charset=ISO-8859-1; a=b").text() == "ü"
+    assert build("ü".encode(), 'Content-Type: text/plain; charset="utf-8"').text() == "ü"
+    assert build("ü".encode(), "Content-Type: text/plain; charset=none-such").text() == "ü"
+    assert build(b"\xff").text() == "\ufffd"
+
+
+def test_json_by_pointers() -> None:
+    """Falsy values are values."""
+    response = build(b'{"a": [0, null, false, ""]}')
+    assert [response.json(f"/a/{place}") for place in range(4)] == [0, None, False, ""]
+    with pytest.raises(RequestError, match="page: its JSON has nothing at /a/4"):
+        response.json("/a/4")
+    with pytest.raises(ValueError, match="is not a JSON pointer"):
+        response.json("a")
+    with pytest.raises(RequestError, match="page: its body is not JSON"):
+        build(b"tea").json()

@@ -1,0 +1,52 @@
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.values.code_file import CodeFile
+from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.url import Url
+from oku_workers.engines.engine_error import EngineError
+from oku_workers.engines.user_code.code_folder import build_code_folder, list_code, remove_code_folder
+
+
+def build_spec(files: Mapping[str, bytes], folder: Path) -> Spec:
+    """A spec of these files, the first of which is the scenario; they are kept by their digests."""
+    named = []
+    for path, content in files.items():
+        digest = hashlib.sha256(content).hexdigest()
+        (folder / digest).write_bytes(content)
+        named.append(CodeFile.build(path, FileRef.build(digest, len(content), Path(path).name)))
+    return Spec(engine=Engine.PYTHON, scenario=named[0], include=tuple(named[1:]))
+
+
+def test_files_stand_under_their_paths(tmp_path: Path) -> None:
+    """Two with the same content are two; they are copies, which user code may change."""
+    files = {"a.py": b"1", "parts/b.py": b"2", "parts/deep/c.txt": b"2"}
+    spec = build_spec(files, tmp_path)
+    folder = build_code_folder(spec, tmp_path.joinpath)
+    found = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.*")}
+    assert found == files
+    (folder / "parts" / "b.py").write_bytes(b"changed")
+    assert (tmp_path / list_code(spec)[1].file.digest).read_bytes() == b"2"
+    (folder / "new").mkdir()
+    remove_code_folder(folder)
+    assert not folder.exists()
+    remove_code_folder(folder)
+
+
+def test_a_file_that_is_gone_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one line; no folder stays behind."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "folders"))
+    (tmp_path / "folders").mkdir()
+    spec = build_spec({"a.py": b"1"}, tmp_path)
+    with pytest.raises(EngineError, match="the files of the scenario cannot be written: No such file"):
+        build_code_folder(spec, lambda digest: tmp_path / f"not-{digest}")
+    assert list((tmp_path / "folders").iterdir()) == []
+
+
+def test_a_spec_of_requests_has_no_code() -> None:
+    """There is nothing to copy."""
+    assert list_code(Spec(urls=(Url("http://h/"),))) == ()

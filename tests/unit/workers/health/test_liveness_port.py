@@ -1,0 +1,64 @@
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import suppress
+
+import pytest
+
+from oku_workers.health.liveness_port import LivenessPort
+
+Address = tuple[str, int]
+
+
+@pytest.fixture
+async def address() -> AsyncIterator[Address]:
+    """Where an open port is."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    address: Address = listening.getsockname()
+    port = LivenessPort(listening)
+    await port.open()
+    yield address
+    await port.close()
+
+
+async def ask(address: Address, request: bytes) -> bytes:
+    """What is answered until the connection is closed, in whichever way."""
+    reader, writer = await asyncio.open_connection(*address)
+    answer = b""
+    with suppress(ConnectionError):
+        writer.write(request)
+        answer = await reader.read()
+    writer.close()
+    return answer
+
+
+async def test_a_probe_is_answered_with_200(address: Address) -> None:
+    """Whatever it asks for; one after the other."""
+    for path in (b"/healthz", b"/"):
+        head, _, body = (await ask(address, b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n\r\n")).partition(
+            b"\r\n\r\n"
+        )
+        assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+        assert f"Content-Length: {len(body)}".encode() in head
+
+
+async def test_what_is_no_request_is_not_answered(address: Address) -> None:
+    """The port goes on."""
+    reader, writer = await asyncio.open_connection(*address)
+    writer.write(b"GET / HT")
+    writer.write_eof()
+    assert await reader.read() == b""
+    writer.close()
+    assert await ask(address, b"x" * 100_000) == b""
+    assert await ask(address, b"GET / HTTP/1.0\r\n\r\n") != b""
+
+
+async def test_nobody_keeps_probes_away_by_many_connections(address: Address) -> None:
+    """Those beyond the first are closed at once, and there is room again when others have gone."""
+    idle = [await asyncio.open_connection(*address) for _ in range(32)]
+    assert await ask(address, b"GET / HTTP/1.1\r\n\r\n") == b""
+    for _, writer in idle:
+        writer.close()
+        await writer.wait_closed()
+    while await ask(address, b"GET / HTTP/1.1\r\n\r\n") == b"":  # noqa: ASYNC110  # the port notices soon
+        await asyncio.sleep(0)

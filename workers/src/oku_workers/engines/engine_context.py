@@ -1,0 +1,35 @@
+"""What an engine needs beside its spec and its feed."""
+
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from oku_core.spec.values.template import Rows
+from oku_workers.engines.engine_error import EngineError
+from oku_workers.engines.user_code.isolation import Isolation
+
+
+def _find_none(digest: str) -> Path:
+    raise EngineError(f"the file {digest[:12]} of the run is not here")
+
+
+@dataclass(frozen=True)
+class EngineContext:
+    """What an engine needs besides.
+
+    Attributes:
+        local_address: what to send from; the system chooses unless given.
+        tls: how to speak TLS, as `build_tls` makes it.
+        rows: the rows of the run, if it has data that its requests use; user code reads its own.
+        find_file: gives the path of a file of the run by its digest.
+        setup_data: what `setup` of the user code returned, as JSON.
+        isolation: what the process of user code gets and may take.
+    """
+
+    local_address: str | None = None
+    tls: ssl.SSLContext | None = None
+    rows: Rows | None = None
+    find_file: Callable[[str], Path] = _find_none
+    setup_data: str = "null"
+    isolation: Isolation = field(default_factory=Isolation)

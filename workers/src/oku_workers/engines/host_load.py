@@ -1,0 +1,23 @@
+"""How busy the process is that an engine has beside its worker."""
+
+from dataclasses import dataclass
+
+
+@dataclass
+class HostLoad:
+    """What such a process has said of itself.
+
+    Attributes:
+        cpu_s: its processor time so far.
+        busy_s: the same, and how long it waited for a processor.
+        late_s: how late its event loop was at the worst since `take_late_s` was called.
+    """
+
+    cpu_s: float = 0.0
+    busy_s: float = 0.0
+    late_s: float = 0.0
+
+    def take_late_s(self) -> float:
+        """How late its event loop was at the worst since the last call of this."""
+        late_s, self.late_s = self.late_s, 0.0
+        return late_s

@@ -1,0 +1,348 @@
+"""The engine of user code: an index is an iteration, carried out by the host, a child process.
+
+The host asks for iterations as its users become free, and gets them in batches; it reports what became of
+each. A host that ends, or does not answer, is replaced by another one: what it had not begun is given back
+untouched, what it had begun is given back as any request that was cut off.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from oku_core.process.supervision import Health, Supervisor, cancel
+from oku_core.spec.files import list_files
+from oku_core.spec.spec import Spec, encode_spec
+from oku_core.user_code.messages import MOST_AHEAD, Cut, Hand, Ready, Refused, Report, SetUsers, Start, Stop
+from oku_workers.engines.defaults import STUCK_S
+from oku_workers.engines.engine_context import EngineContext
+from oku_workers.engines.engine_error import EngineError
+from oku_workers.engines.host_load import HostLoad
+from oku_workers.engines.user_code.code_folder import build_code_folder, remove_code_folder
+from oku_workers.engines.user_code.hands import Handed, Hands
+from oku_workers.engines.user_code.host_process import HostProcess
+from oku_workers.engines.user_code.report_reader import ReportReader, give_back_or_end
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.feed_protocol import FeedProtocol
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_log = logging.getLogger(__name__)
+
+LOADING_S = 60.0
+"""Loading user code may take so long."""
+SILENT_S = 30.0
+"""A host that has said nothing for so long is ended: its user code blocks it."""
+_SWEEP_S = 0.25
+_MOST_ENDS = 3
+"""After so many hosts in a row that have ended without ending one iteration, user code is not tried again."""
+_RESTART_PAUSE_S = 0.2
+_ENDING_S, _EXITING_S = 5.0, 0.5
+"""A host may take so long to end when it is told to, and when it has closed its socket by itself."""
+_MOST_AT_ONCE = 1000
+"""So many iterations go into one message at most."""
+
+
+class _LoadingEndedError(EngineError):
+    """A host has ended while it loaded the user code."""
+
+
+class UserCodeEngine:
+    """An `EngineProtocol`; belongs to the thread of the event loop.
+
+    Args:
+        spec: one that runs user code, with its secrets.
+        feed: gives the indices.
+        supervisor: keeps the engine's tasks going.
+        context: what it needs besides.
+        silent_s: how long a host may say nothing.
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        feed: FeedProtocol,
+        supervisor: Supervisor,
+        context: EngineContext,
+        silent_s: float = SILENT_S,
+    ) -> None:
+        self._spec = spec
+        self._feed = feed
+        self._supervisor = supervisor
+        self._context = context
+        self._silent_s = silent_s
+        self.window = 0
+        self.fault = ""
+        self._hands = Hands()
+        self._most_users = 0
+        """The largest window so far."""
+        self._wanted = 0
+        self._host: HostProcess | None = None
+        self._reader = ReportReader(self._hands, self._find_execution)
+        self._folder: Path | None = None
+        self._heard_at = self._swept_at = 0.0
+        self._ends = 0
+        self._why_killed = ""
+        self._loaded: asyncio.Future[None] | None = None
+        self.host_load = HostLoad()
+        self._ended_cpu_s = self._ended_busy_s = 0.0
+        """Of the hosts that have ended."""
+        self._chores: list[asyncio.Task[None]] = []
+        self._has_ended = asyncio.Event()
+        self._is_closing = False
+        feed.has_room = lambda: self._wanted > 0
+
+    @property
+    def in_flight(self) -> int:
+        """Iterations that have begun and have not ended; more may wait in the host.
+
+        Some that have ended may not have been reported yet: there are never more than users.
+        """
+        host = self._host
+        if host is None:
+            return 0
+        begun = sum(map(bool, map(host.slots.begun_ns, self._hands.slots)))
+        return min(begun, self._most_users)
+
+    @property
+    def _is_loaded(self) -> bool:
+        return self._loaded is not None and self._loaded.done()
+
+    async def open(self) -> None:
+        """Load the user code.
+
+        Raises:
+            EngineError: it cannot be run.
+        """
+        self._folder = await asyncio.to_thread(build_code_folder, self._spec, self._context.find_file)
+        try:
+            await self._start_host()
+        except BaseException:
+            await self.close()
+            raise
+
+    def start(self) -> None:
+        """Begin to take from the feed."""
+        start = self._supervisor.start
+        self._chores = [
+            start("feed", self._follow_feed),
+            start("user code", self._keep_host),
+            start("silence", self._keep_sweeping),
+        ]
+        self._feed.on_due = self._fill
+
+    def set_window(self, window: int) -> None:
+        """Have so many users from now on; those beyond end with their iterations."""
+        self.window = window
+        self._most_users = max(self._most_users, window)
+        self._wanted = 0  # the host asks anew
+        if self._host is not None:
+            self._host.send(SetUsers(window))
+
+    def group_in_flight(self) -> Mapping[Execution, list[int]]:
+        """The coordinates that were handed out and have not ended, for each execution that has any."""
+        groups: dict[Execution, list[int]] = {}
+        for handed in self._hands:
+            groups.setdefault(handed.tally.execution, []).append(handed.coordinate)
+        return groups
+
+    def cut_off(self, execution: Execution) -> None:
+        """Have the iterations of an execution cut off; the host says when it has done so."""
+        slots = self._hands.list_slots(execution)
+        if not slots or self._host is None:
+            return
+        now = asyncio.get_running_loop().time()
+        for slot in slots:
+            if (handed := self._hands.find(slot)) is not None:
+                handed.cut_at = min(handed.cut_at, now)
+        self._host.send(Cut(slots))
+
+    def sweep(self) -> None:
+        """End a host that is silent, or that does not cut off what it should."""
+        now = asyncio.get_running_loop().time()
+        if self._swept_at and now - self._swept_at > 1.0:
+            self._heard_at = now  # we were late ourselves
+        self._swept_at = now
+        host = self._host
+        if host is None:
+            return
+        if host.has_ended():
+            self._has_ended.set()
+        elif self._is_loaded and now - self._heard_at > self._silent_s:
+            self._kill(host, f"it has blocked its process for {self._silent_s:g} s")
+        elif any(now - handed.cut_at > STUCK_S for handed in self._hands):
+            self._kill(host, f"an iteration that was cut off has not ended within {STUCK_S:g} s")
+
+    async def close(self) -> None:
+        """Stop, end the host, and give back what it had."""
+        self._is_closing = True
+        await cancel(self._chores)
+        if self._host is not None:
+            self._host.send(Stop())
+        await self._end_host()
+        if self._folder is not None:
+            folder, self._folder = self._folder, None
+            await asyncio.to_thread(remove_code_folder, folder)
+
+    async def _follow_feed(self, health: Health) -> None:
+        while True:
+            self._fill()
+            health.note_well()
+            await self._feed.wait()
+
+    def _fill(self) -> None:
+        """Hand out what the host has asked for, as far as the feed has it."""
+        feed, hands, host = self._feed, self._hands, self._host
+        if host is None or self._is_closing:
+            return
+        numbers: list[int] = []
+        while self._wanted > 0 and hands.has_room and feed.current is not None:
+            tally, coordinate, index, due_ns = feed.take()
+            slot = hands.put(Handed(tally, coordinate, due_ns))
+            host.slots.clear(slot)
+            numbers += (slot, index, due_ns)
+            self._wanted -= 1
+            if len(numbers) >= _MOST_AT_ONCE * 3:
+                host.send(Hand(numbers))
+                numbers = []
+        if numbers:
+            host.send(Hand(numbers))
+
+    def _on_message(self, message: object) -> None:
+        self._heard_at = asyncio.get_running_loop().time()
+        if isinstance(message, Report):
+            self._reader.read(message)
+            self._note_load(message)
+            self._wanted = min(self._wanted + max(0, message.wanted), self.window + MOST_AHEAD)
+            self._fill()
+        elif self._loaded is not None and not self._loaded.done():
+            if isinstance(message, Refused):
+                self._loaded.set_exception(EngineError(message.reason))
+            elif isinstance(message, Ready):
+                self._loaded.set_result(None)
+        elif isinstance(message, Refused):
+            self._break(message.reason)
+
+    def _note_load(self, report: Report) -> None:
+        load = self.host_load
+        load.cpu_s = self._ended_cpu_s + report.cpu_us / 1e6
+        load.busy_s = self._ended_busy_s + report.busy_us / 1e6
+        load.late_s = max(load.late_s, report.late_us / 1e6)
+
+    async def _start_host(self) -> None:
+        """Have a host that has loaded the user code; `EngineError` if that cannot be.
+
+        One that dies while it loads may have been killed from outside: another one is tried.
+        """
+        for left in reversed(range(_MOST_ENDS)):
+            try:
+                await self._try_host()
+            except _LoadingEndedError:
+                if not left:
+                    raise
+                await asyncio.sleep(_RESTART_PAUSE_S)
+            else:
+                return
+
+    async def _try_host(self) -> None:
+        """Start a host, and wait until it has loaded the user code; `EngineError` if it does not."""
+        assert self._folder is not None
+        self._has_ended.clear()
+        self._heard_at = asyncio.get_running_loop().time()
+        self._loaded = asyncio.get_running_loop().create_future()
+        self._reader = ReportReader(self._hands, self._find_execution)
+        self._why_killed = ""
+        spec, context = self._spec, self._context
+        host = self._host = HostProcess(
+            spec.engine, self._folder, context.isolation, self._on_message, self._has_ended.set
+        )
+        paths = {file.digest: str(context.find_file(file.digest)) for file in list_files(spec)}
+        host.send(
+            Start(
+                spec=encode_spec(spec),
+                folder=str(self._folder),
+                users=self.window,
+                is_ahead=not self._feed.is_paced,
+                paths=paths,
+                setup_data=context.setup_data,
+                local_address=context.local_address,
+            )
+        )
+        ended = asyncio.ensure_future(self._has_ended.wait())
+        try:
+            waiting: list[asyncio.Future[Any]] = [self._loaded, ended]
+            await asyncio.wait(waiting, timeout=LOADING_S, return_when=asyncio.FIRST_COMPLETED)
+            if not self._loaded.done():
+                if ended.done():
+                    raise _LoadingEndedError(
+                        f"the scenario ended its process while it was loaded ({await self._end_host()})"
+                    )
+                raise EngineError(f"the scenario was not loaded within {LOADING_S:g} s")
+            self._loaded.result()
+        except BaseException:
+            await self._end_host()
+            raise
+        finally:
+            ended.cancel()
+
+    async def _keep_host(self, health: Health) -> None:
+        """Replace a host that ends."""
+        while True:
+            await self._has_ended.wait()
+            self._has_ended.clear()
+            if self._host is None:
+                continue
+            is_new = self._reader.ended == 0
+            how = await self._end_host()
+            if self.fault:
+                return
+            why = self._why_killed or f"it ended its process ({how})"
+            _log.error("user code: %s; what it had in hand is given back", why)
+            self._ends = self._ends + 1 if is_new else 1
+            if self._ends >= _MOST_ENDS:
+                self._break(f"user code is not tried again: {why}, {self._ends} times in a row")
+                return
+            await asyncio.sleep(_RESTART_PAUSE_S)
+            try:
+                await self._start_host()
+            except EngineError as error:
+                self._break(str(error))
+                return
+            health.note_well()
+
+    def _break(self, fault: str) -> None:
+        """Take nothing any more: the leases are given back, and further ones refused."""
+        self.fault = fault
+        while (execution := self._feed.find_first()) is not None:
+            self._feed.withdraw(execution)
+
+    def _kill(self, host: HostProcess, why: str) -> None:
+        if not self._why_killed:
+            self._why_killed = why
+            host.kill()
+
+    async def _end_host(self) -> str:
+        """Wait for the end of the host, and account for what it had; returns how it ended."""
+        host, self._host = self._host, None
+        self._wanted = 0
+        if host is None:
+            return ""
+        try:
+            # What it has said until it ends counts.
+            return await host.wait(_ENDING_S if self._is_closing else _EXITING_S)
+        finally:
+            for slot, handed in self._hands.take_all():
+                give_back_or_end(handed, host.slots.begun_ns(slot), self._spec.iteration_timeout_s)
+            self._ended_cpu_s, self._ended_busy_s = self.host_load.cpu_s, self.host_load.busy_s
+            host.close()
+
+    async def _keep_sweeping(self, health: Health) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_S)
+            self.sweep()
+            health.note_well()
+
+    def _find_execution(self) -> Execution | None:
+        """One that has begun and is not finished."""
+        return next((handed.tally.execution for handed in self._hands), None)

@@ -1,0 +1,242 @@
+"""The host: the child process of a worker that runs user code, and the socket over which they speak.
+
+It is a process of its own because user code may block, crash or patch the standard library, and none of that
+may touch leases, heartbeats or the account. It dies with its worker.
+"""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from oku_core.process.redaction import redact
+from oku_core.user_code.messages import FrameReader, FromHost, ToHost, frame
+from oku_core.user_code.slots import Slots, create_slots
+from oku_workers.engines.user_code.isolation import Isolation
+from oku_workers.engines.user_code.orphans import bury_orphans, end_orphans, forget_host, register_host
+
+_log = logging.getLogger(__name__)
+
+_MOST_LINE_BYTES = 4096
+_MOST_LINES_PER_S = 200
+"""User code that prints more has the rest dropped: a log is not for results."""
+_LAST_WORDS_S = 1.0
+
+
+class HostProcess:
+    """One host; belongs to the thread of the event loop.
+
+    Args:
+        kind: which host, an engine of user code.
+        folder: where it runs.
+        isolation: what it gets and may take.
+        on_message: called with each message.
+        on_end: called once, when it has ended or closed its socket.
+
+    Attributes:
+        slots: shared with it.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        folder: Path,
+        isolation: Isolation,
+        on_message: Callable[[object], None],
+        on_end: Callable[[], None],
+    ) -> None:
+        self._isolation = isolation
+        self._on_message = on_message
+        self._on_end = on_end
+        self._reader = FrameReader(FromHost)
+        self._transport: asyncio.Transport | None = None
+        self._unsent: list[bytes] = []
+        self._is_over = False
+        self._silent = asyncio.Event()
+        ours, theirs = socket.socketpair()
+        memory = create_slots()
+        output, output_end = os.pipe()
+        try:
+            self.slots = Slots(memory)
+            command = _build_command(kind, theirs.fileno(), memory, isolation)
+            self._process = register_host(
+                lambda: subprocess.Popen(  # noqa: S603  # our own interpreter and module
+                    command,
+                    cwd=folder,
+                    env=dict(isolation.environment),
+                    stdin=subprocess.DEVNULL,
+                    stdout=output_end,
+                    stderr=output_end,
+                    pass_fds=(theirs.fileno(), memory),
+                    start_new_session=True,  # Ctrl-C is for the command, which ends its workers in order
+                )
+            )
+        except OSError:
+            os.close(output)
+            ours.close()
+            raise
+        finally:
+            theirs.close()
+            os.close(memory)
+            os.close(output_end)
+        if isolation.niceness:
+            with contextlib.suppress(OSError):  # it may have ended already
+                os.setpriority(os.PRIO_PROCESS, self._process.pid, isolation.niceness)
+        loop = asyncio.get_running_loop()
+        self._connecting = loop.create_task(self._connect(ours))
+        self._printing = loop.create_task(_log_output(output))
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self._process.pid
+
+    def send(self, message: ToHost) -> None:
+        """Say something to it; a host that has ended does not hear it."""
+        data = frame(message)
+        if self._transport is None:
+            self._unsent.append(data)
+        elif not self._is_over:
+            self._transport.write(data)
+
+    def has_ended(self) -> bool:
+        """Whether the process has ended, even if somebody else holds its socket open."""
+        if self._isolation.adopts:
+            bury_orphans()
+        return self._process.poll() is not None
+
+    def kill(self) -> None:
+        """End it at once, with the processes that it has started."""
+        if self._process.returncode is not None:
+            return  # its number may be another process's by now
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def wait(self, ending_s: float) -> str:
+        """Wait until it has ended and all that it has said is read, and kill it if it takes too long.
+
+        Returns how it ended, in a few words.
+        """
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            await asyncio.to_thread(self._process.wait, ending_s)
+        self.kill()
+        code = await asyncio.to_thread(self._bury)
+        # Somebody else may hold its socket open: a process of another session that user code has started.
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._silent.wait(), _LAST_WORDS_S)
+        return describe_exit(code)
+
+    def close(self) -> None:
+        """Hear nothing more of it; one that nobody has waited for is killed."""
+        if self._process.returncode is None:
+            self.kill()
+            threading.Thread(target=self._bury, name="bury host", daemon=True).start()
+        forget_host(self._process.pid)
+        self._is_over = True
+        self._connecting.cancel()
+        self._printing.cancel()
+        if self._transport is not None:
+            self._transport.close()
+        self.slots.close()
+
+    def _bury(self) -> int:
+        """Wait for its end, and end what it leaves behind; gives its exit code. This blocks."""
+        code = self._process.wait()
+        forget_host(self._process.pid)
+        if self._isolation.adopts and (orphans := end_orphans()):
+            _log.warning("user code has left %d processes behind, which are ended", orphans)
+        return code
+
+    async def _connect(self, ours: socket.socket) -> None:
+        ours.setblocking(False)  # noqa: FBT003  # its only argument
+        transport, _ = await asyncio.get_running_loop().create_unix_connection(
+            lambda: _Protocol(self._feed, self._end), sock=ours
+        )
+        self._transport = transport
+        for data in self._unsent:
+            transport.write(data)
+        self._unsent.clear()
+
+    def _feed(self, data: bytes) -> None:
+        try:
+            for message in self._reader.feed(data):
+                if not self._is_over:
+                    self._on_message(message)
+        except ValueError as error:
+            # User code can reach the socket; what is not a message has not come from the host.
+            _log.error("the process of the user code has said what is not a message: %s", error)
+            self.kill()
+
+    def _end(self) -> None:
+        self._silent.set()
+        if not self._is_over:
+            self._on_end()
+
+
+def _build_command(kind: str, connection: int, slots: int, isolation: Isolation) -> list[str]:
+    """The command of a host, which finds no modules in its folder before it has given up what it must."""
+    numbers = (connection, slots, os.getpid(), isolation.memory_bytes)
+    return [sys.executable, "-P", "-m", "oku.host", kind, *map(str, numbers)]
+
+
+class _Protocol(asyncio.Protocol):
+    """Gives bytes to one function, and the end to another."""
+
+    def __init__(self, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+        self._on_data = on_data
+        self._on_end = on_end
+
+    def data_received(self, data: bytes) -> None:
+        """The host has said something."""
+        self._on_data(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # how it ended is the exit code
+        """The host has closed its end."""
+        self._on_end()
+
+
+def describe_exit(code: int) -> str:
+    """How a process has ended, by its exit code, in a few words."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"
+
+
+async def _log_output(output: int) -> None:
+    """Put what user code prints into the log, line by line."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=_MOST_LINE_BYTES)
+    with os.fdopen(output, "rb", buffering=0) as pipe:
+        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
+        second, lines = 0.0, 0
+        try:
+            while True:
+                try:
+                    line = await reader.readuntil()
+                except asyncio.LimitOverrunError as error:
+                    line = await reader.readexactly(error.consumed or _MOST_LINE_BYTES)
+                except asyncio.IncompleteReadError as error:
+                    _log_line(error.partial)
+                    return
+                if (now := loop.time()) >= second + 1:
+                    second, lines = now, 0
+                lines += 1
+                if lines <= _MOST_LINES_PER_S:
+                    _log_line(line)
+        finally:
+            transport.close()
+
+
+def _log_line(line: bytes) -> None:
+    if text := redact(line.decode(errors="replace")).rstrip():
+        _log.info("user code: %s", "".join(char if char.isprintable() else " " for char in text))

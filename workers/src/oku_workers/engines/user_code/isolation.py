@@ -1,0 +1,68 @@
+"""What the process of user code sees of its worker, and how much it may take.
+
+User code is whoever's wrote it: it gets no variable of the worker that nobody has named, neither in its own
+environment nor by looking into the memory of the worker, and leaves no process behind.
+"""
+
+import ctypes
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
+EVERYTHING = "*"
+"""Among the names of variables: all but those of Oku."""
+_OURS = ("OKU_", "CELERY_")
+"""They hold keys and the URL of the broker."""
+_HARMLESS = re.compile(
+    r"HOME|LANG|LANGUAGE|LC_[A-Z]+|LOGNAME|PATH|SSL_CERT_DIR|SSL_CERT_FILE|TMPDIR|TZ|USER"
+    # Without these some interpreters find neither their libraries nor themselves.
+    r"|LD_LIBRARY_PATH|DYLD_LIBRARY_PATH|PYTHONHOME|PYTHONPATH"
+)
+
+
+@dataclass(frozen=True)
+class Isolation:
+    """What hosts get and may take.
+
+    Attributes:
+        environment: their environment variables.
+        memory_bytes: how much memory each of their processes may hold; 0 without a limit.
+        niceness: how much they give way to their worker where both want the same processor: 0 to 19.
+        adopts: whether this process adopts what they leave behind, and ends it (`become_isolated`).
+    """
+
+    environment: Mapping[str, str] = field(default_factory=lambda: choose_environment(os.environ))
+    memory_bytes: int = 0
+    niceness: int = 0
+    adopts: bool = False
+
+
+def choose_environment(ours: Mapping[str, str], names: Sequence[str] = ()) -> dict[str, str]:
+    """The variables that user code sees.
+
+    Args:
+        ours: those of this process.
+        names: of those that it sees besides what says where things are and how times are written;
+            `EVERYTHING` is all but those of Oku.
+    """
+    return {
+        name: value
+        for name, value in ours.items()
+        if not name.startswith(_OURS) and (EVERYTHING in names or name in names or _HARMLESS.fullmatch(name))
+    }
+
+
+def become_isolated() -> bool:
+    """Close this process to its children, and have orphans among their children become its own.
+
+    Nobody but a superuser of the machine can read its memory, its environment or its open files from then on,
+    and it leaves no core dump. Returns whether it adopts orphans; other systems than Linux know neither.
+    """
+    if sys.platform != "linux":
+        return False
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    return bool(libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
