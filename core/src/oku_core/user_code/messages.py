@@ -7,6 +7,7 @@ stands in shared memory (`oku_core.user_code.slots`), for the host may be killed
 
 import struct
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
@@ -156,10 +157,32 @@ REQUEST_FIELDS, ENDED_FIELDS, HANDED_FIELDS = 7, 5, 3
 FromHost = Ready | Refused | Returned | Report
 
 
+def clip_text(text: str, longest: int) -> str:
+    """A text of user code as a message can hold it: not too long, and no half characters in it.
+
+    Headers and names of files have such halves where they are not UTF-8 (PEP 383).
+    """
+    return text[:longest].encode("utf-8", "replace").decode()
+
+
 def frame(message: ToHost | FromHost) -> bytes:
-    """Write a message with its length before it."""
-    content = msgspec.msgpack.encode(message)
+    """Write a message with its length before it; what UTF-8 cannot encode in its texts is escaped."""
+    try:
+        content = msgspec.msgpack.encode(message)
+    except UnicodeEncodeError:  # of user code, such as the name of a file that is not UTF-8 in an exception
+        content = msgspec.msgpack.encode(_escape(msgspec.to_builtins(message, builtin_types=(bytes,))))
     return _LENGTH.pack(len(content)) + content
+
+
+def _escape(value: Any) -> Any:
+    """The same with texts that can be encoded."""
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    if isinstance(value, (list, tuple)):
+        return [_escape(each) for each in value]
+    if isinstance(value, dict):
+        return {_escape(key): _escape(each) for key, each in value.items()}
+    return value
 
 
 class FrameReader:
