@@ -32,6 +32,25 @@ async def test_each_task_is_one_iteration(build: Build, site: HostileServer, kin
     assert {tally.statuses[200] for tally in execution.inner.values()} == {300}
 
 
+@pytest.mark.parametrize("kind", ["HttpUser", "FastHttpUser"])
+async def test_the_names_of_the_locustfile_are_kept(build: Build, kind: str) -> None:
+    """Also one that is the end of the URL; only what has no name is called by method and path."""
+    source = f"""
+        from locust import {kind}, task
+
+        class Visitor({kind}):
+            @task
+            def visit(self):
+                self.client.post("/login", name="login")
+                with self.client.rename_request("cart"):
+                    self.client.get("/my/cart")
+                self.client.get("/cart?full=1")
+        """
+    async with build(source) as bench:
+        execution = await bench.run(10)
+    assert set(count_requests(execution)) == {"login", "cart", "GET /cart?full=1"}
+
+
 async def test_tasks_have_weights(build: Build) -> None:
     """One with the weight of 9 is picked 9 times as often as one of 1."""
     source = """

@@ -162,7 +162,7 @@ class Iterations:
             status = 0
         outcome, reason = REQUEST_OK, ""
         name = str(name) if name else _NO_NAME
-        if url is not None and str(url).endswith(name):  # the locustfile has given it no name of its own
+        if url is not None and _is_path(name) and str(url).endswith(name):  # Locust has named it so
             name = f"{request_type} {name}"
         if exception is not None and exception is not False:
             outcome, reason = classify(exception, status, self._timeout_s)
@@ -297,6 +297,11 @@ def _throw(state: UserState, iteration: Iteration) -> None:
     """Cut an iteration off, unless it has ended meanwhile; called in the hub."""
     if state.iteration is iteration and state.greenlet is not None:
         state.greenlet.throw(_Cut())
+
+
+def _is_path(name: str) -> bool:
+    """Whether a name may be the URL of a request; one such as `login` is of the locustfile."""
+    return name.startswith("/") or "://" in name
 
 
 def _ignore() -> None:
