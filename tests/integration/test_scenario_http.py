@@ -320,11 +320,13 @@ async def test_checks_within_a_request_count_in_its_outcome(bench: HttpBench) ->
         await http.get("/", name="page").json()
     response = await http.get("/products/tea", name="page").check(lambda r: r.json("/price") < 1, "too dear")
     assert not response.ok
+    await http.get("/", name="page").check(lambda _: False, "")
     await http.get("/status/500", name="page").check(lambda _: False, "never looked at")
     assert [(counted.outcome, counted.reason) for counted in bench.read()] == [
         ("failed_check", "its JSON has nothing at /none"),
         ("failed_check", "its body is not JSON"),
         ("failed_check", "too dear"),
+        ("failed_check", "a check has failed"),
         ("unexpected_status", "status 500"),
     ]
     assert bench.failure == "page: its JSON has nothing at /none"

@@ -12,7 +12,7 @@ from oku.client.cookie_store import CookieStore
 from oku.client.http_client import HttpClient
 from oku.client.transport_error import TransportError
 from oku.host.session import RequestResult
-from oku.recording import FAILED_CHECK, GIVEN_UP, OK, TIMEOUT, UNEXPECTED_STATUS, Scope
+from oku.recording import FAILED_CHECK, GIVEN_UP, NO_REASON, OK, TIMEOUT, UNEXPECTED_STATUS, Scope
 from oku.request_error import RequestError
 from oku.response import Response
 from oku.sending import Sending
@@ -107,7 +107,7 @@ class Http:
         """An OPTIONS request."""
         return Call(self, "OPTIONS", url, options)
 
-    def check(self, condition: object, text: str) -> bool:
+    def check(self, condition: object, text: object) -> bool:
         """Have the iteration fail unless a condition holds; returns whether it does.
 
         Args:
@@ -188,7 +188,7 @@ def _find_failed_check(call: Call, response: Response) -> str:
     for condition, text in call.checks:
         try:
             if not condition(response):
-                return text
+                return str(text) or NO_REASON
         except RequestError as error:
             return error.reason
     return ""

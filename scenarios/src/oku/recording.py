@@ -18,6 +18,8 @@ OK, UNEXPECTED_STATUS, TIMEOUT, FAILED_CHECK, EXCEPTION = map(
 )
 _FOLDER = Path.cwd()
 """Of the user code: a host begins in it."""
+NO_REASON = "a check has failed"
+"""The reason of a check that says none."""
 GIVEN_UP = "given up by the scenario"
 """The reason of what was cancelled before it ended."""
 
@@ -47,10 +49,10 @@ class Scope:
         if self._session is not None and not self.is_cut:
             self._session.record(self.iteration, result)
 
-    def fail(self, reason: str) -> None:
-        """A check has failed."""
+    def fail(self, reason: object) -> None:
+        """A check has failed; user code may give whatever can be printed as the reason."""
         if self.iteration is not None and not self.iteration.failure:
-            self.iteration.failure = reason
+            self.iteration.failure = str(reason) or NO_REASON
 
 
 _NOWHERE = Scope()
@@ -77,9 +79,9 @@ class record:  # noqa: N801  # read as a verb: `async with record("query"):`
         self._failure = ""
         self._scope = scope_at_work.get()
 
-    def fail(self, reason: str) -> None:
+    def fail(self, reason: object) -> None:
         """What happens within has failed a check, for this reason."""
-        self._failure = self._failure or reason
+        self._failure = self._failure or str(reason) or NO_REASON
 
     def __enter__(self) -> Self:
         """It begins."""

@@ -86,3 +86,16 @@ def test_outside_of_everything_nothing_is_counted() -> None:
     scope.fail("no")
     scope.record(RequestResult("page", 1, 500, 7, 0, "status 500"))
     assert scope.iteration is None
+
+
+async def test_a_reason_may_be_anything_that_can_be_printed(bench: HttpBench) -> None:
+    """Also nothing: what has failed without a reason has failed all the same."""
+    with record("query") as query:
+        query.fail("")
+    with record("rows") as query:
+        query.fail({"rows": 0})
+    assert [each.reason for each in bench.read()] == ["a check has failed", "{'rows': 0}"]
+    for reason, text in (({"a": 1}, "{'a': 1}"), (404, "404"), ("", "a check has failed")):
+        http = bench.begin()
+        http.check(condition=False, text=reason)
+        assert bench.failure == text

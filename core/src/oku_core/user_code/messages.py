@@ -157,14 +157,6 @@ REQUEST_FIELDS, ENDED_FIELDS, HANDED_FIELDS = 7, 5, 3
 FromHost = Ready | Refused | Returned | Report
 
 
-def clip_text(text: str, longest: int) -> str:
-    """A text of user code as a message can hold it: not too long, and no half characters in it.
-
-    Headers and names of files have such halves where they are not UTF-8 (PEP 383).
-    """
-    return text[:longest].encode("utf-8", "replace").decode()
-
-
 def frame(message: ToHost | FromHost) -> bytes:
     """Write a message with its length before it; what UTF-8 cannot encode in its texts is escaped."""
     try:

@@ -70,11 +70,10 @@ def encode_result(value: object, hook: str) -> Returned:
     if hook == Hook.TEARDOWN:
         return Returned()
     try:
-        text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        size = len(text.encode())
     except (TypeError, ValueError, RecursionError) as error:
         return Returned(error=f"it returned what JSON cannot hold: {error}")
-    if len(text) > MOST_RESULT_BYTES:
-        return Returned(
-            error=f"it returned {len(text):,} bytes of JSON, and {MOST_RESULT_BYTES:,} is the most"
-        )
+    if size > MOST_RESULT_BYTES:
+        return Returned(error=f"it returned {size:,} bytes of JSON, and {MOST_RESULT_BYTES:,} is the most")
     return Returned(text)

@@ -6,6 +6,9 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
+_LONGEST_TEXT = 1_000
+"""So much of the text of an exception is told."""
+
 
 class LoadError(Exception):
     """User code cannot be loaded; the message is one line for its author."""
@@ -37,19 +40,27 @@ def describe_exception(error: BaseException, folder: Path) -> str:
         error: what was raised.
         folder: where the files of user code are.
     """
-    text = " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
+    text = " ".join(f"{type(error).__name__}: {_read_text(error)}".split()).rstrip(": ")
     place = find_place(error, folder)
     return f"{text} ({place})" if place else text
 
 
 def describe_assertion(error: AssertionError, folder: Path) -> str:
     """A failed assertion in one line: its text, or the line of code if it has none, and where that is."""
-    text = " ".join(str(error).split())
+    text = " ".join(_read_text(error).split())
     if not text:
         lines = [frame.line for frame in traceback.extract_tb(error.__traceback__) if frame.line]
         text = lines[-1] if lines else "assertion failed"
     place = find_place(error, folder)
     return f"{text} ({place})" if place else text
+
+
+def _read_text(error: BaseException) -> str:
+    """The text of an exception; empty if it fails to make one, as user code may have written it."""
+    try:
+        return str(error)[:_LONGEST_TEXT]
+    except Exception:  # noqa: BLE001  # whatever user code raises
+        return ""
 
 
 def find_place(error: BaseException, folder: Path) -> str:
@@ -70,5 +81,5 @@ def format_traceback(error: BaseException, folder: Path) -> str:
         (place for place, each in enumerate(frames) if Path(each.filename).is_relative_to(folder)), 0
     )
     lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames[first:])]
-    lines += traceback.format_exception_only(error)
+    lines.append("".join(traceback.format_exception_only(error))[:_LONGEST_TEXT])
     return "".join(lines).replace(f"{folder}/", "")

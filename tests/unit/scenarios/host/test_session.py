@@ -1,12 +1,16 @@
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from oku.host.session import MOST_NAMES, OTHER_NAMES, RequestResult, Session
+from oku_core.messaging.checkpoint import LONGEST_NAME
 from oku_core.user_code.messages import (
     DROPPED,
+    ENDED_FIELDS,
     MOST_AHEAD,
+    MOST_BYTES,
     NO_TEXT,
     OUTSIDE,
     UNTOUCHED,
@@ -224,3 +228,16 @@ def test_a_session_knows_whether_there_is_news(bench: Bench) -> None:
     assert bench.session.has_news
     bench.report()
     assert not bench.session.has_news
+
+
+@pytest.mark.parametrize("text", ["caf\udce9", "x" * (MOST_BYTES + 1), 5])
+def test_a_text_that_no_message_can_hold_is_changed_so_that_one_can(bench: Bench, text: Any) -> None:
+    """User code has it from a header that is not UTF-8, from a body, or has not thought of types."""
+    bench.hand(0)
+    iteration = bench.session.take()
+    assert iteration is not None
+    bench.session.record(iteration, RequestResult(text, EXCEPTION, 0, 1, reason=text))
+    bench.session.end(iteration, EXCEPTION, text, f"ValueError: {text}")
+    report = bench.report()
+    assert len(report.ended) == ENDED_FIELDS
+    assert bench.texts == [str(text).replace("\udce9", "\\udce9")[:LONGEST_NAME]] * 2

@@ -103,3 +103,19 @@ def test_an_assertion_is_its_text_or_its_code(tmp_path: Path, code: str, line: s
 def test_an_assertion_without_a_place() -> None:
     """There is nothing more to say."""
     assert describe_assertion(AssertionError(), Path("/nowhere")) == "assertion failed"
+
+
+def test_an_exception_whose_text_fails_has_its_type(tmp_path: Path) -> None:
+    """User code may have written that, too."""
+    text = (
+        "class Odd(Exception):\n    def __str__(self):\n        return 1 / 0\n\ndef fail():\n    raise Odd\n"
+    )
+    assert describe_exception(catch(tmp_path, text), tmp_path) == "Odd (tea.py:6 in fail)"
+
+
+def test_the_text_of_an_exception_is_cut(tmp_path: Path) -> None:
+    """A whole answer may stand in it."""
+    error = catch(tmp_path, "def fail():\n    raise ValueError('x' * 10_000_000)\n")
+    for said in (describe_exception(error, tmp_path), format_traceback(error, tmp_path)):
+        assert "ValueError: xxx" in said
+        assert len(said) < 2_000
