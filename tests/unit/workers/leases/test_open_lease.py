@@ -5,7 +5,7 @@ from tests.kit.outcomes import make_counts
 from tests.kit.workers.checkpoint_book import LeaseAccount
 
 from oku_core.accounting.outcome import build_no_counts
-from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint
+from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint, find_fault
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.progress import LeaseProgress
 from oku_core.spec.spec import Spec
@@ -174,6 +174,15 @@ def test_a_refusal_is_final_and_short(desk: Desk) -> None:
     checkpoint = desk.build()
     assert (checkpoint.is_final, checkpoint.done, checkpoint.end) == (True, 0, 0)
     assert (len(checkpoint.refusal), checkpoint.started_at) == (LONGEST_REFUSAL, 0.0)
+
+
+def test_a_refusal_is_one_printable_line(desk: Desk) -> None:
+    """What user code has raised may be anything; with it, the checkpoint would not count as true."""
+    desk.lease.refusal = "RuntimeError: \x1b[31mno\x00\n  file"
+    desk.execution.shorten(0)
+    checkpoint = desk.build()
+    assert checkpoint.refusal == "RuntimeError: ?[31mno? file"
+    assert find_fault(checkpoint, desk.execution.ranges.length) is None
 
 
 def test_what_was_given_back_untouched_is_named(desk: Desk) -> None:

@@ -139,7 +139,7 @@ class OpenLease:
             clock_step_s=execution.clock_step_s,
             watched_s=self.watched_s,
             underfilled_s=self.underfilled_s,
-            refusal="" if state.taken else self.refusal[:LONGEST_REFUSAL],
+            refusal="" if state.taken else _clean(self.refusal),
         )
         return self._last
 
@@ -186,3 +186,9 @@ def _enlist(tallies: Iterable[Tally], parts: dict[Tally, OpenPart]) -> None:
     for tally in tallies:
         if tally not in parts:
             parts[tally] = OpenPart(tally)
+
+
+def _clean(refusal: str) -> str:
+    """A refusal as a checkpoint may say it; it may have text of user code in it."""
+    line = " ".join(refusal.split())
+    return "".join(char if char.isprintable() else "?" for char in line)[:LONGEST_REFUSAL]
