@@ -117,3 +117,13 @@ async def test_a_proxy_that_refuses(server: HostileServer, proxy: Proxy) -> None
     [counted] = bench.read()
     assert counted.outcome == "connect_error"
     bench.close()
+
+
+async def test_a_request_can_ask_to_close_its_connection(plain_server: HostileServer) -> None:
+    """It is not used again, although this server does not say that it closes it."""
+    bench = HttpBench(plain_server.url)
+    http = bench.begin()
+    for headers in ({"connection": "Close"}, {"Connection": "close"}, {}, {}):
+        await http.get("/", headers=headers)
+    bench.close()
+    assert (plain_server.received, plain_server.connections) == (4, 3)

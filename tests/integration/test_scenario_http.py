@@ -302,6 +302,17 @@ async def test_without_keepalive_each_request_has_a_connection(build: BuildBench
     assert shop.connections == 3
 
 
+async def test_what_would_contradict_the_body_is_not_sent(bench: HttpBench, shop: Shop) -> None:
+    """The target would take a part of the request for another one; the right length says nothing new."""
+    http = bench.begin()
+    assert (await http.post("/echo", data=b"tea", headers={"Content-Length": "3"})).json("/body") == "tea"
+    for headers in ({"Content-Length": "2"}, {"Transfer-Encoding": "chunked"}, {"Connection": "upgrade"}):
+        with pytest.raises(ValueError, match=min(headers)):
+            await http.post("/echo", data=b"tea", headers=headers)
+    assert [counted.outcome for counted in bench.read()] == ["ok"]
+    assert shop.asked.total() == 1
+
+
 async def test_a_connection_that_was_given_up_is_not_used_again(bench: HttpBench, shop: Shop) -> None:
     """Its answer would be that of another request."""
     http = bench.begin()

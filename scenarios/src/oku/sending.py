@@ -20,6 +20,7 @@ from oku_core.http_client.redirection import (
     join_location,
     turns_into_get,
 )
+from oku_core.spec.values.header import FRAMING, Header, asks_to_close, find_framing_fault
 
 MOST_REDIRECTS = 10
 _Headers = list[tuple[str, str]]
@@ -43,8 +44,8 @@ class Sending:
     """
 
     __slots__ = (
-        "_body", "_client", "_headers", "_index", "_kept_bytes", "_options", "_plan", "_query", "_row",
-        "_url",
+        "_body", "_client", "_headers", "_index", "_is_last", "_kept_bytes", "_options", "_plan", "_query",
+        "_row", "_url",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +64,7 @@ class Sending:
         self._url = ""
         self._query, self._body = "", b""
         self._kept_bytes = MOST_KEPT_BYTES
+        self._is_last = False
         self._headers = _NO_HEADERS if plan.method in METHODS_WITHOUT_BODY else _NO_LENGTH
         if options:
             self._take_options(options)
@@ -98,6 +100,7 @@ class Sending:
             deadline_ns,
             has_body=plan.method != "HEAD",
             kept_bytes=self._kept_bytes,
+            is_last=self._is_last,
         )
         if has_cookies(answer.head):
             cookies.take_in(answer.head, self.url)
@@ -118,7 +121,9 @@ class Sending:
             own.append(("Content-Type", body.type))
         for key, value in options.get("headers", _NO_ROW).items():
             own = [pair for pair in own if pair[0].lower() != key.lower()]
-            own.append((key, check_value(key, str(value))))
+            header = key, check_value(key, str(value))
+            if key.lower() not in FRAMING or self._takes_framing(*header):
+                own.append(header)
         if body is not None or self._headers:
             own.append(("Content-Length", str(len(self._body))))
         self._headers = own
@@ -126,6 +131,22 @@ class Sending:
             self._query = encode_fields(options["params"])
         if options.get("discard_body"):
             self._kept_bytes = 0
+
+    def _takes_framing(self, name: str, value: str) -> bool:
+        """Whether to send a header that says where the request ends, or what becomes of its connection.
+
+        Raises:
+            ValueError: the target would take a part of this request for another one.
+        """
+        if name.lower() == "content-length":
+            if value.strip() != str(len(self._body)):
+                raise ValueError(f"Content-Length: {value}: the body has {len(self._body)} bytes")
+            return False
+        header = Header(f"{name}: {value}")
+        if fault := find_framing_fault((header,), None):
+            raise ValueError(fault)
+        self._is_last = asks_to_close((header,))
+        return True
 
     async def _follow(self, answer: Answer, deadline_ns: int, cookies: CookieStore) -> Answer:
         """Go where an answer sends a request, and where the next one does."""
@@ -157,6 +178,7 @@ class Sending:
                 deadline_ns,
                 has_body=method != "HEAD",
                 kept_bytes=self._kept_bytes,
+                is_last=self._is_last and not is_foreign,
             )
             cookies.take_in(answer.head, self._url)
         if answer.status in REDIRECTIONS:

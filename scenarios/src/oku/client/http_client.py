@@ -171,7 +171,14 @@ class HttpClient:
         self._sweep_s = min(self._sweep_s, max(timeout_s / 50, _SHORTEST_SWEEP_S))
 
     async def exchange(
-        self, origin: Origin, request: bytes, deadline_ns: int, *, has_body: bool, kept_bytes: int
+        self,
+        origin: Origin,
+        request: bytes,
+        deadline_ns: int,
+        *,
+        has_body: bool,
+        kept_bytes: int,
+        is_last: bool = False,
     ) -> Answer:
         """Send a request, and wait for all of its answer.
 
@@ -181,6 +188,7 @@ class HttpClient:
             deadline_ns: until when it may take, by the monotonic clock.
             has_body: whether the answer has a body.
             kept_bytes: how much of that is kept.
+            is_last: whether it asks to close its connection: not every server says that it does.
 
         Raises:
             TransportError: there is no complete answer.
@@ -201,7 +209,7 @@ class HttpClient:
             self._busy.discard(connection)
         reader = connection.reader
         answer = Answer(reader.status, reader.head, reader.body, reader.received)
-        if reader.is_kept and self._keeps_connections and connection.is_sent:
+        if reader.is_kept and not is_last and self._keeps_connections and connection.is_sent:
             origin.rest(connection)
         else:
             connection.close()

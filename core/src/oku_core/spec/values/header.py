@@ -26,6 +26,8 @@ _REFUSED = {
     "http2-settings": "connections speak HTTP/1.1 only; leave the header out",
 }
 _CONNECTION_OPTIONS = frozenset({"close", "keep-alive"})
+FRAMING = frozenset({"connection", "content-length", *_REFUSED})
+"""The names of headers that say where a request ends, or what becomes of its connection."""
 
 
 class Header(str):
