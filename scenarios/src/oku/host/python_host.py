@@ -34,6 +34,8 @@ _REPORT_S = 0.01
 """What has ended is told so soon."""
 _LOOK_S, _ALIVE_LOOKS = 0.1, 5
 """How often the lag of the event loop is looked at, and after how many looks it reports without news."""
+_OVERDUE_NS = 1_000_000_000
+"""Where user code blocks all users in turn, each of them reports after so long: it does go on."""
 STUCK_S = 5.0
 """An iteration that has not ended so long after its limit never will: its user begins anew."""
 _NO_ROW: Mapping[str, str] = {}
@@ -88,6 +90,7 @@ class PythonHost:
         self._client = build_client(start, self._spec, rows)
         self._session = Session(slots, start.users, is_ahead=start.is_ahead)
         limit_s = self._spec.iteration_timeout_s
+        self._limit_ns = int((limit_s or 0) * 1e9)
         self._late = End(TIMEOUT, f"no end within {limit_s or 0:g}s")
         self._stuck_ns = None if limit_s is None else int((limit_s + stuck_s) * 1e9)
         self._users: dict[int, _User] = {}
@@ -95,6 +98,7 @@ class PythonHost:
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
         self._report: asyncio.Handle | None = None
+        self._reported_at_ns = monotonic_ns()
         self._over = self._loop.create_future()
 
     async def run(self, connection: socket.socket) -> None:
@@ -103,10 +107,16 @@ class PythonHost:
         self._transport, _ = await self._loop.create_unix_connection(
             lambda: _Protocol(self._receive, self._end), sock=connection
         )
+        self._transport.set_write_buffer_limits(0)  # what is written is sent at once, not after all users
         self._transport.write(frame(Ready()))
         self._set_users()
         looking = self._loop.create_task(self._keep_looking())
-        await self._over
+        try:
+            await self._over
+        finally:
+            self._close(looking)
+
+    def _close(self, looking: asyncio.Task[None]) -> None:
         looking.cancel()
         for user in self._users.values():
             if user.task is not None:
@@ -133,6 +143,11 @@ class PythonHost:
         if not self._over.done():
             self._over.set_result(None)
 
+    def _fail(self, error: BaseException) -> None:
+        """End this process: what it knows of its iterations may be wrong, and the worker gives them back."""
+        if not self._over.done():
+            self._over.set_exception(error)
+
     def _set_users(self) -> None:
         """Have as many users as are wanted; those beyond end with their iterations."""
         for number in range(self._session.users):
@@ -156,6 +171,9 @@ class PythonHost:
         del self._users[user.number]
         if user in self._idle:
             self._idle.remove(user)
+        if user.task is not None and not user.task.cancelled() and (error := user.task.exception()):
+            self._fail(error)
+            return
         if user.iteration is not None:
             self._session.end(user.iteration, EXCEPTION, "the task of its user was cancelled")
         if user.number < self._session.users and not self._over.done():
@@ -197,6 +215,7 @@ class PythonHost:
         """Carry out an iteration, and say what came of it."""
         scope = user.scope = Scope(self._session, iteration)
         scope_at_work.set(scope)
+        self._report_overdue()
         limit_s, limit = self._spec.iteration_timeout_s, None
         try:
             arguments = self._build_arguments(user, scope, iteration.index)
@@ -214,11 +233,16 @@ class PythonHost:
                 user.task.uncancel()
             self._session.drop(iteration)
         else:
-            if limit is not None and limit.expired():
-                end = self._late
-            self._session.end(iteration, *end)
+            self._session.end(iteration, *(self._late if self._is_late(iteration, limit) else end))
         if self._report is None:
             self._report = self._loop.call_later(_REPORT_S, self._send_report)
+        self._report_overdue()
+
+    def _is_late(self, iteration: Iteration, limit: asyncio.Timeout | None) -> bool:
+        """Whether an iteration has outlasted its limit; one that blocks the event loop is not cancelled."""
+        if limit is None:
+            return False
+        return limit.expired() or monotonic_ns() - iteration.begun_ns > self._limit_ns
 
     def _build_arguments(self, user: _User, scope: Scope, index: int) -> dict[str, Any]:
         """What the scenario wants of what there is; `DataError` if the row cannot be read."""
@@ -256,6 +280,13 @@ class PythonHost:
         if self._report is None:
             self._report = self._loop.call_later(_REPORT_S, self._send_report)
 
+    def _report_overdue(self) -> None:
+        """Report at once if the event loop does not get to it: users have their turn one after the other."""
+        if monotonic_ns() - self._reported_at_ns > _OVERDUE_NS:
+            if self._report is not None:
+                self._report.cancel()
+            self._send_report()
+
     def _report_now(self) -> None:
         """Report with the next turn of the event loop: what else happens in this one is told, too."""
         if self._report is not None:
@@ -263,9 +294,13 @@ class PythonHost:
         self._report = self._loop.call_soon(self._send_report)
 
     def _send_report(self) -> None:
-        self._report = None
-        if not self._transport.is_closing():
+        self._report, self._reported_at_ns = None, monotonic_ns()
+        if self._transport.is_closing():
+            return
+        try:
             self._transport.write(self._session.take_report(len(self._idle)))
+        except Exception as error:  # noqa: BLE001  # what it held is not told: there may be no memory left
+            self._fail(error)
 
     async def _keep_looking(self) -> None:
         """Measure the lag of the event loop, give up what is stuck, and give signs of life."""

@@ -3,7 +3,9 @@
 import asyncio
 import contextlib
 import os
+import select
 import socket
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -73,6 +75,10 @@ class Worker:
         """Hand out iterations, whose indices are their slots."""
         self.send(Hand([each for slot in slots for each in (slot, slot, 0)]))
 
+    def has_heard(self) -> bool:
+        """Whether anything was said that was not read yet."""
+        return bool(select.select([self._ours], [], [], 0)[0])
+
     async def wait(self, is_enough: Callable[[], bool]) -> None:
         """Read reports until something is so."""
         async with asyncio.timeout(PATIENCE_S):
@@ -83,9 +89,9 @@ class Worker:
 
     async def close(self) -> None:
         """Hang up; the host ends."""
+        self._ours.close()
         if self.running.done():
             return
-        self._ours.close()
         async with asyncio.timeout(PATIENCE_S):
             await self.running
         self.slots.close()
@@ -169,6 +175,56 @@ async def test_an_iteration_that_is_late_is_a_timeout(open_worker: Open) -> None
     worker.hand(0, 1, 2)
     await worker.wait(lambda: len(worker.ended) == 3)
     assert worker.ended == {0: TIMEOUT, 1: TIMEOUT, 2: TIMEOUT}
+
+
+async def test_an_iteration_that_blocks_beyond_its_limit_is_a_timeout(open_worker: Open) -> None:
+    """Nobody could cancel it."""
+
+    async def scenario(index: int) -> None:
+        if index == 0:
+            time.sleep(0.1)  # noqa: ASYNC251  # user code may do so
+
+    worker = open_worker(scenario, users=1, iteration_timeout_s=0.05)
+    worker.hand(0, 1)
+    await worker.wait(lambda: len(worker.ended) == 2)
+    assert worker.ended == {0: TIMEOUT, 1: OK}
+
+
+async def test_users_that_block_in_turn_report_between_them(
+    open_worker: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The event loop, which would report for them, only gets to it after all of them."""
+    now_ns, told = time.monotonic_ns(), []
+    monkeypatch.setattr("oku.host.python_host.monotonic_ns", lambda: now_ns)
+
+    async def scenario(index: int) -> None:
+        nonlocal now_ns
+        told.append(worker.has_heard())
+        now_ns += 2_000_000_000
+
+    worker = open_worker(scenario, users=3)
+    await worker.wait(lambda: worker.wanted == 3)
+    worker.hand(0, 1, 2)
+    await worker.wait(lambda: len(worker.ended) == 3)
+    assert told == [False, True, True]
+
+
+async def test_a_host_whose_own_bookkeeping_fails_ends(
+    open_worker: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There may be no memory left; its worker gives back what it had, and nobody waits for it."""
+
+    async def scenario() -> None:
+        pass
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    worker = open_worker(scenario, users=1)
+    await worker.wait(lambda: worker.wanted == 1)
+    monkeypatch.setattr("oku.host.session.Report", fail)
+    with pytest.raises(MemoryError):
+        await asyncio.wait_for(worker.running, PATIENCE_S)
 
 
 async def test_what_is_cut_off_is_dropped(open_worker: Open) -> None:
