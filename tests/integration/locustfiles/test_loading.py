@@ -56,6 +56,30 @@ REFUSED = {
         shape("return (self.get_current_user_count() + 1, 1)"),
         f"{SHAPED}, such as --stage 1m:0..50 --stage 10m:50; with a --stage the class is left alone",
     ),
+    "a shape with many stages": (
+        shape("step = int(self.get_run_time()) // 30 + 1", "return (step * 10, 10) if step <= 20 else None"),
+        f"{SHAPED}; here: {' '.join(f'--stage 30s:{step}0..{step}0' for step in range(1, 21))}",
+    ),
+    "a shape with too many stages": (
+        shape(
+            "step = int(self.get_run_time()) // 300 + 1", "return (step * 999, 999) if step <= 45 else None"
+        ),
+        f"{SHAPED}, such as --stage 1m:0..50 --stage 10m:50; with a --stage the class is left alone",
+    ),
+    "a shape that cannot be made": (
+        shape("return None").replace(
+            "    def tick", "    def __init__(self):\n        1 / 0\n\n    def tick"
+        ),
+        f"{SHAPED}, such as --stage 1m:0..50 --stage 10m:50; with a --stage the class is left alone",
+    ),
+    "a shape that names no rate": (
+        shape("return (10,)"),
+        f"{SHAPED}, such as --stage 1m:0..50 --stage 10m:50; with a --stage the class is left alone",
+    ),
+    "a shape whose rate is none": (
+        shape("return (10, float('inf')) if self.get_run_time() < 9 else None"),
+        f"{SHAPED}, such as --stage 1m:0..50 --stage 10m:50; with a --stage the class is left alone",
+    ),
     "an option that must be given": (
         USER + "events.init_command_line_parser.add_listener("
         "lambda parser, **_: parser.add_argument('--token', required=True))",

@@ -30,7 +30,7 @@ from oku_core.accounting.range_set import count_packed, is_packed, iter_ranges
 from oku_core.accounting.request_timing import TIMINGS, find_timing_fault
 from oku_core.messaging.hook import HookReport
 
-LONGEST_REFUSAL = 300
+LONGEST_REFUSAL = 1_000
 """The longest reason of a refusal, in characters."""
 LONGEST_NAME = 200
 """The longest phase or name of a part, in characters."""

@@ -113,7 +113,7 @@ def _check_shapes(module: ModuleType, spec: Spec, file: str) -> None:
     if not shapes:
         return
     if not spec.stages:
-        raise LoadError(refuse_shape(shapes[0](), file))
+        raise LoadError(refuse_shape(shapes[0], file))
     _log.warning("%s is left alone: the run has stages", shapes[0].__name__)
 
 

@@ -9,22 +9,29 @@ from typing import Any
 
 from locust import LoadTestShape
 
+from oku_core.messaging.checkpoint import LONGEST_REFUSAL
+
 _LONGEST_S = 24 * 3600
 _MOST_STAGES = 50
 
 
-def refuse_shape(shape: LoadTestShape, file: str) -> str:
-    """One line for the author of a file that has a shape."""
-    said = f"{file}: the load is not shaped by LoadTestShape ({type(shape).__name__}) but by --stage"
-    stages = find_stages(shape)
-    if stages is None:
-        return f"{said}, such as --stage 1m:0..50 --stage 10m:50; with a --stage the class is left alone"
-    return f"{said}; here: {' '.join(f'--stage {stage}' for stage in stages)}"
+def refuse_shape(kind: type[LoadTestShape], file: str) -> str:
+    """One line for the author of a file that has a shape; all stages are in it, or none."""
+    said = f"{file}: the load is not shaped by LoadTestShape ({kind.__name__}) but by --stage"
+    stages = find_stages(kind)
+    if stages is not None:
+        text = f"{said}; here: {' '.join(f'--stage {stage}' for stage in stages)}"
+        if len(text) <= LONGEST_REFUSAL:
+            return text
+    return f"{said}, such as --stage 1m:0..50 --stage 10m:50; with a --stage the class is left alone"
 
 
-def find_stages(shape: LoadTestShape) -> list[str] | None:
+def find_stages(kind: type[LoadTestShape]) -> list[str] | None:
     """The stages of a shape that looks at nothing but the time; None of one that does, or has many."""
-    clock: Any = shape
+    try:
+        clock: Any = kind()
+    except Exception:  # noqa: BLE001  # as one that asks for what is not there
+        return None
     stages: list[str] = []
     users, seconds = 0, 0
     while seconds < _LONGEST_S and len(stages) <= _MOST_STAGES:
@@ -34,22 +41,27 @@ def find_stages(shape: LoadTestShape) -> list[str] | None:
         begin = seconds
         while seconds < _LONGEST_S and _ask(clock, seconds) == level:
             seconds += 1
-        stages += _write(users, int(level[0]), float(level[1]), seconds - begin)
-        users = _find_reached(users, int(level[0]), float(level[1]), seconds - begin)
+        stages += _write(users, level[0], level[1], seconds - begin)
+        users = _find_reached(users, level[0], level[1], seconds - begin)
     is_whole = 0 < seconds < _LONGEST_S and _ask(clock, seconds) is None and not clock.oku_failed
     return stages if is_whole and len(stages) <= _MOST_STAGES else None
 
 
 def _ask(shape: Any, seconds: int) -> tuple[Any, ...] | None:
-    """What a shape wants at a time."""
+    """What a shape wants at a time: users, how many begin in a second, and perhaps of which classes."""
     shape.oku_failed = False
     shape.get_run_time = lambda: float(seconds)
     try:
-        level: tuple[Any, ...] | None = shape.tick()
-    except Exception:  # noqa: BLE001  # it asks for what is not there
+        level = shape.tick()
+        if level is None:
+            return None
+        users, rate = int(level[0]), float(level[1])
+        if not math.isfinite(rate):
+            raise ValueError(f"a rate of {rate}")
+    except Exception:  # noqa: BLE001  # it asks for what is not there, or answers what is no level
         shape.oku_failed = True
         return None
-    return level
+    return (users, rate, *level[2:])
 
 
 def _write(users: int, wanted: int, rate: float, seconds: int) -> list[str]:

@@ -493,9 +493,9 @@ def test_a_checkpoint_has_no_figures_by_default() -> None:
     ("changes", "fault"),
     [
         ({"refusal": "ca.pem: no such file"}, None),
-        ({"refusal": "x" * 300}, None),
-        ({"refusal": "x" * 301}, "the refusal is not one line of up to 300 printable characters"),
-        ({"refusal": "two\nlines"}, "the refusal is not one line of up to 300 printable characters"),
+        ({"refusal": "x" * 1000}, None),
+        ({"refusal": "x" * 1001}, "the refusal is not one line of up to 1000 printable characters"),
+        ({"refusal": "two\nlines"}, "the refusal is not one line of up to 1000 printable characters"),
         ({"refusal": "no engine", "is_final": False}, "it refuses the lease and is done to 0"),
         ({"refusal": "no engine", "done": 1, "in_flight": [0]}, "it refuses the lease and is done to 1"),
     ],
