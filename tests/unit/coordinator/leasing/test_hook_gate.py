@@ -17,6 +17,7 @@ from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import HOOK_LIMIT_S, HookAttempt, HookReport, SetupData
 from oku_core.messaging.order import CallHook, DropHooks
 from oku_core.messaging.progress import Progress
+from oku_core.results.hook_summary import HookState
 from oku_core.spec.spec import Hook, Spec
 
 BOTH = (Hook.SETUP, Hook.TEARDOWN)
@@ -262,6 +263,25 @@ async def test_a_run_that_is_cancelled_is_torn_down_and_one_without_a_setup_is_n
     await world.step()
     world.ledger.runs.change_state("r1", RunState.CANCELLING, world.now)
     assert world.state() == RunState.CANCELLED
+
+
+async def test_a_run_that_is_over_owes_no_hook(world: World) -> None:
+    """A failed run was to call both anew, and was cancelled before it could."""
+    world.create()
+    world.speak("w1")
+    await world.step()
+    world.report("w1", Hook.SETUP, 1)
+    await world.step()
+    world.ledger.runs.give_up("r1", RunState.FAILED, world.now, "nobody can go on")
+    await world.step()
+    world.report("w1", Hook.TEARDOWN, 1)
+    world.ledger.runs.change_state("r1", RunState.PENDING, world.now)
+    world.ledger.runs.change_state("r1", RunState.CANCELLED, world.now)
+    hooks = world.ledger.runs.fetch_snapshot("r1").hooks
+    assert [(record.hook, record.state) for record in hooks] == [
+        (Hook.SETUP, HookState.GIVEN_UP),
+        (Hook.TEARDOWN, HookState.GIVEN_UP),
+    ]
 
 
 async def test_a_paused_run_keeps_its_setup_and_is_torn_down_when_it_is_cancelled(world: World) -> None:

@@ -47,7 +47,7 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
         if record.state == RunState.FAILED:
             hook_table.begin_anew(transaction, run)
     if state in FINAL_STATES:
-        hook_table.give_up_begun(transaction, run, now)
+        hook_table.give_up_unfinished(transaction, run, now)
     if state in _CLOSING_STATES:
         stop_period(transaction, run, now + STOP_AHEAD_S)
     if state not in SENDING_STATES:
@@ -114,7 +114,7 @@ def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:
     if fetch_run(transaction, run).state in FINAL_STATES:
         return
     run_table.write_state(transaction, run, RunState.FAILED, reason, ended_at=now)
-    hook_table.give_up_begun(transaction, run, now)
+    hook_table.give_up_unfinished(transaction, run, now)
     run_table.mark_broken(transaction, run)
     stop_period(transaction, run, now)
     run_table.close_period(transaction, run, now)

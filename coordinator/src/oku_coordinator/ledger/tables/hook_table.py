@@ -122,11 +122,11 @@ def give_up(transaction: Transaction, run: str, hook: Hook, error: str, now: flo
     )  # fmt: skip
 
 
-def give_up_begun(transaction: Transaction, run: str, now: float) -> None:
-    """The run is over: nobody waits for what is under way."""
+def give_up_unfinished(transaction: Transaction, run: str, now: float) -> None:
+    """The run is over: nobody waits for what is under way, and nothing is called any more."""
     transaction.execute(
-        "UPDATE hooks SET state = ?, ended_at = ? WHERE run = ? AND state IN (?, ?)",
-        HookState.GIVEN_UP, now, run, HookState.BEGUN, HookState.LOST,
+        "UPDATE hooks SET state = ?, ended_at = ? WHERE run = ? AND state IN (?, ?, ?)",
+        HookState.GIVEN_UP, now, run, HookState.OWED, HookState.BEGUN, HookState.LOST,
     )  # fmt: skip
 
 
