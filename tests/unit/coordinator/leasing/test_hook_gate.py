@@ -63,9 +63,9 @@ class World:
         self.broker.hooks.clear()
         return [(call.incarnation, call.attempt.number, str(call.attempt.hook)) for call in calls]
 
-    def report(self, worker: str, hook: Hook, number: int, **fields: Any) -> None:
+    def report(self, worker: str, hook: Hook, number: int, *, run: str = "r1", **fields: Any) -> None:
         """A worker tells what came of an attempt."""
-        report = HookReport(attempt=HookAttempt("r1", hook, number), **fields)
+        report = HookReport(attempt=HookAttempt(run, hook, number), **fields)
         batch = CheckpointBatch(worker=worker, incarnation=f"{worker}-1", checkpoints=[], hooks=[report])
         apply_batches(self.ledger, [batch], now=self.now)
 
@@ -318,6 +318,25 @@ async def test_a_cancelled_run_tears_down_after_the_run_that_has_its_turn(world:
     assert current is not None
     assert (current.run, world.take_calls()) == ("r2", [])
     world.ledger.runs.give_up("r2", RunState.FAILED, world.now, "over")
+    await world.step()
+    assert world.take_calls() == [("w1-1", 1, "teardown")]
+
+
+async def test_a_run_that_is_being_torn_down_keeps_its_turn(world: World) -> None:
+    """An older run that is cancelled meanwhile waits for that, although it was submitted before."""
+    world.create("r0")
+    world.speak("w1")
+    await world.step()
+    world.report("w1", Hook.SETUP, 1, run="r0")
+    world.ledger.runs.change_state("r0", RunState.PAUSING, world.now)
+    await world.reach_teardown()
+    await world.step()
+    world.ledger.runs.change_state("r0", RunState.CANCELLED, world.now)
+    current = world.ledger.runs.fetch_current()
+    assert current is not None
+    assert (current.run, world.ledger.runs.fetch("r0").state) == ("r1", RunState.TEARING_DOWN)
+    world.report("w1", Hook.TEARDOWN, 1)
+    world.take_calls()
     await world.step()
     assert world.take_calls() == [("w1-1", 1, "teardown")]
 

@@ -37,9 +37,8 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
     if record.is_broken:
         raise TransitionError(run, record.state, state)  # its account is wrong, and stays so
     if state in FINAL_STATES and hook_table.owes_teardown(transaction, record):
-        hook_table.owe_teardown(transaction, run, state, reason, now)
+        _owe_teardown(transaction, record, state, now, reason)
         state = RunState.TEARING_DOWN
-        check_transition(run, record.state, state)
     run_table.write_state(transaction, run, state, reason, ended_at=now if state in FINAL_STATES else None)
     if state == RunState.PENDING:
         run_table.put_last(transaction, run, now)
@@ -60,6 +59,16 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
     _note_state(transaction, run, state, now, reason)
     transaction.touched.add(run)
     transaction.tallies.pop(run, None)  # so that all of it is checked
+
+
+def _owe_teardown(
+    transaction: Transaction, record: RunRecord, end_state: RunState, now: float, reason: str
+) -> None:
+    """Keep what a run is to be after its teardown; one that has not its turn waits for those that have."""
+    check_transition(record.run, record.state, RunState.TEARING_DOWN)
+    hook_table.owe_teardown(transaction, record.run, end_state, reason, now)
+    if record.state not in SENDING_STATES:
+        run_table.put_last(transaction, record.run, now)
 
 
 def leave_rest_unused(transaction: Transaction, run: str) -> None:
