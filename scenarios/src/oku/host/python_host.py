@@ -15,6 +15,7 @@ import uvloop
 
 from oku.client.cookie_store import CookieStore
 from oku.host.first_message import read_first_message
+from oku.host.garbage import GarbageWatch
 from oku.host.hook_call import serve_call
 from oku.host.http_factory import build_client, open_rows
 from oku.host.iteration_end import End, judge_exception, judge_return
@@ -303,7 +304,8 @@ class PythonHost:
             self._fail(error)
 
     async def _keep_looking(self) -> None:
-        """Measure the lag of the event loop, give up what is stuck, and give signs of life."""
+        """Measure the lag of the event loop, give up what is stuck, collect garbage, give signs of life."""
+        garbage = GarbageWatch()
         while True:
             for _ in range(_ALIVE_LOOKS):
                 due = self._loop.time() + _LOOK_S
@@ -311,6 +313,7 @@ class PythonHost:
                 late_us = int((self._loop.time() - due) * 1e6)
                 self._session.late_us = max(self._session.late_us, late_us)
                 self._give_up_stuck()
+                garbage.look()
             self._session.busy_us = int(measure_busy_s() * 1e6)
             self._report_soon()
 
