@@ -376,6 +376,31 @@ async def test_clients_of_any_kind_are_counted(build: Build) -> None:
     assert execution.inner["", "push"].bytes_received == 7 * 120
 
 
+async def test_figures_of_clients_may_be_anything(build: Build) -> None:
+    """They are kept within bounds; what is none at all counts as 0."""
+    source = """
+        from types import SimpleNamespace
+        from locust import User, task
+
+        class Odd(User):
+            @task
+            def tell(self):
+                for name, figure, status in (
+                    ("huge", 1e30, 4001), ("endless", float("inf"), -1), ("none", float("nan"), None),
+                    ("less", -5, 0),
+                ):
+                    self.environment.events.request.fire(
+                        request_type="odd", name=name, response_time=figure, exception=None, context={},
+                        response_length=figure, response=SimpleNamespace(status_code=status),
+                    )
+        """
+    async with build(source, url=None) as bench:
+        execution = await bench.run(10)
+    assert count_outcomes(execution) == {"ok": 10}
+    received = {name: tally.bytes_received for (_, name), tally in execution.inner.items()}
+    assert received == {"huge": 10 << 48, "endless": 10 << 48, "none": 0, "less": 0}
+
+
 async def test_each_iteration_has_an_index_of_its_own(build: Build, site: HostileServer) -> None:
     """Users and task sets see it, and nothing else does."""
     source = """

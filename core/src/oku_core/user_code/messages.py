@@ -18,6 +18,10 @@ MOST_BYTES = 64 << 20
 MOST_AHEAD = 10_000
 """A host asks for so many more iterations than it has users at most."""
 
+HIGHEST_FIGURE = 1 << 48
+"""Of microseconds and bytes: nobody waits for so long, and so much is in no response."""
+HIGHEST_STATUS = 999
+
 NO_TEXT = -1
 """Stands for a text where there is none, such as the reason of what was ok."""
 OUTSIDE = -1

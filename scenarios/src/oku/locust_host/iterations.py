@@ -24,6 +24,7 @@ from oku.locust_host.request_outcome import OK as REQUEST_OK
 from oku.locust_host.request_outcome import classify
 from oku.locust_host.user_state import OkuView, RunData, UserState, find_state
 from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.user_code.messages import HIGHEST_FIGURE, HIGHEST_STATUS
 
 _OK, _FAILED_CHECK, _EXCEPTION, _TIMEOUT = map(
     OUTCOMES.index, (Outcome.OK, Outcome.FAILED_CHECK, Outcome.EXCEPTION, Outcome.TIMEOUT)
@@ -158,8 +159,8 @@ class Iterations:
         state = self.states.get(gevent.getcurrent()) or self._find_parent()
         iteration = state.iteration if state is not None else None
         status = getattr(response, "status_code", 0) if response is not None else 0
-        if type(status) is not int:
-            status = 0
+        if type(status) is not int or not 0 <= status <= HIGHEST_STATUS:
+            status = 0  # of another protocol
         outcome, reason = REQUEST_OK, ""
         name = str(name) if name else _NO_NAME
         if url is not None and _is_path(name) and str(url).endswith(name):  # Locust has named it so
@@ -168,8 +169,8 @@ class Iterations:
             outcome, reason = classify(exception, status, self._timeout_s)
             if iteration is not None and not iteration.failure:
                 iteration.failure = f"{name}: {reason}"
-        latency_us = int(response_time * _US_PER_MS) if response_time and response_time > 0 else 0
-        received = int(response_length) if response_length and response_length > 0 else 0
+        latency_us = _bound(response_time * _US_PER_MS) if response_time else 0
+        received = _bound(response_length) if response_length else 0
         self._session.record(iteration, RequestResult(name, outcome, status, latency_us, received, reason))
         if iteration is None:
             self._note_news()
@@ -297,6 +298,11 @@ def _throw(state: UserState, iteration: Iteration) -> None:
     """Cut an iteration off, unless it has ended meanwhile; called in the hub."""
     if state.iteration is iteration and state.greenlet is not None:
         state.greenlet.throw(_Cut())
+
+
+def _bound(figure: float) -> int:
+    """What a client tells of as a worker takes it: clients of users may tell of anything."""
+    return int(min(figure, HIGHEST_FIGURE)) if figure > 0 else 0
 
 
 def _is_path(name: str) -> bool:

@@ -13,6 +13,8 @@ from oku_core.messaging.checkpoint import LONGEST_NAME
 from oku_core.user_code.messages import (
     DROPPED,
     ENDED_FIELDS,
+    HIGHEST_FIGURE,
+    HIGHEST_STATUS,
     NO_TEXT,
     OUTSIDE,
     REQUEST_FIELDS,
@@ -30,9 +32,6 @@ _ENDS = frozenset({OK, FAILED_CHECK, EXCEPTION, TIMEOUT, DROPPED, UNTOUCHED})
 _MOST_OUTSIDE = 10_000
 _MOST_TEXTS = 2_000
 """A host tells fewer names and reasons apart."""
-_HIGHEST = 1 << 48
-"""Of microseconds and bytes: nobody waits for so long, and so much is in no response."""
-_HIGHEST_STATUS = 999
 _UNEXPLAINED = "unknown"
 
 
@@ -75,7 +74,9 @@ class ReportReader:
         for request in zip(*[cursor] * REQUEST_FIELDS, strict=True):
             slot, name, outcome, status, latency_us, received, reason = request
             if not (
-                0 <= latency_us <= _HIGHEST and 0 <= received <= _HIGHEST and 0 <= status <= _HIGHEST_STATUS
+                0 <= latency_us <= HIGHEST_FIGURE
+                and 0 <= received <= HIGHEST_FIGURE
+                and 0 <= status <= HIGHEST_STATUS
             ):
                 raise ValueError(f"a request of {latency_us} us, {received} bytes, status {status}")
             handed = hands.find(slot) if slot != OUTSIDE else None
@@ -111,7 +112,7 @@ class ReportReader:
             handed = hands.find(slot)
             if handed is None:
                 raise ValueError(f"the iteration in slot {slot} has ended twice")
-            if not (0 <= took_us <= _HIGHEST and 0 <= begun_ns <= now_ns):
+            if not (0 <= took_us <= HIGHEST_FIGURE and 0 <= begun_ns <= now_ns):
                 raise ValueError(f"an iteration of {took_us} us that began at {begun_ns} ns")
             if outcome not in _ENDS:
                 raise ValueError(f"an iteration has ended as outcome {outcome}")
