@@ -71,6 +71,21 @@ async def test_a_locustfile_may_judge_answers_itself(build: Build, kind: str) ->
     assert count_requests(execution) == {"GET /fine": {"failed_check": 20, "ok": 20}, "missing": {"ok": 40}}
 
 
+@KINDS
+async def test_reasons_are_the_same_on_each_worker(build: Build, kind: str) -> None:
+    """`rest` writes a traceback into the reason; where files stand is not in it, and the place is."""
+    source = write_task(
+        kind,
+        "with self.rest('GET', '/fine', name='it') as response:",
+        "    response.js['token']",
+    )
+    async with build(source) as bench:
+        execution = await bench.run(6)
+    [reason] = list_reasons(execution)
+    assert reason.startswith("it: TypeError: 'NoneType' object is not subscriptable at locust/user/users.py:")
+    assert " in rest, locustfile.py:7 in visit" in reason
+
+
 async def test_an_exception_ends_its_iteration_and_no_more(build: Build, site: HostileServer) -> None:
     """It is counted with its traceback, listeners hear of it once, and the user goes on."""
     source = """

@@ -41,6 +41,7 @@ def describe_exception(error: BaseException, folder: Path) -> str:
         folder: where the files of user code are.
     """
     text = " ".join(f"{type(error).__name__}: {_read_text(error)}".split()).rstrip(": ")
+    text = text.replace(f"{folder}/", "")  # each host has its own: a reason is the same for all of them
     place = find_place(error, folder)
     return f"{text} ({place})" if place else text
 

@@ -167,6 +167,9 @@ class Iterations:
             name = f"{request_type} {name}"
         if exception is not None and exception is not False:
             outcome, reason = classify(exception, status, self._timeout_s)
+            reason = reason.replace(
+                f"{self._folder}/", ""
+            )  # `rest` names files; each host has its own folder
             if iteration is not None and not iteration.failure:
                 iteration.failure = f"{name}: {reason}"
         latency_us = _bound(response_time * _US_PER_MS) if response_time else 0

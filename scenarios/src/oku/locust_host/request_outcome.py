@@ -55,6 +55,7 @@ _CONNECTING = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.NameRes
 _WRAPPERS = (requests.ConnectionError, urllib3.exceptions.HTTPError, RetriesExceeded)
 """These say less than what they wrap."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+_LIBRARY = re.compile(r"(?:/[^\s/,:]+)+/site-packages/")
 _TRUNCATED = ("Incomplete response", "connection closed")
 """How begins what geventhttpclient says of an answer that ends too soon."""
 _MOST_LINKS = 5
@@ -69,12 +70,12 @@ def classify(exception: object, status: int, timeout_s: float) -> tuple[int, str
         timeout_s: the limit of the spec.
     """
     if not isinstance(exception, BaseException):
-        return FAILED_CHECK, str(exception)
+        return FAILED_CHECK, _strip(str(exception))
     outcome, error = _look_into(exception)
     if outcome == UNEXPECTED_STATUS:
         return outcome, explain_status(status or getattr(error, "code", 0))
     if outcome == FAILED_CHECK:
-        text = _ADDRESS.sub("", str(error))
+        text = _strip(str(error))
         return outcome, text if type(error) is CatchResponseError and text else _name(error, text)
     return outcome, explain_error(outcome, error, explain_timeout(timeout_s))
 
@@ -104,6 +105,11 @@ def _find_inner(error: BaseException) -> BaseException | None:
         if isinstance(inner := getattr(error, name, None), BaseException):
             return inner
     return error.__cause__ or error.__context__
+
+
+def _strip(text: str) -> str:
+    """A text without what differs from worker to worker: addresses of objects, and where libraries are."""
+    return _LIBRARY.sub("", _ADDRESS.sub("", text))
 
 
 def _name(error: BaseException, text: str) -> str:

@@ -57,6 +57,13 @@ def test_what_cannot_be_loaded_is_said_in_one_line(tmp_path: Path, text: str, me
     assert "\n" not in str(caught.value)
 
 
+def test_an_exception_names_files_from_the_folder_of_user_code(tmp_path: Path) -> None:
+    """Each host has a folder of its own; with it in the text, each would have a reason of its own."""
+    error = catch(tmp_path, "def fail():\n    open(__file__ + '.csv')\n")
+    expected = "FileNotFoundError: [Errno 2] No such file or directory: 'tea.py.csv' (tea.py:2 in fail)"
+    assert describe_exception(error, tmp_path) == expected
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """It is the same error."""
     with pytest.raises(LoadError, match="FileNotFoundError"):
