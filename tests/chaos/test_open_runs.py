@@ -5,8 +5,11 @@ import signal
 import time
 from typing import Any
 
+import pytest
 from tests.kit.runs.account import assert_completed
 from tests.kit.runs.local_run import Start, run_oku
+
+pytestmark = pytest.mark.alone
 
 RATE = 200
 SECONDS = 16

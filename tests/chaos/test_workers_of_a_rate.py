@@ -21,6 +21,8 @@ from tests.kit.servers.arrival_target import ArrivalTarget, run_arrival_target
 from oku_coordinator.ledger import Ledger
 from oku_core.spec.spec import HTTP_ENGINES, Engine
 
+pytestmark = pytest.mark.alone
+
 RATE = 60
 SHARE = RATE / 3
 """That of one of three workers, in a second."""

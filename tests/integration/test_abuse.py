@@ -6,6 +6,8 @@ import pytest
 from tests.kit.faults.abuse import abuse, run_site
 from tests.kit.runs.local_run import wait_until
 
+pytestmark = pytest.mark.alone
+
 _ATTACK_S = 6.0
 _MOST_MEMORY_MB = 10.0
 _FEWEST_ANSWERED = 20

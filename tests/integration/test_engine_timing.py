@@ -11,6 +11,8 @@ from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
 
+pytestmark = pytest.mark.alone
+
 OK = build_response(body=b"hi")
 PAUSE_US = 50_000
 

@@ -17,6 +17,8 @@ from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control
 from oku_core.spec.spec import Spec
 
+pytestmark = pytest.mark.alone
+
 DELAY_S = 0.01
 """On each way: an answer takes 20 ms."""
 

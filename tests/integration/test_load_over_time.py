@@ -12,6 +12,8 @@ from tests.kit.servers.arrival_target import ArrivalTarget, run_arrival_target
 
 from oku_core.spec.spec import HTTP_ENGINES, Engine
 
+pytestmark = pytest.mark.alone
+
 WORKERS = 2
 SLACK_S = 5.0
 """By so much a run may be longer than its plan on a busy machine."""

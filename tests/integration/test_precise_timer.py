@@ -11,6 +11,8 @@ import uvloop
 
 from oku_workers.timing.precise_timer import PreciseTimer
 
+pytestmark = pytest.mark.alone
+
 _T = TypeVar("_T")
 Run = Callable[[Coroutine[None, None, _T]], _T]
 WAKES = 200

@@ -20,6 +20,8 @@ from tests.kit.runs.standing_stack import run_standing_stack
 from oku_coordinator.ledger import Ledger
 from oku_core.spec.spec import HTTP_ENGINES, Engine
 
+pytestmark = pytest.mark.alone
+
 STACK = ("--servers", "1", "--delay", "5ms", "--quiet")
 AWAY_S, START_S = 8.0, 2.5
 """How long the coordinator is away, and what of that it takes to start."""

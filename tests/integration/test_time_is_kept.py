@@ -9,6 +9,8 @@ from tests.kit.runs.local_run import LocalRun, Start, run_oku
 
 from oku_core.spec.spec import HTTP_ENGINES
 
+pytestmark = pytest.mark.alone
+
 SECONDS = 8
 FLAGS = (
     "--duration", f"{SECONDS}s", "--concurrency", "5", "--workers", "2", "--servers", "1", "--delay", "50ms",
