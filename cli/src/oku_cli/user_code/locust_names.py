@@ -7,7 +7,7 @@ from pathlib import Path
 from oku_cli.user_code.imported_modules import ImportedModules
 from oku_cli.user_code.syntax import iter_module_statements
 
-_TASK_SETS = ("TaskSet", "SequentialTaskSet", "LoadTestShape")
+_NO_USERS = frozenset({"TaskSet", "SequentialTaskSet", "MarkovTaskSet", "LoadTestShape"})
 _TAG = "tag"
 
 
@@ -22,7 +22,13 @@ def list_user_classes(path: Path) -> list[str]:
         for node in iter_module_statements(ImportedModules(path, path.name).trees[path.name])
         if isinstance(node, ast.ClassDef)
     ]
-    return [node.name for node in classes if node.bases and not _is_task_set(node) and not _is_abstract(node)]
+    others = set(_NO_USERS)
+    for node in classes:  # a class stands after those that it derives from
+        if any(_find_name(base) in others for base in node.bases):
+            others.add(node.name)
+    return [
+        node.name for node in classes if node.bases and node.name not in others and not _is_abstract(node)
+    ]
 
 
 def list_tags(path: Path) -> list[str]:
@@ -33,10 +39,6 @@ def list_tags(path: Path) -> list[str]:
     """
     trees = ImportedModules(path, path.name).trees.values()
     return sorted({tag for tree in trees for node in ast.walk(tree) for tag in _iter_tags(node)})
-
-
-def _is_task_set(node: ast.ClassDef) -> bool:
-    return any(_find_name(base) in _TASK_SETS for base in node.bases)
 
 
 def _is_abstract(node: ast.ClassDef) -> bool:

@@ -18,6 +18,8 @@ class Steps(SequentialTaskSet):
     @task
     def step(self): pass
 class More(locust.TaskSet): pass
+class EvenMore(More): pass
+class Chain(locust.MarkovTaskSet): pass
 class Shape(locust.LoadTestShape): pass
 class Buyer(Base):
     tasks = [Steps]
