@@ -14,6 +14,7 @@ from oku_cli.local import valkey
 from oku_cli.process.child import Child, describe_death
 from oku_cli.process.isolation import PYTHON, build_environment
 from oku_cli.remote.endpoint import Endpoint
+from oku_cli.user_code.included_files import MOST_FILES
 from oku_core.process.listener import format_address, open_sockets
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.files import EVERYWHERE
@@ -33,6 +34,8 @@ _MAX_QUICK_KILLS = 25
 """A child that is killed from outside gets more chances."""
 _END_TIMEOUT_S = 3.0
 _HOST = "127.0.0.1"
+_MOST_RUN_FILES = MOST_FILES + 100
+"""As many as user code may have, and what else a run uses: data, bodies, certificates."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,6 +235,7 @@ class LocalStack:
         yield build(
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
             "--data-dir", str(data_dir.absolute), *files, *server_flags, *expected, "--allow-user-code",
+            "--max-run-files", str(_MOST_RUN_FILES),
             listening=self._api_sockets, files=self._files_sockets,
             OKU_TOKEN=self.endpoint.token, OKU_MESSAGE_KEY_FILE=key,
             **plan.coordinator_environment,

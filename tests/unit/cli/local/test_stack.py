@@ -8,6 +8,7 @@ import pytest
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.local.stack import LocalStack, StackError, StackPlan
+from oku_cli.user_code.included_files import MOST_FILES
 from oku_core.spec.secrets import SecretSource
 
 Build = Callable[..., LocalStack]
@@ -67,6 +68,13 @@ async def test_user_code_is_allowed_and_sees_the_environment_of_its_user(build: 
     assert "--allow-user-code" in children["coordinator"].command
     command = children["worker-1"].command
     assert command[command.index("--inherit-env") + 1] == "*"
+
+
+async def test_a_run_may_have_all_files_that_user_code_may_have(build: Build) -> None:
+    """And some more: its data and certificates."""
+    children = {child.name: child for child in build(PLAN).children}
+    command = children["coordinator"].command
+    assert int(command[command.index("--max-run-files") + 1]) > MOST_FILES
 
 
 async def test_each_worker_may_send_from_an_address_of_its_own(build: Build) -> None:
