@@ -5,8 +5,10 @@ of the machine, or 0. The worker clears a slot before it hands it out; the host 
 begins. So a worker knows what a host that was killed had begun, and what it had not.
 """
 
+import fcntl
 import mmap
 import os
+import sys
 import tempfile
 
 MOST_SLOTS = 1 << 20
@@ -44,7 +46,16 @@ class Slots:
 
 
 def create_slots() -> int:
-    """Make a file for slots that has no name; returns its descriptor."""
+    """Make a file for slots that has no name; returns its descriptor.
+
+    Writing to memory that its file has no room for ends a process, and so the worker. So the file is not on a
+    disk that user code may fill, and nobody can make it shorter.
+    """
+    if sys.platform == "linux":
+        file = os.memfd_create("oku-slots", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.truncate(file, MOST_SLOTS * _BYTES)
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        return file
     with tempfile.TemporaryFile(buffering=0) as file:
         file.truncate(MOST_SLOTS * _BYTES)
         return os.dup(file.fileno())
