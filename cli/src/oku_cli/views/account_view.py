@@ -27,6 +27,9 @@ from oku_core.results.judgement import judge
 from oku_core.results.summary import ServersSummary, Summary, Unit
 from oku_core.spec.spec import OPEN_END
 
+_ENDED = FINAL_STATES | {RunState.TEARING_DOWN}
+"""States in which nothing more is sent."""
+
 
 def build_headline(summary: Summary, hint: str | None) -> RenderableType:
     """Build the headline: the run, its state and the reason, how much is accounted and what it waits for."""
@@ -118,7 +121,7 @@ def build_served(summary: Summary, servers: ServersSummary) -> Text:
 
 def describe_missing(state: RunState) -> str:
     """Say what became of the requests that are not accounted, as the end of a sentence."""
-    return "were not made" if state in FINAL_STATES else "are left"
+    return "were not made" if state in _ENDED else "are left"
 
 
 def _list_work(summary: Summary) -> Iterator[RenderableType]:
@@ -131,12 +134,13 @@ def _build_extent(summary: Summary) -> RenderableType:
     accounted = Text(format_count(summary.accounted), style=STRONG)
     units = () if summary.unit is Unit.REQUEST else (in_units("requests", summary.unit),)
     if summary.requests >= OPEN_END:
-        was = "was" if summary.state in FINAL_STATES else "is"
+        was = "was" if summary.state in _ENDED else "is"
         return Flow(accounted, *units, "accounted,", Text(f"its time {was} not up", style=CAUTION))
     phrases = [accounted, Text(f"of {format_count(summary.requests)}"), *units]
-    if summary.state == RunState.COMPLETED:
+    left = summary.requests - summary.accounted
+    if summary.state == RunState.COMPLETED or (summary.state in _ENDED and not left):
         return Flow(*phrases, "accounted")
-    missing = format_count(summary.requests - summary.accounted)
+    missing = format_count(left)
     progress = format_progress(summary.accounted, summary.requests)
     rest = (f"{progress};", missing, describe_missing(summary.state))
     return Flow(*phrases, "accounted,", *(Text(phrase, style=CAUTION) for phrase in rest))

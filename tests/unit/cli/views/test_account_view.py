@@ -51,6 +51,7 @@ def test_what_does_not_fit_into_one_line_has_two(make_summary: MakeSummary, rend
         (RunState.RUNNING, "412 of 1,000 accounted, 41.2 %; 588 are left"),
         (RunState.CANCELLED, "412 of 1,000 accounted, 41.2 %; 588 were not made"),
         (RunState.FAILED, "412 of 1,000 accounted, 41.2 %; 588 were not made"),
+        (RunState.TEARING_DOWN, "412 of 1,000 accounted, 41.2 %; 588 were not made"),
     ],
 )
 def test_a_run_that_is_not_complete_says_how_far_it_came(
@@ -61,6 +62,14 @@ def test_a_run_that_is_not_complete_says_how_far_it_came(
     lines = render(build_headline(summary, "Resume it with: oku resume 6f2c1a"))
     assert [lines[1].rstrip(), lines[-1].rstrip()] == [rest, "Resume it with: oku resume 6f2c1a"]
     assert lines[0].split() == ["run", "6f2c1a", "·", "aiohttp", state, "·", "100", "%", "ok"]
+
+
+def test_nothing_is_left_of_a_run_that_only_waits_for_its_teardown(
+    make_summary: MakeSummary, render: Render
+) -> None:
+    """All of it is accounted, though it is not completed yet."""
+    lines = render(build_headline(make_summary(state=RunState.TEARING_DOWN, name=""), None))
+    assert lines[1].rstrip() == "1,000 of 1,000 accounted"
 
 
 def test_what_a_run_waits_for_stands_below_its_account(make_summary: MakeSummary, render: Render) -> None:
