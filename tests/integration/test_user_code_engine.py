@@ -232,6 +232,27 @@ async def test_a_host_that_dies_is_replaced(bench: UserCodeBench, death: str) ->
     assert account.outcomes == {"ok": 101 - len(execution.given_back)}
 
 
+async def test_processor_time_never_falls_whatever_user_code_says(bench: UserCodeBench) -> None:
+    """It can report for its host; the coordinator takes no checkpoint whose processor time has fallen."""
+    source = write(
+        """
+        if index == 20:
+            os.write(int(sys.argv[2]), frame(Report(cpu_us=1)))
+            time.sleep(0.5)
+        """,
+        "import sys, time\nfrom oku_core.user_code.messages import Report, frame",
+    )
+    spec = bench.build_spec(source, concurrency=1)
+    engine = await bench.open(spec)
+    await bench.finish(bench.add(spec, 20))
+    before_s = engine.host_load.cpu_s
+    assert before_s > 0.01
+    execution = bench.add(spec, 10, start=20)
+    while not execution.finished.done():
+        await asyncio.sleep(0.02)
+        assert engine.host_load.cpu_s >= before_s
+
+
 async def test_a_host_that_is_killed_while_it_loads_is_tried_again(bench: UserCodeBench) -> None:
     """It may be the system that killed it, not the code."""
     head = """

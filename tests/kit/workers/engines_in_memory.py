@@ -12,6 +12,7 @@ from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
+from oku_workers.engines.host_load import HostLoad
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 from oku_workers.executions.saturation import SaturationMeter
@@ -38,7 +39,7 @@ class FakeEngine:
         self.flights: list[tuple[Tally, int]] = []
         self.is_closed = False
         self.fault = ""
-        self.host_load = None
+        self.host_load: HostLoad | None = None
         self._feed = feed
 
     @property

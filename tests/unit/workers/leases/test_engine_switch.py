@@ -21,6 +21,7 @@ from oku_core.spec.spec import Spec
 from oku_core.spec.values.rate import Rate
 from oku_workers.engines import window
 from oku_workers.engines.engine_context import EngineContext
+from oku_workers.engines.host_load import HostLoad
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 from oku_workers.leases.engine_switch import EngineSwitch, Pace
@@ -146,3 +147,29 @@ async def test_an_engine_has_what_one_setup_returned_and_another_setup_needs_ano
         await serving
     assert [context.setup_data for context in contexts] == ['"1"', '"2"']
     await switch.close()
+
+
+async def test_processor_time_never_falls() -> None:
+    """What the process of an engine has spent counts while it is closed, too, and what it spends then."""
+    seen_s: list[float] = []
+    load = HostLoad(cpu_s=1000.0)
+
+    class Host(FakeEngine):
+        def __init__(self, spec: Spec, feed: Feed, *_: object) -> None:
+            super().__init__(spec, feed)
+            self.host_load = load
+
+        async def close(self) -> None:
+            """It spends some more."""
+            seen_s.append(switch.cpu_s)
+            load.cpu_s += 1000.0
+            await super().close()
+
+    switch = EngineSwitch(Supervisor(), build=Host)
+    execution = Execution(build_lease(0, 5), SPEC, asyncio.get_running_loop().create_future())
+    serving = asyncio.ensure_future(switch.serve(execution))
+    await settle()
+    switch.withdraw(execution)
+    await serving
+    await switch.close()
+    assert 1000 <= seen_s[0] < 2000 <= switch.cpu_s < 3000

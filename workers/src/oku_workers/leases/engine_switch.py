@@ -345,8 +345,13 @@ class EngineSwitch:
     async def _close_engine(self) -> None:
         engine, self._engine, self._key = self._engine, None, None
         if engine is not None:
+            load, counted_s = engine.host_load, 0.0
+            if load is not None:
+                self._ended_cpu_s += load.cpu_s  # not after it is closed: what was spent never falls
+                counted_s = load.cpu_s
             await engine.close()
-            self._ended_cpu_s += engine.host_load.cpu_s if engine.host_load else 0.0
+            if load is not None:
+                self._ended_cpu_s += load.cpu_s - counted_s
             self.feed.close()
         if self._rows is not None:
             self._rows.close()

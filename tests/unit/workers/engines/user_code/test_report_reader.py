@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oku_core.accounting.outcome import LOST, NOT_SENT
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_core.user_code.messages import NO_TEXT, OUTSIDE, Report
@@ -80,6 +81,12 @@ def test_a_report_counts_iterations_and_requests(bench: Bench) -> None:
         Report(texts=["a"], requests=[0, 0, OK, 200, 1, 1 << 60, NO_TEXT]),
         Report(texts=["a"], requests=[0, 0, OK, 1000, 1, 1, NO_TEXT]),
         Report(texts=["a"], requests=[0, 0, 99, 200, 1, 1, NO_TEXT]),
+        Report(texts=["a"], requests=[0, 0, -1, 200, 1, 1, NO_TEXT]),
+        Report(texts=["a"], requests=[OUTSIDE, 0, NOT_SENT, 0, 1, 0, NO_TEXT]),
+        Report(texts=["a"], requests=[0, 0, LOST, 0, 1, 0, NO_TEXT]),
+        Report(cpu_us=-1),
+        Report(busy_us=1 << 60),
+        Report(late_us=-1),
         Report(texts=[str(number) for number in range(2_001)]),
     ],
 )

@@ -226,8 +226,9 @@ class UserCodeEngine:
 
     def _note_load(self, report: Report) -> None:
         load = self.host_load
-        load.cpu_s = self._ended_cpu_s + report.cpu_us / 1e6
-        load.busy_s = self._ended_busy_s + report.busy_us / 1e6
+        # They never fall: user code may report for its host, as a process that it has forked does.
+        load.cpu_s = max(load.cpu_s, self._ended_cpu_s + report.cpu_us / 1e6)
+        load.busy_s = max(load.busy_s, self._ended_busy_s + report.busy_us / 1e6)
         load.late_s = max(load.late_s, report.late_us / 1e6)
 
     async def _start_host(self) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 from oku_core.accounting.failure_reason import LONGEST_REASON
+from oku_core.accounting.outcome import LOST, NOT_SENT, OUTCOMES
 from oku_core.messaging.checkpoint import LONGEST_NAME
 from oku_core.user_code.messages import (
     DROPPED,
@@ -29,6 +30,7 @@ _log = logging.getLogger(__name__)
 
 _NS_PER_US = 1_000
 _ENDS = frozenset({OK, FAILED_CHECK, EXCEPTION, TIMEOUT, DROPPED, UNTOUCHED})
+_REQUEST_ENDS = frozenset(range(len(OUTCOMES))) - {NOT_SENT, LOST}
 _MOST_OUTSIDE = 10_000
 _MOST_TEXTS = 2_000
 """A host tells fewer names and reasons apart."""
@@ -60,6 +62,10 @@ class ReportReader:
         Raises:
             ValueError: this is not what a host says.
         """
+        if not all(
+            0 <= time_us <= HIGHEST_FIGURE for time_us in (report.cpu_us, report.busy_us, report.late_us)
+        ):
+            raise ValueError(f"times of {report.cpu_us}, {report.busy_us} and {report.late_us} us")
         self._texts += (_clean(text) for text in report.texts)
         if len(self._texts) > _MOST_TEXTS:
             raise ValueError(f"reports have {len(self._texts)} texts")
@@ -79,6 +85,8 @@ class ReportReader:
                 and 0 <= status <= HIGHEST_STATUS
             ):
                 raise ValueError(f"a request of {latency_us} us, {received} bytes, status {status}")
+            if outcome not in _REQUEST_ENDS:
+                raise ValueError(f"a request has ended as outcome {outcome}")
             handed = hands.find(slot) if slot != OUTSIDE else None
             if handed is None:
                 if len(self._outside) < _MOST_OUTSIDE * REQUEST_FIELDS:
