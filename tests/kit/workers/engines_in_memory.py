@@ -1,7 +1,7 @@
 """Lease runners with engines in memory, which take indices and answer them when the test says so."""
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.kit.workers.checkpoint_book import CheckpointBook, LeaseAccount
 
@@ -12,7 +12,6 @@ from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
-from oku_workers.engines.host_load import HostLoad
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 from oku_workers.executions.saturation import SaturationMeter
@@ -22,6 +21,9 @@ from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.leases.process_gauges import ProcessGauges
 from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.leases.worker_meter import WorkerMeter
+
+if TYPE_CHECKING:
+    from oku_workers.engines.host_load import HostLoad
 
 WORKER = WorkerIdentity("w1", "b1")
 SPEC = Spec(urls=(Url("http://127.0.0.1/"),), concurrency=3)
