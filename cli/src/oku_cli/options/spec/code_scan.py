@@ -17,7 +17,7 @@ from oku_cli.user_code.scenario_file import ScenarioFile, read_scenario_file
 from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source
 from oku_core.spec.spec import USER_CODE_ENGINES, Engine
-from oku_core.spec.values.code_file import CodeFile, is_code_path
+from oku_core.spec.values.code_file import CODE_PATH, CodeFile, is_code_path
 
 _SCENARIO, _INCLUDE, _ENGINE, _HOOKS, _DATA = "scenario", "include", "engine", "hooks", "data"
 _MARK = "@sha256:"
@@ -140,12 +140,15 @@ def _read_files(named: _Named, scenario: ScenarioFile, including: Source | None)
 
 def _find_place(path: Path, folder: Path, label: str, named: _Named) -> str:
     """Where a file is to stand beside the scenario: where it stands here."""
+    fault = f"is not in the folder of {named.path.name} or below it"
     with suppress(OSError, RuntimeError):  # a loop of links
         for resolve in (Path.absolute, Path.resolve):
             file, root = resolve(path), resolve(folder)
-            if file.is_relative_to(root) and is_code_path(place := file.relative_to(root).as_posix()):
-                return place
-    raise UserError(f"{label}: is not in the folder of {named.path.name} or below it")
+            if file.is_relative_to(root):
+                if is_code_path(place := file.relative_to(root).as_posix()):
+                    return place
+                fault = f"{format_value(place)} is not {CODE_PATH}"
+    raise UserError(f"{label}: {fault}")
 
 
 def _read(named: _Named) -> LocalFile:

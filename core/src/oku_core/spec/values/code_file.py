@@ -10,6 +10,9 @@ from oku_core.errors import format_value
 from oku_core.spec.values.file_reference import FileRef
 
 _LONGEST_PATH = 400
+_MARK = "@sha256:"
+CODE_PATH = f"a path of up to {_LONGEST_PATH} printable characters without {_MARK}"
+"""What `is_code_path` asks for, beside that it stays in its folder."""
 
 
 class CodeFile(str):
@@ -26,7 +29,7 @@ class CodeFile(str):
 
     def __new__(cls, text: str) -> Self:
         """Read one; raise `ValueError` if it is none."""
-        path, mark, rest = text.rpartition("@sha256:")
+        path, mark, rest = text.partition(_MARK)
         if not is_code_path(path):
             raise ValueError(f"{format_value(text)} is not of the form PATH@sha256:DIGEST:SIZE:NAME")
         code_file = super().__new__(cls, text)
@@ -45,6 +48,7 @@ def is_code_path(path: str) -> bool:
     return (
         0 < len(path) <= _LONGEST_PATH
         and path.isprintable()
+        and _MARK not in path
         and bool(parts)
         and path == "/".join(parts)
         and not path.startswith("/")
@@ -54,7 +58,7 @@ def is_code_path(path: str) -> bool:
 
 def parse_code_file(value: object) -> CodeFile:
     """Parse a file of user code that a command has read; `ValueError` if it is only named."""
-    if not isinstance(value, str) or "@sha256:" not in value:
+    if not isinstance(value, str) or _MARK not in value:
         raise ValueError(f"{format_value(value)} is not PATH@sha256:DIGEST:SIZE:NAME; oku run reads a file")
     return CodeFile(value)
 

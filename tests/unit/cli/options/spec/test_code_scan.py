@@ -6,7 +6,7 @@ import pytest
 from oku_cli.options.spec.code_scan import read_code
 from oku_cli.options.spec.data_scan import scanned
 from oku_cli.options.spec.run_files import read_files
-from oku_core.errors import UserError
+from oku_core.errors import UserError, format_value
 from oku_core.spec.files import list_files
 from oku_core.spec.parser import Source, build_mapping, parse_spec
 from oku_core.spec.spec import Engine, Hook, Spec
@@ -174,6 +174,16 @@ def test_a_spec_file_names_only_what_is_beside_it(folder: Path) -> None:
     (folder / "helpers.py").symlink_to(folder.parent / "outside.py")
     assert read_fault(Source("spec.yaml", {"scenario": "scenario.py"})).endswith(there)
     assert read({"scenario": "scenario.py"}).include[0].path == "helpers.py"
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a@sha256:b", "a\udcff"])
+def test_a_file_whose_name_cannot_come_along_is_told_in_one_line(folder: Path, name: str) -> None:
+    """It is the name that is wrong, not the place."""
+    (folder / "files" / name).touch()
+    assert read_fault({"scenario": "plain.py", "include": "files"}) == (
+        f"--include: files: {format_value(f'files/{name}')} is not a path of up to 400 printable characters"
+        " without @sha256:"
+    )
 
 
 def test_a_loop_of_links_is_told_in_one_line(folder: Path) -> None:
