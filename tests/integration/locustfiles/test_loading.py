@@ -176,6 +176,25 @@ async def test_the_environment_is_what_locustfiles_expect(
     assert count_outcomes(execution) == {"ok": 40}, execution.tracebacks
 
 
+async def test_a_configuration_of_locust_may_come_along(build: Build) -> None:
+    """As a file of the run it stands beside the locustfile, where Locust looks for it."""
+    source = """
+        from locust import FastHttpUser, events, task
+
+        @events.init_command_line_parser.add_listener
+        def add(parser):
+            parser.add_argument("--colour", default="red")
+
+        class Visitor(FastHttpUser):
+            @task
+            def visit(self):
+                self.client.get("/" + self.environment.parsed_options.colour)
+        """
+    async with build(source, files={"locust.conf": "colour = green\nusers = 70\n"}) as bench:
+        execution = await bench.run(10)
+    assert count_requests(execution) == {"GET /green": {"ok": 10}}
+
+
 async def test_who_looks_at_statistics_finds_some(build: Build) -> None:
     """Those of this process alone; where no file has the word, Locust counts nothing twice."""
     source = """
