@@ -38,6 +38,8 @@ MOST_FAILED_RANGES = 4096
 """How many ranges of failed positions a lease names; what is beyond them is only counted."""
 MOST_INNER_PARTS = 2_000
 """How many names of inner requests a lease tells of, in all phases."""
+OTHER_NAMES = "(other names)"
+"""The name of inner requests whose names are beyond what is told apart."""
 MOST_TRACEBACKS, LONGEST_TRACEBACK = 16, 4_000
 """How many tracebacks a lease tells of, and the longest, in characters."""
 # Sums of figures below this limit still fit the 64-bit integers of the ledger.

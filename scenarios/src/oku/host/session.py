@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from oku_core.messaging.checkpoint import LONGEST_NAME, LONGEST_TRACEBACK
+from oku_core.messaging.checkpoint import LONGEST_NAME, LONGEST_TRACEBACK, OTHER_NAMES
 from oku_core.user_code.messages import (
     DROPPED,
     HANDED_FIELDS,
@@ -30,7 +30,6 @@ from oku_core.user_code.slots import Slots
 
 MOST_NAMES = 200
 """How many names of requests a host tells apart; the rest counts under `OTHER_NAMES`."""
-OTHER_NAMES = "(other names)"
 _MOST_REASONS = 500
 _OTHER_REASONS = "other"
 _MOST_TRACEBACKS = 50

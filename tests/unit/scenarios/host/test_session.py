@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from oku.host.session import MOST_NAMES, OTHER_NAMES, RequestResult, Session
-from oku_core.messaging.checkpoint import LONGEST_NAME
+from oku.host.session import MOST_NAMES, RequestResult, Session
+from oku_core.messaging.checkpoint import LONGEST_NAME, OTHER_NAMES
 from oku_core.user_code.messages import (
     DROPPED,
     ENDED_FIELDS,

@@ -5,6 +5,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.messaging.checkpoint import MOST_INNER_PARTS, OTHER_NAMES
 from oku_workers.executions import tally as tally_module
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import (
@@ -161,3 +162,14 @@ def test_ranges_that_do_not_rise_are_refused(
     """They may be forged, and an index would have two positions."""
     with pytest.raises(ValueError, match="is empty or does not follow"):
         build_execution(*ranges)
+
+
+def test_a_lease_tells_of_no_more_names_than_a_checkpoint_holds(build_execution: BuildExecution) -> None:
+    """Names with an index in them are ever new ones with each host; one with all would be refused."""
+    execution = build_execution()
+    for number in range(MOST_INNER_PARTS + 1):
+        execution.find_inner("", f"order {number}").add(OK, 200, 1, 1)
+    assert len(execution.inner) <= MOST_INNER_PARTS
+    assert sum(inner.count for inner in execution.inner.values()) == MOST_INNER_PARTS + 1
+    assert execution.find_inner("", OTHER_NAMES).count > 1
+    assert execution.find_inner("", "order 0").count == 1

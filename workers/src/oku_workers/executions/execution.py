@@ -11,7 +11,13 @@ from collections.abc import Callable
 
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.range_set import Room
-from oku_core.messaging.checkpoint import LONGEST_TRACEBACK, MOST_FAILED_RANGES, MOST_TRACEBACKS
+from oku_core.messaging.checkpoint import (
+    LONGEST_TRACEBACK,
+    MOST_FAILED_RANGES,
+    MOST_INNER_PARTS,
+    MOST_TRACEBACKS,
+    OTHER_NAMES,
+)
 from oku_core.messaging.hook import NO_SETUP
 from oku_core.messaging.lease import Lease
 from oku_core.spec.request_template import find_target_turns, list_target_names
@@ -21,6 +27,9 @@ from oku_workers.executions.tally import Tally
 
 _DENSE_FROM = 4096
 """A lease of fewer requests counts their times in dictionaries, which are slower than lists and take less."""
+_MOST_NAMES = MOST_INNER_PARTS // 2
+"""A host tells few names apart, but one that takes the place of another may have others. The rest of what a
+checkpoint has room for is that of `OTHER_NAMES`, one for each phase."""
 NO_MARK = -1
 """The mark of an execution that has none."""
 
@@ -202,6 +211,9 @@ class Execution:
     def find_inner(self, phase: str, name: str) -> InnerTally:
         """The tally of inner requests of a name, of iterations that were taken in a phase."""
         tally = self.inner.get((phase, name))
+        if tally is None and len(self.inner) >= _MOST_NAMES:
+            name = OTHER_NAMES
+            tally = self.inner.get((phase, name))
         if tally is None:
             tally = self.inner[phase, name] = InnerTally(self, phase, name)
         return tally

@@ -10,11 +10,10 @@ import msgspec
 from oku_coordinator.ledger.storage.records import LeaseRecord, breaching
 from oku_coordinator.ledger.storage.run_account import Account, PartName
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_core.messaging.checkpoint import Part
+from oku_core.messaging.checkpoint import OTHER_NAMES, Part
 
 MOST_NAMES = 256
 """How many names of inner requests a run tells apart; the rest counts under `OTHER_NAMES`."""
-OTHER_NAMES = "(other names)"
 MOST_TRACEBACKS = 64
 """How many tracebacks are kept of a run."""
 _pack = msgspec.msgpack.Encoder().encode

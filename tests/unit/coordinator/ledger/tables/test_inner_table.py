@@ -12,12 +12,12 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_coordinator.ledger.tables.inner_table import MOST_NAMES, MOST_TRACEBACKS, OTHER_NAMES
+from oku_coordinator.ledger.tables.inner_table import MOST_NAMES, MOST_TRACEBACKS
 from oku_core.accounting.interval import Lengths
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.checkpoint import Part
+from oku_core.messaging.checkpoint import OTHER_NAMES, Part
 from oku_core.results.lines import LineKind
 
 TABLES = ("inner_accounts", "inner_parts", "tracebacks")
