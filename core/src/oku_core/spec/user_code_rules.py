@@ -3,7 +3,8 @@
 A fault is the key that is to blame and what is wrong; the parser adds where that key was given.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from pathlib import PurePosixPath
 
 from oku_core.errors import format_value
 from oku_core.spec.load_rules import Fault
@@ -41,12 +42,23 @@ def find_user_code_fault(spec: Spec, given: Collection[str]) -> Fault | None:
                 else ""
             )
             return key, f"cannot be combined with user code, which makes its own requests{other}"
-    if spec.engine is not Engine.LOCUST:
-        for key in _ONLY_LOCUST:
-            if key in given:
-                return key, "applies only to locustfiles"
-        return None
-    return _find_locust_fault(spec, given)
+    if fault := _find_path_fault([spec.scenario.path, *(file.path for file in spec.include)]):
+        return "include", fault
+    if spec.engine is Engine.LOCUST:
+        return _find_locust_fault(spec, given)
+    only_locust = next((key for key in _ONLY_LOCUST if key in given), None)
+    return None if only_locust is None else (only_locust, "applies only to locustfiles")
+
+
+def _find_path_fault(paths: Sequence[str]) -> str | None:
+    """Say which file would take the place of another one, or stand below it; None if none does."""
+    places = set(paths)
+    if len(places) != len(paths):
+        return f"{format_value(paths[0])} is the path of the scenario"
+    for path in paths:
+        if over := places.intersection(map(str, PurePosixPath(path).parents)):
+            return f"{format_value(path)} cannot stand below {format_value(min(over))}, which is a file"
+    return None
 
 
 def _find_locust_fault(spec: Spec, given: Collection[str]) -> Fault | None:

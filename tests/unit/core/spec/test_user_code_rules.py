@@ -44,3 +44,24 @@ def test_what_they_cannot_is_refused(key: str, value: object, message: str) -> N
     with pytest.raises(UserError) as caught:
         parse(**{key: value})
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("included", "message"),
+    [
+        (["locustfile.py"], "locustfile.py is the path of the scenario"),
+        (["lib", "lib/a.py"], "lib/a.py cannot stand below lib, which is a file"),
+        (["locustfile.py/a"], "locustfile.py/a cannot stand below locustfile.py, which is a file"),
+    ],
+)
+def test_no_file_takes_the_place_of_another_one(included: list[str], message: str) -> None:
+    """They stand in one folder when the code runs."""
+    with pytest.raises(UserError) as caught:
+        parse(include=[f"{path}@sha256:{'b' * 64}:3:a" for path in included])
+    assert str(caught.value) == f"s.yaml: include: {message}"
+
+
+def test_files_may_stand_in_folders() -> None:
+    """Names that begin alike are different ones."""
+    paths = ["lib/a.py", "lib/a", "lib.py", "libs"]
+    assert len(parse(include=[f"{path}@sha256:{'b' * 64}:3:a" for path in paths]).include) == 4
