@@ -316,6 +316,7 @@ async def test_what_would_contradict_the_body_is_not_sent(bench: HttpBench, shop
 async def test_a_connection_that_was_given_up_is_not_used_again(bench: HttpBench, shop: Shop) -> None:
     """Its answer would be that of another request."""
     http = bench.begin()
+    await http.get("/")
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(http.get("/slow"), 0.05)
     assert await http.get("/products/tea").json("/id") == "tea"
@@ -423,6 +424,22 @@ async def test_cookies_are_those_of_the_iteration(bench: HttpBench) -> None:
     assert await bench.begin().get("/cart").json("/lines") == 0
     http.clear_cookies()
     assert await http.get("/cart").json("/lines") == 0
+
+
+async def test_cookies_stand_beside_those_of_a_header_that_is_given(build: BuildBench) -> None:
+    """In one header; what the server has set replaces what has its name."""
+    http = build(headers=(Header("Cookie: lang=en; lines=9"),)).begin()
+    assert find(await http.get("/echo").json(), "cookie") == ["lang=en; lines=9"]
+    await http.post("/cart")
+    [set_by_server] = find(await http.get("/echo", headers={"cookie": ""}).json(), "cookie")
+    name = set_by_server.partition("=")[0]
+    assert name not in ("lang", "lines")
+    given = {"Cookie": f"mine=1; {name}=old"}
+    assert find(await http.get("/echo").json(), "cookie") == [f"lang=en; lines=9; {set_by_server}"]
+    assert find(await http.get("/echo", headers=given).json(), "cookie") == [f"mine=1; {set_by_server}"]
+    assert find(await http.get("/redirect/1").json(), "cookie") == [
+        f"lang=en; lines=9; {set_by_server}; way=1"
+    ]
 
 
 async def test_cookies_can_be_those_of_the_user(bench: HttpBench) -> None:

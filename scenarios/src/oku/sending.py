@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from yarl import URL
 
 from oku.call import RequestOptions
-from oku.client.cookie_store import CookieStore, has_cookies
+from oku.client.cookie_store import CookieStore, has_cookies, merge_cookies
 from oku.client.http_client import MOST_KEPT_BYTES, Answer, HttpClient
 from oku.client.origin import build_basic
 from oku.client.request_body import Body, encode_data, encode_fields, encode_files, encode_json
@@ -92,7 +92,7 @@ class Sending:
         if line is None or self._query:
             line = plan.build_line(self._index, self._row, self._query)
         if not cookies.is_empty and (value := cookies.find(self.url)):
-            own = [*own, ("Cookie", value)]
+            own = self._add_cookies(own, value)
         head = self._client.build_head(plan, line, own, self._index)
         answer = await self._client.exchange(
             plan.origin,
@@ -148,6 +148,14 @@ class Sending:
         self._is_last = asks_to_close((header,))
         return True
 
+    def _add_cookies(self, own: _Headers, value: str, *, is_foreign: bool = False) -> _Headers:
+        """Headers with the cookies that servers have set, beside those of a header `Cookie` that is given."""
+        given = next((text for name, text in own if name.lower() == "cookie"), None)
+        if given is None and not is_foreign:
+            given = self._client.find_header("cookie", self._index)
+        others = [pair for pair in own if pair[0].lower() != "cookie"]
+        return [*others, ("Cookie", merge_cookies(given, value) if given else value)]
+
     async def _follow(self, answer: Answer, deadline_ns: int, cookies: CookieStore) -> Answer:
         """Go where an answer sends a request, and where the next one does."""
         client, method, body, own = self._client, self._plan.method, self._body, self._headers
@@ -170,7 +178,7 @@ class Sending:
             url, self._url = following, str(following.with_fragment(None))
             plan = client.find_plan(method, self._url)
             value = cookies.find(self._url)
-            headers = [*own, ("Cookie", value)] if value else own
+            headers = self._add_cookies(own, value, is_foreign=is_foreign) if value else own
             build_head = client.build_foreign_head if is_foreign else client.build_head
             answer = await client.exchange(
                 plan.origin,

@@ -49,6 +49,20 @@ class CookieStore:
         self._jar = None
 
 
+def merge_cookies(given: str, kept: str) -> str:
+    """The value of one header `Cookie` from two; of two cookies with one name, that which a server has set.
+
+    Args:
+        given: as somebody wrote it; may be empty.
+        kept: as `CookieStore.find` gives it.
+    """
+    names = {pair.partition("=")[0].strip() for pair in kept.split(";")}
+    others = [
+        pair for pair in given.split(";") if pair.strip() and pair.partition("=")[0].strip() not in names
+    ]
+    return "; ".join([*map(str.strip, others), kept])
+
+
 def has_cookies(head: bytes) -> bool:
     """Whether an answer may set cookies; a look that costs next to nothing."""
     return b"ookie" in head or b"OOKIE" in head

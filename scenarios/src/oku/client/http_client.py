@@ -166,6 +166,11 @@ class HttpClient:
             plan.origin.common = common
         return common
 
+    def find_header(self, name: str, index: int | None) -> str:
+        """The value of a header of all requests, whose name is in lower case; empty if there is none."""
+        found = (value for each, value in self._headers if each.lower() == name)
+        return next((str(value.bind(self.rows)(index or 0)) for value in found), "")
+
     def note_timeout(self, timeout_s: float) -> None:
         """There are requests that may not take longer than this."""
         self._sweep_s = min(self._sweep_s, max(timeout_s / 50, _SHORTEST_SWEEP_S))
