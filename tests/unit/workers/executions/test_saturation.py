@@ -113,6 +113,20 @@ def test_short_leases_of_a_busy_worker_are_judged(worker: Worker, build_executio
     assert affected == 10 * 6 * 10
 
 
+@pytest.mark.parametrize("late_s", [LATE_S / 2, 3.0])
+def test_what_counts_as_lagged_says_by_how_much(
+    worker: Worker, build_execution: BuildExecution, late_s: float
+) -> None:
+    """Also of a lease that is short, and judged by the second before it."""
+    worker.work(1.0, late_s=late_s)
+    worker.meter.settle(worker.execution)
+    worker.execution = begin(build_execution((0, 100)))
+    worker.work(0.2)
+    worker.meter.settle(worker.execution)
+    assert (worker.execution.lagged > 0) == (late_s >= LATE_S)
+    assert worker.execution.max_lag_s == (late_s if late_s >= LATE_S else 0.0)
+
+
 def test_what_was_busy_before_a_pause_does_not_count_after_it(
     worker: Worker, build_execution: BuildExecution
 ) -> None:

@@ -80,3 +80,5 @@ def _count(execution: Execution, strain: _Strain) -> None:
         execution.saturated += new
     if strain.late_s >= LATE_S:
         execution.lagged += new
+        # A short lease may have begun after the loop was late.
+        execution.max_lag_s = max(execution.max_lag_s, strain.late_s)
