@@ -82,12 +82,14 @@ class TargetOutage:
     def is_down_for(self, spec: Spec) -> float | None:
         """For how many seconds nothing was ok if the run should end for that, else None."""
         limit_s = find_stop_after_s(spec, was_ok=self.was_ok)
-        return limit_s if limit_s is not None and self._is_silent_for(limit_s) else None
+        if limit_s is None or not self._is_silent_for(limit_s) or self._may_be_slow(spec):
+            return None
+        return limit_s
 
-    @property
-    def is_worth_saying(self) -> bool:
+    def is_worth_saying(self, spec: Spec) -> bool:
         """Whether the target is gone, or nothing of the run was ever ok for as long."""
-        return self.is_gone or (not self.was_ok and self._is_silent_for(GONE_AFTER_S))
+        is_down = not self.was_ok and self._is_silent_for(GONE_AFTER_S)
+        return self.is_gone or (is_down and not self._may_be_slow(spec))
 
     def describe_failures(self) -> str:
         """How most of the requests ended of which none was ok, or that none has ended."""
@@ -115,6 +117,14 @@ class TargetOutage:
         self._hung_s = self._hung_s + sample.seconds if self.in_flight else 0.0
         for outcome, count in enumerate(sample.outcomes):
             self._failures[outcome] += 0 if outcome in (NOT_SENT, LOST) else count
+
+    def _may_be_slow(self, spec: Spec) -> bool:
+        """Whether those in flight may simply not have ended yet: no timeout bounds an iteration of user code.
+
+        A few may fail at once although most are sessions of minutes.
+        """
+        is_bounded = not spec.runs_user_code or spec.stop_when_down_s is not None
+        return not is_bounded and sum(self._failures) < self.in_flight
 
     def _is_silent_for(self, seconds: float) -> bool:
         has_failed = sum(self._failures) >= FEWEST_FAILURES

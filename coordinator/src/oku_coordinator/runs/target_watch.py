@@ -66,20 +66,21 @@ class TargetWatch:
     def _note(self, run: RunRecord, tick: Tick, change: Change | None) -> None:
         at = tick.sample.at
         if change is Change.GONE:
-            self._tell(run, at, EventType.TARGET_GONE, f"the target is gone: {self._describe_silence()}")
+            self._tell(run, at, EventType.TARGET_GONE, f"the target is gone: {self._describe_silence(run)}")
             self._notice += _describe_end(run, was_ok=True)
         elif change is Change.BACK:
             text = f"the target answers again after {format_limit(self._outage.away_s)}"
             self._tell(run, at, EventType.TARGET_BACK, text)
             self._back_at = at
-        elif self._outage.is_worth_saying:
-            self._notice = self._notice or f"{self._describe_silence()}{_describe_end(run, was_ok=False)}"
+        elif self._outage.is_worth_saying(run.spec):
+            text = f"{self._describe_silence(run)}{_describe_end(run, was_ok=False)}"
+            self._notice = self._notice or text
         elif self._back_at is None or at - self._back_at > BACK_SHOWN_S:
             self._notice, self._back_at = "", None
 
-    def _describe_silence(self) -> str:
+    def _describe_silence(self, run: RunRecord) -> str:
         silent_s = format_limit(self._outage.silent_s)
-        return f"no request has been ok for {silent_s}, {self._outage.describe_failures()}"
+        return f"no {_name_one(run)} has been ok for {silent_s}, {self._outage.describe_failures()}"
 
     def _tell(self, run: RunRecord, at: float, what: EventType, text: str) -> None:
         _log.warning("run %s: %s", run.run, text, extra={"run": run.run})
@@ -88,9 +89,9 @@ class TargetWatch:
 
     def _end(self, run: RunRecord, tick: Tick, down_s: float) -> None:
         """Let the run come to rest: what is in flight may finish, so that its account stays exact."""
-        which = "no request was ok" if self._outage.was_ok else "no request was ever ok"
+        ever = "" if self._outage.was_ok else "ever "
         reason = (
-            f"the target is down: {which} within {format_limit(down_s)}, "
+            f"the target is down: no {_name_one(run)} was {ever}ok within {format_limit(down_s)}, "
             f"{self._outage.describe_failures()}; --stop-when-down says how long to go on"
         )
         self._forget()
@@ -98,6 +99,11 @@ class TargetWatch:
             self._ledger.runs.change_state(run.run, RunState.PAUSING, tick.sample.at, reason)
             _log.error("run %s ends: %s", run.run, reason, extra={"run": run.run})
             self._wake()
+
+
+def _name_one(run: RunRecord) -> str:
+    """What an index of the run is: `request` or `iteration`."""
+    return run.spec.counted.removesuffix("s")
 
 
 def _describe_end(run: RunRecord, *, was_ok: bool) -> str:

@@ -15,7 +15,7 @@ from oku_coordinator.runs.target_outage import (
     TargetOutage,
     find_stop_after_s,
 )
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Spec
 
 OK = {"outcomes": make_counts(50), "p99_ms": 20.0}
 REFUSED = {"outcomes": make_counts(connect_error=100)}
@@ -137,7 +137,7 @@ def test_a_run_of_which_nothing_was_ever_ok_ends_after_half_a_minute() -> None:
     target = Target()
     target.pass_seconds(100, REFUSED)
     assert (target.changes, target.ended_at) == ([], int(NEVER_OK_STOP_S))
-    assert target.outage.is_worth_saying
+    assert target.outage.is_worth_saying(target.spec)
 
 
 def test_a_run_does_not_end_before_its_timeouts_were_seen() -> None:
@@ -153,6 +153,26 @@ def test_a_run_does_not_end_before_its_timeouts_were_seen() -> None:
         single.pass_seconds(60, {"in_flight": 1})
         single.pass_seconds(1, {"in_flight": 1, "outcomes": make_counts(timeout=1)})
     assert single.ended_at == 122
+
+
+def test_iterations_that_are_longer_than_a_request_are_waited_for() -> None:
+    """A few fail at once, and most are sessions of a minute; it is an outage once as many have failed."""
+    target = Target(engine=Engine.PYTHON)
+    target.pass_seconds(1, {"outcomes": make_counts(exception=2), "in_flight": 100})
+    target.pass_seconds(60, {"in_flight": 100})
+    assert (target.ended_at, target.outage.is_worth_saying(target.spec)) == (None, False)
+    target.pass_seconds(1, {"outcomes": make_counts(exception=98), "in_flight": 100})
+    assert target.ended_at == 62
+
+
+def test_iterations_that_all_fail_end_a_run_as_requests_do() -> None:
+    """Nothing listens, say; and a run that says after which time it ends is taken at its word."""
+    target = Target(engine=Engine.LOCUST)
+    target.pass_seconds(int(NEVER_OK_STOP_S), {"outcomes": make_counts(failed_check=50), "in_flight": 100})
+    assert target.ended_at == NEVER_OK_STOP_S
+    target = Target(engine=Engine.PYTHON, stop_when_down_s=5.0)
+    target.pass_seconds(5, {"outcomes": make_counts(exception=2), "in_flight": 100})
+    assert target.ended_at == 5
 
 
 def test_a_run_of_which_something_was_ok_goes_on_unless_it_says_otherwise() -> None:
