@@ -286,6 +286,27 @@ async def test_the_time_limit_of_the_run_holds_for_each_request(build: BuildBenc
     assert done
 
 
+async def test_a_request_can_be_a_task(bench: HttpBench) -> None:
+    """With its checks; it can be cancelled before and while it is sent."""
+    http = bench.begin()
+    async with asyncio.TaskGroup() as group:
+        home = group.create_task(http.get("/", name="home").check(lambda _: False, "no"))
+        text = group.create_task(http.get("/products/tea").json("/id"))
+    assert (home.result().ok, text.result()) == (False, "tea")
+    early, slow = asyncio.create_task(http.get("/", name="early")), asyncio.create_task(http.get("/slow"))
+    early.cancel()
+    await asyncio.sleep(0.05)
+    slow.cancel()
+    await asyncio.wait({early, slow})
+    assert early.cancelled()
+    assert slow.cancelled()
+    assert sorted((counted.name, counted.outcome) for counted in bench.read()) == [
+        ("GET /products/tea", "ok"),
+        ("GET /slow", "timeout"),
+        ("home", "failed_check"),
+    ]
+
+
 async def test_connections_are_kept(bench: HttpBench, shop: Shop) -> None:
     """One for each request that is in flight at a time, over all iterations."""
     for index in range(10):

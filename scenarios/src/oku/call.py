@@ -1,7 +1,8 @@
 """A request that is to be sent: what is asked of it, and awaiting it sends it."""
 
 import warnings
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from types import TracebackType
 from typing import Any, Protocol, Self, TypedDict
 
 from oku.client.request_body import Data, Fields, Uploads
@@ -57,18 +58,21 @@ class Sender(Protocol):
         ...
 
 
-class Call(Awaitable[Response]):
+class Call(Coroutine[Any, Any, Response]):
     """A request that is sent when it is awaited: `response = await http.get("/")`.
+
+    It can be a task of its own, as every coroutine: `group.create_task(http.get("/"))`.
 
     What is asked of the answer with `check`, `json` and `text` counts in the outcome of the request; what is
     asked of the response later counts in that of the iteration alone.
     """
 
-    __slots__ = ("_is_sent", "_sender", "checks", "method", "options", "url")
+    __slots__ = ("_is_sent", "_running", "_sender", "checks", "method", "options", "url")
 
     def __init__(self, sender: Sender, method: str, url: str, options: RequestOptions) -> None:
         self._sender = sender
         self._is_sent = False
+        self._running: Coroutine[Any, Any, Response] | None = None
         self.method = method
         self.url = url
         self.options = options
@@ -81,6 +85,32 @@ class Call(Awaitable[Response]):
         """Send it, and wait for its answer."""
         self._is_sent = True
         return self._sender.send(self).__await__()
+
+    def send(self, value: object) -> Any:
+        """Go on, as the task that it is."""
+        return self._run().send(value)
+
+    def throw(
+        self,
+        kind: Any,
+        value: BaseException | object = None,
+        traceback: TracebackType | None = None,
+    ) -> Any:
+        """Be cancelled, as the task that it is."""
+        running = self._run()
+        return running.throw(kind) if value is None else running.throw(kind, value, traceback)
+
+    def close(self) -> None:
+        """End; a call that was not sent is not sent."""
+        self._is_sent = True
+        if self._running is not None:
+            self._running.close()
+
+    def _run(self) -> Coroutine[Any, Any, Response]:
+        self._is_sent = True
+        if self._running is None:
+            self._running = self._sender.send(self)
+        return self._running
 
     def __del__(self) -> None:
         """Say that it was forgotten."""
