@@ -1,6 +1,8 @@
 """Scenarios over TLS and through proxies: what the spec says of connections holds for them, too."""
 
 import asyncio
+import ssl
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,8 +12,10 @@ from tests.kit.scenarios.http_bench import HttpBench
 from tests.kit.servers.certificates import Certificates
 from tests.kit.servers.hostile_server import HostileServer, always, build_response
 from tests.kit.servers.proxy import Proxy
+from yarl import URL
 
 from oku import RequestError
+from oku.client.origin import Origin, Way
 from oku_core.spec.values.url import Url
 
 OK = build_response(body=b"hi")
@@ -127,3 +131,17 @@ async def test_a_request_can_ask_to_close_its_connection(plain_server: HostileSe
         await http.get("/", headers=headers)
     bench.close()
     assert (plain_server.received, plain_server.connections) == (4, 3)
+
+
+async def test_an_origin_that_is_retired_keeps_nothing(plain_server: HostileServer) -> None:
+    """A scenario may ask ever new hosts; requests that are under way at one go on."""
+    origin = Origin(URL(plain_server.url), Way(ssl.create_default_context))
+    deadline_ns = time.monotonic_ns() + 10**10
+    connecting = asyncio.ensure_future(origin.connect(deadline_ns))
+    await asyncio.sleep(0)
+    origin.retire()
+    used = await connecting
+    assert used.is_usable
+    origin.rest(used)
+    assert not used.is_usable
+    assert origin.pop_idle() is None

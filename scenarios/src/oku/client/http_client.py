@@ -116,7 +116,7 @@ class HttpClient:
         if origin is None:
             if len(self._origins) >= _MOST_ORIGINS:
                 oldest = next(iter(self._origins))
-                self._origins.pop(oldest).close()
+                self._origins.pop(oldest).retire()
                 self._plans.clear()
             origin = self._origins[key] = Origin(url, self._way)
         return origin

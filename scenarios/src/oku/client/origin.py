@@ -53,6 +53,7 @@ class Origin:
         self._name, self._port = url.raw_host or "", url.port or 0
         self._is_https = url.scheme == "https"
         self._idle: list[Connection] = []
+        self._is_retired = False
         proxy = way.proxy
         authorization = "" if proxy is None else build_basic(proxy.user, proxy.password)
         is_passed_on = proxy is not None and not self._is_https
@@ -79,6 +80,9 @@ class Origin:
 
     def rest(self, connection: Connection) -> None:
         """Keep a connection for another request."""
+        if self._is_retired:
+            connection.close()
+            return
         connection.rested_at_ns = monotonic_ns()
         self._idle.append(connection)
 
@@ -102,9 +106,17 @@ class Origin:
         async with asyncio.timeout(max(0.0, (deadline_ns - monotonic_ns()) / 1e9)):
             return await self._connect(deadline_ns)
 
+    def retire(self) -> None:
+        """Keep no connections from now on; the requests that are under way go on."""
+        self._is_retired = True
+        self._close_idle()
+
     def close(self) -> None:
         """Close what is idle, and give up a lookup that is under way."""
         self._addresses.close()
+        self._close_idle()
+
+    def _close_idle(self) -> None:
         for connection in self._idle:
             connection.close()
         self._idle.clear()
