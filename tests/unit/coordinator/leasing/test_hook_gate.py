@@ -14,7 +14,7 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.messaging.hook import HOOK_LIMIT_S, HookAttempt, HookReport, SetupData
+from oku_core.messaging.hook import HOOK_LIMIT_S, NO_SETUP, HookAttempt, HookReport, SetupData
 from oku_core.messaging.order import CallHook, DropHooks
 from oku_core.messaging.progress import Progress
 from oku_core.results.hook_summary import HookState
@@ -300,6 +300,18 @@ async def test_a_paused_run_keeps_its_setup_and_is_torn_down_when_it_is_cancelle
     assert world.take_calls() == [("w1-1", 1, "teardown")]
     world.report("w1", Hook.TEARDOWN, 1)
     assert world.state() == RunState.CANCELLED
+
+
+@pytest.mark.parametrize("error", ["", "ValueError: no"])
+async def test_what_came_of_the_hook_of_a_deleted_run_counts_for_nothing(world: World, error: str) -> None:
+    """It was paused in its setup and deleted; its rows go some at a time, and others report meanwhile."""
+    world.create()
+    world.speak("w1")
+    await world.step()
+    world.ledger.runs.change_state("r1", RunState.PAUSING, world.now)
+    world.ledger.deletions.begin("r1")
+    world.report("w1", Hook.SETUP, 1, error=error)
+    assert world.ledger.hooks.fetch_setup_data("r1") == NO_SETUP
 
 
 async def test_a_cancelled_run_tears_down_after_the_run_that_has_its_turn(world: World) -> None:

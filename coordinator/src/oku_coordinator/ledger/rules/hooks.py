@@ -48,6 +48,7 @@ def take_report(
         record is None
         or record.state != HookState.BEGUN
         or (record.attempt, record.worker, record.incarnation) != (report.attempt.number, worker, incarnation)
+        or fetch_state(transaction, run) is None  # it was deleted, and its hooks have not gone yet
     ):
         return False
     _settle(transaction, record, report, now)
