@@ -105,6 +105,9 @@ async def test_an_exception_ends_its_iteration_and_no_more(build: Build, site: H
         """
     async with build(source) as bench:
         execution = await bench.run(40)
+        async with asyncio.timeout(10):
+            while site.targets.count("/heard") < 10:  # noqa: ASYNC110  # after the iteration has ended
+                await asyncio.sleep(0.01)
     assert count_outcomes(execution) == {"exception": 10, "ok": 30}
     assert Counter(site.targets) == {"/before": 40, "/heard": 10}
     [reason] = list_reasons(execution)
