@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import logging
 import socket
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -31,6 +32,8 @@ from oku_core.spec.spec import Spec, decode_spec
 from oku_core.user_code.messages import Call, Cut, Ready, Refused, SetUsers, Start, Stop, frame
 from oku_core.user_code.slots import Slots
 
+_log = logging.getLogger(__name__)
+
 _REPORT_S = 0.01
 """What has ended is told so soon."""
 _LOOK_S, _ALIVE_LOOKS = 0.1, 5
@@ -39,7 +42,13 @@ _OVERDUE_NS = 1_000_000_000
 """Where user code blocks all users in turn, each of them reports after so long: it does go on."""
 STUCK_S = 5.0
 """An iteration that has not ended so long after its limit never will: its user begins anew."""
+_MOST_STUCK = 20
+"""So many of them may go on, or as many as there are users; they make load, and hold memory."""
 _NO_ROW: Mapping[str, str] = {}
+
+
+class StuckError(Exception):
+    """Too many iterations do not let themselves be cancelled."""
 
 
 @dataclass(eq=False)
@@ -95,6 +104,7 @@ class PythonHost:
         self._late = End(TIMEOUT, f"no end within {limit_s or 0:g}s")
         self._stuck_ns = None if limit_s is None else int((limit_s + stuck_s) * 1e9)
         self._users: dict[int, _User] = {}
+        self._stuck: set[asyncio.Task[None]] = set()
         self._idle: deque[_User] = deque()
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport
@@ -147,6 +157,7 @@ class PythonHost:
     def _fail(self, error: BaseException) -> None:
         """End this process: what it knows of its iterations may be wrong, and the worker gives them back."""
         if not self._over.done():
+            _log.error("the process of the user code ends: %s", str(error) or type(error).__name__)
             self._over.set_exception(error)
 
     def _set_users(self) -> None:
@@ -263,7 +274,10 @@ class PythonHost:
         return arguments
 
     def _give_up_stuck(self) -> None:
-        """Have another user in the place of each whose iteration goes on although it was cancelled."""
+        """Have another user in the place of each whose iteration goes on although it was cancelled.
+
+        If there are many, this process ends, and they end with it; another one takes its place.
+        """
         if self._stuck_ns is None:
             return
         oldest_ns = monotonic_ns() - self._stuck_ns
@@ -273,9 +287,14 @@ class PythonHost:
                 self._session.end(iteration, *self._late)
                 user.iteration = None
                 del self._users[user.number]
+                self._stuck.add(user.task)
+                user.task.add_done_callback(self._stuck.discard)
                 user.task.cancel()
                 if user.number < self._session.users:
                     self._add_user(user.number)
+        if len(self._stuck) > max(_MOST_STUCK, self._session.users):
+            self._send_report()
+            self._fail(StuckError(f"{len(self._stuck)} iterations go on although they were cancelled"))
 
     def _report_soon(self) -> None:
         if self._report is None:

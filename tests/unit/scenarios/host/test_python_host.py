@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from oku.host.python_host import PythonHost
+from oku.host.python_host import PythonHost, StuckError
 from oku.host.scenario import Scenario
 from oku_core.spec.spec import Engine, Spec, encode_spec
 from oku_core.user_code.messages import (
@@ -157,6 +157,25 @@ async def test_an_iteration_that_ignores_its_limit_is_given_up(open_worker: Open
     del worker.ended[0]
     await worker.wait(lambda: len(worker.ended) == 3)
     assert worker.ended == {0: OK, 1: OK, 2: OK}
+
+
+async def test_a_host_of_many_iterations_that_ignore_their_limit_ends(open_worker: Open) -> None:
+    """All would go on at the same time; what became of them is told before."""
+    may_end = asyncio.Event()
+
+    async def scenario() -> None:
+        while not may_end.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await may_end.wait()
+
+    worker = open_worker(scenario, users=15, stuck_s=0.0, iteration_timeout_s=0.05)
+    worker.hand(*range(30))
+    await worker.wait(lambda: len(worker.ended) == 30)
+    assert set(worker.ended.values()) == {TIMEOUT}
+    with pytest.raises(StuckError, match="30 iterations go on"):
+        await asyncio.wait_for(worker.running, PATIENCE_S)
+    may_end.set()
+    await settle()
 
 
 async def test_an_iteration_that_is_late_is_a_timeout(open_worker: Open) -> None:
