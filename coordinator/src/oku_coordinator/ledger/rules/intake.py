@@ -212,7 +212,8 @@ class _Intake:
         inner_table.write_inner_parts(self._transaction, lease, [growth.part for growth in growths])
         for growth in growths:
             gained = self._place_reasons(lease, growth.gained) if growth.gained.reasons else growth.gained
-            open_inner(self._transaction, lease.run, (gained.phase, gained.name)).add(gained)
+            account = open_inner(self._transaction, lease.run, (gained.phase, gained.name))
+            inner_table.fold_inner(account, gained)
 
     def _place_reasons(self, lease: LeaseRecord, gained: Part) -> Part:
         """What a part has gained, with the indices of its reasons in the place of positions."""

@@ -16,6 +16,9 @@ MOST_NAMES = 256
 """How many names of inner requests a run tells apart; the rest counts under `OTHER_NAMES`."""
 MOST_TRACEBACKS = 64
 """How many tracebacks are kept of a run."""
+MOST_BYTES = 1 << 53
+"""How many bytes are counted of a phase and name: user code says what it likes, and no figure may outgrow
+the integers of messages and JSON."""
 _pack = msgspec.msgpack.Encoder().encode
 _unpack_part = msgspec.msgpack.Decoder(Part).decode
 
@@ -38,6 +41,12 @@ def write_inner(transaction: Transaction, run: str, name: PartName, account: Acc
         " ON CONFLICT DO UPDATE SET body = excluded.body",
         run, *name, _pack(account.build_part()),
     )  # fmt: skip
+
+
+def fold_inner(account: Account, gained: Part) -> None:
+    """Fold what inner requests have gained into those of their phase and name."""
+    account.add(gained)
+    account.bytes_received = min(account.bytes_received, MOST_BYTES)
 
 
 def choose_name(known: Mapping[PartName, Account], name: PartName) -> PartName:

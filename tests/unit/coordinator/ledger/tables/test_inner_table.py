@@ -5,6 +5,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.kit.coordinators.iterations import USER_CODE, build_failed_inner, build_inner, build_iterations
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
@@ -12,7 +13,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_coordinator.ledger.tables.inner_table import MOST_NAMES, MOST_TRACEBACKS
+from oku_coordinator.ledger.tables.inner_table import MOST_BYTES, MOST_NAMES, MOST_TRACEBACKS
 from oku_core.accounting.interval import Lengths
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -119,6 +120,16 @@ def test_names_beyond_the_most_are_counted_together(ledger: Ledger) -> None:
     assert len(counted) == MOST_NAMES + 1
     assert (counted[names[0]], counted[OTHER_NAMES]) == (3, 5 + 3)
     assert sum(counted.values()) == len(names) + 2 + 3
+
+
+def test_bytes_are_counted_up_to_a_most(ledger: Ledger) -> None:
+    """User code may say that it received any number of them; the ledger can always write what they sum to."""
+    begin(ledger)
+    huge = msgspec.structs.replace(build_inner("login", [1000]), bytes_received=2**53 - 1)
+    for _ in range(3):
+        assert say(ledger, deal(ledger), 10, [huge], is_final=True) == MessageVerdict.CLOSED
+    login = ledger.runs.fetch_snapshot("r1").accounts.inner["", "login"]
+    assert (login.accounted, login.bytes_received) == (3, MOST_BYTES)
 
 
 def test_a_restarted_coordinator_has_them_again(path: Path) -> None:
