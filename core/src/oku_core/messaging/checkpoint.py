@@ -402,6 +402,8 @@ def _find_traceback_fault(checkpoint: Checkpoint) -> str | None:
 def _find_inner_fault(part: Part) -> str | None:
     if not part.name:
         return "they have no name"
+    if fault := _find_count_fault(part):
+        return fault
     if part.failed or part.sent_per_second or part.outcomes[NOT_SENT]:
         return "they have what only iterations have"
     return _find_part_fault(part)

@@ -546,6 +546,7 @@ def test_inner_requests_may_be_more_than_iterations_and_have_fewer_statuses_than
             f"{MOST_INNER_PARTS + 1} inner parts are told of, but {MOST_INNER_PARTS} is the most",
         ),
         ([build_inner(name="")], "inner requests: they have no name"),
+        ([build_inner(outcomes=[])], "inner requests: the outcomes are not the counts of each"),
         (
             [build_inner(name="two\nlines")],
             "inner requests: a phase or name is not one line of up to 200 printable characters",
