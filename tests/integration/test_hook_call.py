@@ -66,3 +66,24 @@ async def test_a_hook_sees_its_files_and_what_it_prints_is_logged(
     assert await call(tmp_path, source) == Returned("true")
     lines = [record.getMessage() for record in caplog.records if "user code" in record.getMessage()]
     assert lines == ["user code: one", "user code: two"]
+
+
+async def test_what_a_hook_leaves_behind_does_not_keep_its_answer_back(tmp_path: Path) -> None:
+    """A task that does not let itself be cancelled ends with the process."""
+    source = """
+import asyncio
+
+async def go_on():
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except BaseException:
+            pass
+
+async def setup():
+    global task
+    task = asyncio.create_task(go_on())
+    await asyncio.sleep(0)
+    return 1
+"""
+    assert await call(tmp_path, source, limit_s=10.0) == Returned("1")

@@ -1,5 +1,6 @@
 """The host calls a hook with what it asks for, and says in one line why one has failed."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,7 +24,9 @@ def make(tmp_path: Path) -> Make:
         (tmp_path / "a.py").write_text(source)
         scenario = CodeFile.build("a.py", FileRef.build("0" * 64, len(source), "a.py"))
         spec = Spec(engine=Engine.PYTHON, scenario=scenario, hooks=(hook,))
-        return call_hook(Call(hook=hook, spec=encode_spec(spec), folder=str(tmp_path), setup_data=setup_data))
+        call = Call(hook=hook, spec=encode_spec(spec), folder=str(tmp_path), setup_data=setup_data)
+        with asyncio.Runner() as runner:
+            return call_hook(call, runner)
 
     return make
 

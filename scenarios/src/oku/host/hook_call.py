@@ -1,5 +1,6 @@
 """Calls a hook of a scenario: `setup` or `teardown`, a function or a coroutine function."""
 
+import asyncio
 import inspect
 import json
 import socket
@@ -20,11 +21,15 @@ from oku_core.user_code.messages import Call, Returned, frame
 
 
 def serve_call(connection: socket.socket, call: Call) -> None:
-    """Call a hook, and tell the worker what came of it."""
-    connection.sendall(frame(call_hook(call)))
+    """Call a hook, and tell the worker what came of it.
+
+    It is told before what the hook has left behind is ended: that may not let itself be ended.
+    """
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        connection.sendall(frame(call_hook(call, runner)))
 
 
-def call_hook(call: Call) -> Returned:
+def call_hook(call: Call, runner: asyncio.Runner) -> Returned:
     """Call a hook; what it raises is told, not raised."""
     spec, folder = decode_spec(call.spec), Path(call.folder)
     assert spec.scenario is not None
@@ -37,7 +42,7 @@ def call_hook(call: Call) -> Returned:
     except LoadError as error:
         return Returned(error=str(error))
     try:
-        value = uvloop.run(_await(function, wanted, call))
+        value = runner.run(_await(function, wanted, call))
     except BaseException as error:  # noqa: BLE001  # whatever user code raises is told
         return Returned(error=describe_exception(error, folder), traceback=format_traceback(error, folder))
     return encode_result(value, call.hook)
