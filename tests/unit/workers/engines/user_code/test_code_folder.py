@@ -1,4 +1,5 @@
 import hashlib
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -45,6 +46,24 @@ def test_a_file_that_is_gone_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(EngineError, match="the files of the scenario cannot be written: No such file"):
         build_code_folder(spec, lambda digest: tmp_path / f"not-{digest}")
     assert list((tmp_path / "folders").iterdir()) == []
+
+
+def test_what_a_killed_worker_has_left_is_removed_with_the_next_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of a worker that lives is locked; a new one may be about to be; others are not ours."""
+    folders = tmp_path / "folders"
+    monkeypatch.setattr("tempfile.tempdir", str(folders))
+    for name in ("oku-code-dead", "oku-code-new", "other"):
+        (folders / name / "parts").mkdir(parents=True)
+    spec = build_spec({"a.py": b"1"}, tmp_path)
+    living = build_code_folder(spec, tmp_path.joinpath)
+    for folder in (folders / "oku-code-dead", folders / "other", living):
+        os.utime(folder, (1.0, 1.0))
+    last = build_code_folder(spec, tmp_path.joinpath)
+    assert set(folders.iterdir()) == {folders / "oku-code-new", folders / "other", living, last}
+    remove_code_folder(living)
+    remove_code_folder(last)
 
 
 def test_a_spec_of_requests_has_no_code() -> None:

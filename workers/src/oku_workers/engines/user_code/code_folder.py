@@ -1,8 +1,15 @@
-"""The folder that user code runs in: its files, under the paths that they had on its user's machine."""
+"""The folder that user code runs in: its files, under the paths that they had on its user's machine.
 
+Its worker holds a lock on it. What a worker that was killed has left behind, the next one removes.
+"""
+
+import fcntl
+import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from oku_core.spec.spec import Spec
@@ -10,6 +17,11 @@ from oku_core.spec.values.code_file import CodeFile
 from oku_workers.engines.engine_error import EngineError
 
 _PREFIX = "oku-code-"
+_NEW_S = 60.0
+"""One that is newer may not be locked yet."""
+
+_locks: dict[Path, int | None] = {}
+"""Of the folders of this process, the descriptors of which hold the locks."""
 
 
 def build_code_folder(spec: Spec, find_file: Callable[[str], Path]) -> Path:
@@ -24,7 +36,9 @@ def build_code_folder(spec: Spec, find_file: Callable[[str], Path]) -> Path:
     Raises:
         EngineError: a file cannot be read, or there is no room for it.
     """
+    _remove_abandoned()
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    _locks[folder] = _lock(folder)
     try:
         for code in list_code(spec):
             path = folder / code.path
@@ -46,3 +60,28 @@ def list_code(spec: Spec) -> tuple[CodeFile, ...]:
 def remove_code_folder(folder: Path) -> None:
     """Remove such a folder, with whatever user code has written there."""
     shutil.rmtree(folder, ignore_errors=True)
+    if (lock := _locks.pop(folder, None)) is not None:
+        os.close(lock)
+
+
+def _remove_abandoned() -> None:
+    """Remove the folders whose workers are gone."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            found = folder.lstat()
+            if found.st_uid != os.getuid() or time.time() - found.st_mtime < _NEW_S:
+                continue
+            if (lock := _lock(folder)) is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(lock)
+
+
+def _lock(folder: Path) -> int | None:
+    """The descriptor of a folder that is locked now; None if somebody else has it, or it cannot be locked."""
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        return None
+    return lock
