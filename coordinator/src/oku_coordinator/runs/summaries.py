@@ -16,7 +16,7 @@ from oku_coordinator.runs.threshold_summaries import judge_thresholds
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts
-from oku_core.accounting.run_state import FINAL_STATES
+from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.summary import (
     CompletesSummary,
     NotSentCounts,
@@ -68,7 +68,9 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
     if record.is_at_rest and record.spec.brings_servers and account.accounted and record.served is None:
         validity.append(flag_unknown_served(account.accounted))
     thresholds = _judge_thresholds(snapshot, clock_s, is_balanced=imbalance is None)
-    is_nothing_ok = record.state in FINAL_STATES and account.accounted > 0 and not account.outcomes[0]
+    # A run that has come to its end without any request had no time for one, or nobody to send it.
+    has_results = account.accounted > 0 or record.state is RunState.COMPLETED
+    is_nothing_ok = record.state in FINAL_STATES and has_results and not account.outcomes[0]
     return Summary(
         run=record.run,
         name=record.name,

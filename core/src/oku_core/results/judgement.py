@@ -40,7 +40,7 @@ def judge_tick(tick: Tick) -> Judgement:
 
 def judge_counts(state: RunState, *, ok: int, ended: int) -> Judgement:
     """Judge a run by its state, and by how many of the requests that have ended were ok."""
-    if state is RunState.FAILED or (ended and not ok):
+    if state is RunState.FAILED or ((ended or state is RunState.COMPLETED) and not ok):
         return Judgement.BAD
     if ok < ended:
         return Judgement.CAUTION

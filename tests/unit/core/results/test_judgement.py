@@ -34,7 +34,7 @@ def make_summary(ok: int = 10, timeout: int = 0, **changes: Any) -> Summary:
         (RunState.COMPLETED, 1_000_000, 1_000_000, Judgement.GOOD),
         (RunState.COMPLETED, 999_999, 1_000_000, Judgement.CAUTION),
         (RunState.COMPLETED, 0, 1_000_000, Judgement.BAD),
-        (RunState.COMPLETED, 0, 0, Judgement.CAUTION),
+        (RunState.COMPLETED, 0, 0, Judgement.BAD),
         (RunState.RUNNING, 0, 0, Judgement.NEUTRAL),
         (RunState.RUNNING, 10, 10, Judgement.NEUTRAL),
         (RunState.RUNNING, 9, 10, Judgement.CAUTION),
@@ -48,7 +48,7 @@ def make_summary(ok: int = 10, timeout: int = 0, **changes: Any) -> Summary:
 def test_a_run_is_judged_by_its_state_and_by_what_was_ok(
     state: RunState, ok: int, ended: int, judgement: Judgement
 ) -> None:
-    """A complete run in which nothing was ok is bad."""
+    """A complete run in which nothing was ok is bad, also one that has made no request at all."""
     assert judge_counts(state, ok=ok, ended=ended) is judgement
 
 
