@@ -162,3 +162,16 @@ def test_what_is_wrong_ends_the_command_with_a_line(
     [told] = ended.stderr.splitlines()
     assert told.startswith(line)
     assert not (folder / ".oku").exists()
+
+
+def test_the_clock_of_a_rate_begins_once_the_user_code_is_loaded(tmp_path: Path) -> None:
+    """However long that takes, nothing of the plan is late for it, also after a setup."""
+    (tmp_path / "scenario.py").write_text(
+        "import time\n\ntime.sleep(2.5)\n\n\ndef setup():\n    return 7\n\n\n"
+        "async def scenario(setup_data):\n    assert setup_data == 7\n"
+    )
+    ran = run_oku(
+        "run", "scenario.py", "--rate", "50/s", "--duration", "3s", "--users", "20", "--json", cwd=tmp_path
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["outcomes"]["ok"] == 150

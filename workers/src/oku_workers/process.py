@@ -117,6 +117,7 @@ class Worker:
         health = supervisor.build_health("heartbeat", LONGEST_PAUSE_S)
         idle_watchdog = IdleWatchdog(lambda: lease_task.count + orders.count, settings.idle_limit_s)
         self._heartbeat = Heartbeat(self._app, health, self._loop_thread, self._runner, idle_watchdog)
+        engines.on_loaded = self._heartbeat.hurry
         orders = Orders(self._loop_thread, self._runner, self._heartbeat)
         listen_to_orders(self._app, worker, orders.obey)
         health = supervisor.enlist("loop watchdog", LONGEST_PAUSE_S)

@@ -15,7 +15,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import HookRecord, RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
-from oku_core.messaging.hook import HOOK_LIMIT_S, HookAttempt
+from oku_core.messaging.hook import HOOK_LIMIT_S, HookAttempt, build_spec_key
 from oku_core.messaging.order import CallHook, DropHooks
 from oku_core.results.hook_summary import HookState
 from oku_core.spec.files import list_files
@@ -70,6 +70,7 @@ class HookGate:
             return True
         record = self.ledger.hooks.fetch(run.run, Hook.SETUP)
         if record is not None and record.state == HookState.DONE:
+            self.roster.require_code(run.run, build_spec_key(run.run, record.attempt))
             return True
         self._advance(run, Hook.SETUP, record, now, wall_now)
         return False

@@ -102,7 +102,7 @@ class CircuitBreaker:
     def _find_refusal(self, run: RunRecord, now: float) -> str:
         """Why no live worker can begin; empty when one can, or when one may be about to come."""
         barred = self._roster.find_barred(run.run)
-        others = self._roster.workers(run.run) or self._roster.find_fetching(run.run)
+        others = self._roster.workers(run.run) or self._roster.find_preparing(run.run)
         if not barred or others or self._expects_workers():
             return ""
         if now - max(worker.refused_at for worker in barred) < PATIENCE_S:

@@ -1,18 +1,21 @@
-"""Has the workers fetch the files of the run that has its turn before they get leases of it.
+"""Has the workers fetch the files of the run that has its turn, and load its user code, before its leases.
 
 All of them are told, again and again, so that those that come later hear of it too. They say in their
-progress which files are dealt with, and the roster counts no other worker as one that can take leases.
+progress what is dealt with, and the roster counts no other worker as one that can take leases: no second of
+a schedule passes while user code is loaded.
 """
 
 from collections.abc import Callable
 
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.workers.liveness import Roster, RunNeeds
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.order import Fetch
+from oku_core.messaging.hook import NO_SETUP, SetupData, build_spec_key
+from oku_core.messaging.order import Fetch, UserCode
 from oku_core.spec.files import list_files
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Hook, Spec
 
 _SLOWEST_BYTES_PER_S = 10_000_000
 """What a transfer takes at least; a run waits for its files that much longer."""
@@ -37,18 +40,39 @@ class FilePreparation:
         self._build_ticket = build_ticket
 
     def look(self) -> None:
-        """Tell the workers which files the run needs that has its turn, if it needs any."""
+        """Tell the workers what the run needs that has its turn, if it needs any files."""
         run = self._ledger.runs.fetch_current()
         if run is None or run.state not in (RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN):
             return
         files = {file.digest: file for file in list_files(run.spec)}
         if not files:
             return
-        self._roster.require_files(run.run, frozenset(files))
+        setup = find_setup(self._ledger, run)
+        self._roster.require(build_needs(run, setup))
+        code = None
+        # The setup may have returned a lot.
+        if setup is not None and self._roster.find_preparing(run.run):
+            code = UserCode(spec=run.spec, setup=setup)
         tickets = {digest: self._build_ticket(digest) for digest in files}
         self._broker.send_fetch(
-            Fetch(run=run.run, files=[str(file) for file in files.values()], tickets=tickets)
+            Fetch(run=run.run, files=[str(file) for file in files.values()], tickets=tickets, code=code)
         )
+
+
+def find_setup(ledger: Ledger, run: RunRecord) -> SetupData | None:
+    """What the user code of a run is loaded with; None if it is not to be loaded now, or there is none."""
+    if not run.spec.runs_user_code or run.state is RunState.TEARING_DOWN:
+        return None
+    if Hook.SETUP not in run.spec.hooks:
+        return NO_SETUP
+    setup = ledger.hooks.fetch_setup_data(run.run)
+    return setup if setup.attempt else None
+
+
+def build_needs(run: RunRecord, setup: SetupData | None) -> RunNeeds:
+    """What workers need for a run whose user code is loaded with this."""
+    files = frozenset(file.digest for file in list_files(run.spec))
+    return RunNeeds(run.run, files, "" if setup is None else build_spec_key(run.run, setup.attempt))
 
 
 def find_files_within_s(spec: Spec) -> float:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.runs.file_preparation import build_needs, find_setup
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import MOST_QUEUED
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.results.hook_summary import HookState
-from oku_core.spec.files import NOWHERE, SpecFiles, list_files
+from oku_core.spec.files import NOWHERE, SpecFiles
 from oku_core.spec.load_description import describe_shortage
 from oku_core.spec.spec import Hook, Spec
 
@@ -137,8 +138,8 @@ class Readiness:
 
     def count_workers(self, run: RunRecord) -> WorkerReadiness:
         """How many workers can begin with a run, of those that it asks for; it asks for at least one."""
-        # Before a run begins, and not only when workers are told: nobody gets a lease without its files.
-        self.roster.require_files(run.run, frozenset(file.digest for file in list_files(run.spec)))
+        # Before a run begins, and not only when workers are told: nobody gets a lease who is not prepared.
+        self.roster.require(build_needs(run, find_setup(self.ledger, run)))
         there = self.roster.workers(run.run)
         if self.kube is not None:
             wanted, obstacle = self.kube.count_workers(run.spec), self.kube.workers.obstacle
@@ -147,8 +148,8 @@ class Readiness:
             names = {worker.name for worker in there}
             absent = [name for name in self.expected_workers if name not in names]
             obstacle = describe_absent(absent) if len(self.expected_workers) == wanted else ""
-        if fetching := self.roster.find_fetching(run.run):
-            obstacle = f"{len(fetching):,} {'fetch' if len(fetching) > 1 else 'fetches'} the files of the run"
+        if preparing := self.roster.find_preparing(run.run):
+            obstacle = _describe_preparing(run.spec, len(preparing))
         return WorkerReadiness(len(there), wanted, obstacle if len(there) < wanted else "")
 
     def expects_workers(self) -> bool:
@@ -232,8 +233,9 @@ class Readiness:
     def _find_missing(self, run: RunRecord) -> Iterator[str]:
         here, workers = len(self.roster.workers()), self.count_workers(run)
         is_pending = run.state == RunState.PENDING
-        if is_pending and (fetching := self.roster.find_fetching(run.run)):
-            yield f"waiting for files of the run: {len(fetching):,} of {here:,} workers fetch them"
+        if is_pending and (preparing := self.roster.find_preparing(run.run)):
+            what, does = ("user code", "load it") if run.spec.runs_user_code else ("files", "fetch them")
+            yield f"waiting for {what} of the run: {len(preparing):,} of {here:,} workers {does}"
             return
         if self.kube is not None and not is_pending:
             pods = self.kube.workers
@@ -286,6 +288,13 @@ def round_up_latency(latency_s: float) -> float:
 
 def _shorten(notice: str) -> str:
     return textwrap.shorten(notice, LONGEST_NOTICE, placeholder=" …")
+
+
+def _describe_preparing(spec: Spec, count: int) -> str:
+    verbs, what = ("load", "loads"), "user code"
+    if not spec.runs_user_code:
+        verbs, what = ("fetch", "fetches"), "files"
+    return f"{count:,} {verbs[count == 1]} the {what} of the run"
 
 
 def _add(obstacle: str) -> str:

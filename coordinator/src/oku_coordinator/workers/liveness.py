@@ -13,6 +13,7 @@ and a half times the heartbeat interval, that which a worker had last and that w
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.checkpoint import CheckpointBatch
@@ -33,6 +34,24 @@ _SUSPECT_INTERVALS = 2.0
 _GONE_KEPT = 10_000
 
 
+class RunNeeds(NamedTuple):
+    """What a worker needs before it can take leases of a run.
+
+    Args:
+        run: the run.
+        files: the digests of its files.
+        code: its user code, as `build_spec_key` names it; empty if none is to be loaded yet.
+    """
+
+    run: str
+    files: frozenset[str] = frozenset()
+    code: str = ""
+
+    def are_met_by(self, worker: WorkerState) -> bool:
+        """Whether a worker has all of it, or has said that it cannot have the rest."""
+        return self.files <= worker.files and self.code in {"", worker.loaded}
+
+
 class Roster:
     """The workers that live, by name.
 
@@ -44,8 +63,8 @@ class Roster:
         self._worker_timeout_s = worker_timeout_s
         self._workers: dict[str, WorkerState] = {}
         self._gone: dict[str, None] = {}
-        self._files: tuple[str, frozenset[str]] = ("", frozenset())
-        """The run that has its turn and uses files, and their digests."""
+        self._needs = RunNeeds("")
+        """Of the run that has its turn."""
 
     def __len__(self) -> int:
         """How many live, those about to leave included."""
@@ -74,16 +93,21 @@ class Roster:
     def workers(self, run: str | None = None) -> list[WorkerState]:
         """Those that can take leases, of a run: heard, alive, not about to leave, and not barred from it.
 
-        Of a run that uses files, those that still fetch them are not among them.
+        Of a run that has its turn, those that still fetch its files or load its user code are not among them.
         """
         return [worker for worker in self._workers.values() if self._can_take(worker, run)]
 
-    def require_files(self, run: str, digests: frozenset[str]) -> None:
-        """The run that has its turn uses these files."""
-        self._files = (run, digests)
+    def require(self, needs: RunNeeds) -> None:
+        """The run that has its turn needs this."""
+        self._needs = needs
 
-    def find_fetching(self, run: str) -> list[WorkerState]:
-        """Those that could take leases of a run if they had its files."""
+    def require_code(self, run: str, code: str) -> None:
+        """The run that has its turn needs this user code from now on, as `build_spec_key` names it."""
+        if self._needs.run == run:
+            self._needs = self._needs._replace(code=code)
+
+    def find_preparing(self, run: str) -> list[WorkerState]:
+        """Those that could take leases of a run if they had its files, and had loaded its user code."""
         return [
             worker
             for worker in self._workers.values()
@@ -183,6 +207,7 @@ class Roster:
         known.specs = frozenset(progress.specs)
         known.hooks = frozenset(progress.hooks)
         known.files = frozenset(progress.files)
+        known.loaded = progress.loaded
         known.note_rate(progress)
 
     def is_gone(self, incarnation: str) -> bool:
@@ -261,8 +286,8 @@ class Roster:
             worker.leases.pop(lease, None)
 
     def _can_take(self, worker: WorkerState, run: str | None) -> bool:
-        needing, digests = self._files
-        return worker.can_take(run) and (run is None or run != needing or digests <= worker.files)
+        needs = self._needs
+        return worker.can_take(run) and (run is None or run != needs.run or needs.are_met_by(worker))
 
     def _note_gone(self, incarnation: str) -> None:
         self._gone[incarnation] = None

@@ -7,7 +7,7 @@ applies to, and does nothing when it comes again.
 
 import msgspec
 
-from oku_core.messaging.hook import HookAttempt
+from oku_core.messaging.hook import HookAttempt, SetupData
 from oku_core.spec.spec import Spec
 
 
@@ -28,21 +28,35 @@ class Stop(msgspec.Struct, frozen=True, kw_only=True, tag="stop"):
     at: float | None = None
 
 
+class UserCode(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker needs to load the user code of a run.
+
+    Attributes:
+        spec: of the run.
+        setup: what its setup returned.
+    """
+
+    spec: Spec
+    setup: SetupData
+
+
 class Fetch(msgspec.Struct, frozen=True, kw_only=True, tag="fetch"):
-    """Fetch the files of a run that is about to begin, or goes on; for all workers.
+    """Fetch the files of a run that is about to begin, or goes on, and load its user code; for all workers.
 
     It is repeated as long as the run has its turn. An older one that comes again does no harm: what it names
-    is fetched once, and its tickets expire.
+    is fetched once, its tickets expire, and user code is loaded only while no other is at work.
 
     Attributes:
         run: the run.
         files: the files, as a spec names them (`FileRef`).
         tickets: what each is fetched with, by its digest.
+        code: the user code; None if it is loaded everywhere, or not to be loaded yet.
     """
 
     run: str
     files: list[str]
     tickets: dict[str, str]
+    code: UserCode | None = None
 
 
 class CallHook(msgspec.Struct, frozen=True, kw_only=True, tag="call_hook"):

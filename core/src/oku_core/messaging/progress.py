@@ -43,6 +43,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
             yet confirmed.
         specs: the runs whose spec it knows (`build_spec_key`), the newest last.
         files: the files of the run that has its turn, by their digests, that it has or cannot have.
+        loaded: the run whose user code it has loaded or cannot load (`build_spec_key`); empty without one.
         hooks: the hooks that it calls, and those of which it still tells what came of them.
         in_flight: the number of requests that are sent and not yet answered.
         outcomes: the counts of outcomes in this interval, in the order of `OUTCOMES`.
@@ -71,6 +72,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     leases: dict[str, LeaseProgress] = {}
     specs: list[str] = []
     files: list[str] = []
+    loaded: str = ""
     hooks: list[HookAttempt] = []
     in_flight: int = 0
     outcomes: list[int] = msgspec.field(default_factory=build_no_counts)

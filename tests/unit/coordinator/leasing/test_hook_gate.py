@@ -11,7 +11,7 @@ from oku_coordinator.leasing.hook_gate import NOBODY_S
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.hooks import MOST_TRIES
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.workers.liveness import Roster, RunNeeds
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import HOOK_LIMIT_S, NO_SETUP, HookAttempt, HookReport, SetupData
@@ -119,6 +119,23 @@ async def test_nothing_is_dealt_before_the_setup_has_returned(world: World) -> N
     await world.step()
     assert {batch.incarnation for batch in world.broker.batches} == {"w1-1", "w2-1"}
     assert {(batch.setup, batch.setup_data) for batch in world.broker.batches} == {(1, '{"token":"t"}')}
+
+
+async def test_nothing_is_dealt_before_the_user_code_is_loaded_with_what_the_setup_returned(
+    world: World,
+) -> None:
+    """From the moment on in which it has returned."""
+    world.create()
+    world.roster.require(RunNeeds("r1"))
+    world.speak("w1")
+    await world.step()
+    world.report("w1", Hook.SETUP, 1, value="7")
+    world.speak("w1")
+    await world.step()
+    assert not world.broker.batches
+    world.speak("w1", loaded="r1#1")
+    await world.step()
+    assert len(world.broker.batches) == 1
 
 
 async def test_a_worker_is_told_again_until_it_names_the_attempt(world: World) -> None:

@@ -26,6 +26,7 @@ ALONE = {
     ("oku_workers/process.py", "_on_signal"): "ends with the process",
     ("oku_workers/leases/lease_runner.py", "_begin"): "one lease: whoever dealt it takes it back",
     ("oku_workers/leases/engine_switch.py", "_fetch_files"): "awaited where it is made",
+    ("oku_workers/leases/engine_switch.py", "load_ahead"): "one loading: the coordinator asks for it again",
     ("oku_workers/files/file_fetcher.py", "_have"): "awaited where it is made",
     ("oku_workers/files/run_files.py", "_begin"): "one file: whoever needs it hears of a failure",
     ("oku_workers/loop_thread.py", "__init__"): "the event loop itself",

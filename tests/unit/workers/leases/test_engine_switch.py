@@ -1,6 +1,7 @@
 import asyncio
 import logging
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,10 +18,11 @@ from tests.kit.workers.scheduled_bench import FakeTiming
 
 from oku_core.messaging.hook import SetupData
 from oku_core.process.supervision import Supervisor
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.rate import Rate
 from oku_workers.engines import window
 from oku_workers.engines.engine_context import EngineContext
+from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.host_load import HostLoad
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
@@ -173,3 +175,100 @@ async def test_processor_time_never_falls() -> None:
     await serving
     await switch.close()
     assert 1000 <= seen_s[0] < 2000 <= switch.cpu_s < 3000
+
+
+class CountingEngine(FakeEngine):
+    """Notes what is done with it."""
+
+    is_started = False
+
+    def __init__(self, spec: Spec, feed: Feed, *_: object) -> None:
+        super().__init__(spec, feed)
+        self.window = 0
+
+    async def open(self) -> None:
+        """Fail if the code does."""
+        if self.spec == BROKEN:
+            raise EngineError("it cannot be loaded")
+
+    def start(self) -> None:
+        """Note it."""
+        self.is_started = True
+
+
+CODE = Spec(engine=Engine.PYTHON, concurrency=7)
+BROKEN = Spec(engine=Engine.PYTHON, concurrency=8)
+
+
+async def _call_here(function: Callable[[], Any]) -> Any:
+    return function()
+
+
+class AheadBench:
+    """A switch whose engines the test sees."""
+
+    def __init__(self) -> None:
+        self.engines: list[CountingEngine] = []
+        self.switch = EngineSwitch(Supervisor(), build=self._build, run_blocking=_call_here)
+
+    def _build(self, *arguments: Any) -> CountingEngine:
+        self.engines.append(CountingEngine(*arguments))
+        return self.engines[-1]
+
+    async def load(self, run: str = "r1", spec: Spec = CODE, attempt: int = 0) -> None:
+        """The coordinator says what to load."""
+        self.switch.load_ahead(run, spec, SetupData(attempt))
+        await settle()
+
+    async def serve(self, spec: Spec = CODE, attempt: int = 0) -> tuple[Execution, asyncio.Task[None]]:
+        """A lease comes."""
+        execution = Execution(build_lease(0, 5), spec, asyncio.get_running_loop().create_future())
+        execution.setup = SetupData(attempt)
+        serving = asyncio.ensure_future(self.switch.serve(execution))
+        await settle()
+        return execution, serving
+
+    async def end(self, execution: Execution, serving: asyncio.Task[None]) -> None:
+        """The lease is over."""
+        self.switch.withdraw(execution)
+        await serving
+
+
+async def test_user_code_is_loaded_before_the_first_lease_and_begins_with_it() -> None:
+    """Until then there are no users, at whatever pace the run is to be carried out."""
+    bench = AheadBench()
+    heard: list[str] = []
+    bench.switch.on_loaded = lambda: heard.append(bench.switch.loaded)
+    await bench.load()
+    await bench.load()
+    bench.switch.set_pace(CODE, Pace(3))
+    assert heard == ["r1"]
+    assert [(engine.window, engine.is_started) for engine in bench.engines] == [(0, False)]
+    await bench.end(*await bench.serve())
+    assert [(engine.window, engine.is_started) for engine in bench.engines] == [(3, True)]
+    await bench.switch.close()
+
+
+async def test_user_code_is_loaded_anew_for_another_setup_or_run() -> None:
+    """Not while a lease of another one is under way; it is told again."""
+    bench = AheadBench()
+    await bench.load(attempt=1)
+    lease = await bench.serve(attempt=1)
+    await bench.load(attempt=2)
+    assert bench.switch.loaded == "r1#1"
+    await bench.end(*lease)
+    await bench.load(attempt=2)
+    await bench.load(run="r2")
+    assert bench.switch.loaded == "r2"
+    assert [engine.is_closed for engine in bench.engines] == [True, True, False]
+    await bench.switch.close()
+
+
+async def test_user_code_that_cannot_be_loaded_is_refused_with_its_first_lease() -> None:
+    """The run need not wait for it: it is dealt with."""
+    bench = AheadBench()
+    await bench.load(spec=BROKEN)
+    assert bench.switch.loaded == "r1"
+    with pytest.raises(EngineError, match="it cannot be loaded"):
+        await (await bench.serve(BROKEN))[1]
+    await bench.switch.close()

@@ -1,7 +1,8 @@
 """The engine of a worker: one at a time, made anew when a lease comes whose spec it does not serve.
 
 Connections stay open from lease to lease of one spec. A lease of another spec waits until those before it are
-finished; then their engine is closed and one for the new spec takes its place.
+finished; then their engine is closed and one for the new spec takes its place. User code is loaded ahead of
+the first lease, so that nothing is late for that.
 """
 
 import asyncio
@@ -12,10 +13,11 @@ import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from oku_core.data.row_reader import RowReader
 from oku_core.http_client.tls import TlsError, build_tls, may_speak_tls
+from oku_core.messaging.hook import SetupData, build_spec_key
 from oku_core.messaging.order import CallHook
 from oku_core.process.processor_time import measure_busy_s
 from oku_core.process.supervision import Supervisor, cancel
@@ -88,6 +90,8 @@ class EngineSwitch:
         files: has the files of runs; None if there is nobody to fetch them.
         on_low: called when little is left of what may be taken, and limits hold more back.
         find_enough: gives the number of requests that is not little.
+        on_loaded: called when user code has been loaded ahead, or could not be.
+        loaded: the run whose user code is loaded, or could not be, by `build_spec_key`; empty without one.
         isolation: what the process of user code gets and may take.
     """
 
@@ -111,12 +115,17 @@ class EngineSwitch:
         self.files: RunFiles | None = None
         self.on_low: Callable[[], None] = ignore
         self.find_enough: Callable[[], float] = lambda: math.inf
+        self.on_loaded: Callable[[], None] = ignore
+        self.loaded = ""
         self.isolation = Isolation()
         self._paces: dict[Spec, Pace] = {}
         self._served: set[Execution] = set()
         """The executions that the engine has; those that wait for another one are not among them."""
         self._engine: EngineProtocol | None = None
         self._key: _EngineKey | None = None
+        self._has_begun = False
+        """Whether the engine takes what the feed has; one that was loaded ahead does not yet."""
+        self._loading: asyncio.Task[None] | None = None
         self._rows: RowReader | None = None
         self._ended_cpu_s = 0.0
         self._changing = asyncio.Lock()
@@ -158,7 +167,7 @@ class EngineSwitch:
         self._paces[spec] = pace
         while len(self._paces) > _MOST_PACES:
             del self._paces[next(iter(self._paces))]
-        if pace != before and self._key is not None and self._key[0] == spec:
+        if pace != before and self._key is not None and self._key.spec == spec and self._has_begun:
             self._apply(pace)
 
     def group_in_flight(self) -> Mapping[Execution, Sequence[int]]:
@@ -184,6 +193,18 @@ class EngineSwitch:
             self._served.discard(execution)
             if self.files is not None:
                 self.files.release(execution)
+
+    def load_ahead(self, run: str, spec: Spec, setup: SetupData) -> None:
+        """Load the user code of a run, unless leases of another one are under way; told again, try again.
+
+        Args:
+            run: the run that is about to begin, or goes on.
+            spec: of the run.
+            setup: what its setup returned.
+        """
+        is_loading = self._loading is not None and not self._loading.done()
+        if not (is_loading or self._served or self.loaded == build_spec_key(run, setup.attempt)):
+            self._loading = asyncio.get_running_loop().create_task(self._load_ahead(run, spec, setup))
 
     def withdraw(self, execution: Execution) -> None:
         """Take no further index of an execution; what is in flight may end."""
@@ -225,8 +246,31 @@ class EngineSwitch:
 
     async def close(self) -> None:
         """Close the engine with every connection."""
+        if self._loading is not None:
+            await cancel([self._loading])
         async with self._changing:
             await self._close_engine()
+
+    async def _load_ahead(self, run: str, spec: Spec, setup: SetupData) -> None:
+        """Have an engine that is ready to begin; what is wrong with it is said of the first lease."""
+        user = object()
+        try:
+            if self.files is not None:
+                await self.files.provide(list_files(spec), user)
+            async with self._changing:
+                key = _EngineKey(spec, run, setup.attempt)
+                if self._served:
+                    return
+                if self._key != key:
+                    await self._close_engine()
+                    await self._open_engine(spec, setup.value)
+                    self._key = key
+        except (EngineError, FileError) as error:
+            _log.warning("user code of run %s cannot be loaded: %s", run, error, extra={"run": run})
+        finally:
+            self.release_files(user)
+        self.loaded = build_spec_key(run, setup.attempt)
+        self.on_loaded()
 
     async def _fetch_files(self, execution: Execution) -> None:
         """Have the files of its run; an execution that is stopped meanwhile needs none."""
@@ -259,25 +303,32 @@ class EngineSwitch:
                 return
             if self._key != key:
                 await self._close_engine()
-                await self._open_engine(execution)
+                await self._open_engine(execution.spec, execution.setup.value)
                 self._key = key
+            if execution.spec.runs_user_code:
+                self.loaded = build_spec_key(key.run, key.attempt)
             if self._engine is not None and self._engine.fault:
                 raise EngineError(self._engine.fault)
+            if not self._has_begun:
+                self._begin(execution.spec)
             self._served.add(execution)
 
-    async def _open_engine(self, execution: Execution) -> None:
-        spec = execution.spec
+    async def _open_engine(self, spec: Spec, setup_data: str) -> None:
         filled, tls = await self._read_sources(spec)
         self.feed = self._build_feed(spec)
         self._rows = self._open_rows(filled)
         context = EngineContext(
-            self._local_address, tls, self._rows, self._find_path, execution.setup.value, self.isolation
+            self._local_address, tls, self._rows, self._find_path, setup_data, self.isolation
         )
         engine = self._build(filled, self.feed, self._supervisor, context)
         await engine.open()
-        self._engine = engine
+        self._engine, self._has_begun = engine, False
+
+    def _begin(self, spec: Spec) -> None:
+        assert self._engine is not None
+        self._has_begun = True
         self._apply(self._paces.get(spec) or Pace(choose_window(spec)))
-        engine.start()
+        self._engine.start()
 
     def _build_feed(self, spec: Spec) -> FeedProtocol:
         feed: FeedProtocol
@@ -358,12 +409,17 @@ class EngineSwitch:
             self._rows = None
 
 
-_EngineKey = tuple[Spec, str, int]
-"""An engine serves leases of one spec and, if the spec names files or secrets of this worker or runs user
-code, of one run, with what one attempt at its setup returned."""
+class _EngineKey(NamedTuple):
+    """An engine serves leases of one spec and, if the spec names files or secrets of this worker or runs user
+    code, of one run, with what one attempt at its setup returned.
+    """
+
+    spec: Spec
+    run: str
+    attempt: int
 
 
 def _build_key(execution: Execution) -> _EngineKey:
     spec = execution.spec
     is_of_one_run = reads_sources(spec) or spec.runs_user_code
-    return spec, execution.lease.run if is_of_one_run else "", execution.setup.attempt
+    return _EngineKey(spec, execution.lease.run if is_of_one_run else "", execution.setup.attempt)

@@ -191,10 +191,12 @@ class LeaseRunner:
         self._stop_leases(self._leases.values(), grace_s)
 
     def fetch(self, order: Fetch) -> None:
-        """Fetch the files of a run before its first lease."""
+        """Fetch the files of a run, and load its user code, before its first lease."""
         if self._engines.files is not None:
             self._engines.files.note_tickets(order.tickets)
             self._engines.files.prepare([FileRef(file) for file in order.files])
+        if order.code is not None and not self.is_stopping:
+            self._engines.load_ahead(order.run, order.code.spec, order.code.setup)
 
     def note_files_address(self, address: FilesAddress) -> None:
         """The coordinator says where it gives the files of runs."""
@@ -224,6 +226,7 @@ class LeaseRunner:
             leases={lease.id: lease.build_progress() for lease in self._leases.values()},
             specs=self._intake.specs,
             files=self._engines.files.settled if self._engines.files is not None else [],
+            loaded=self._engines.loaded,
             hooks=self.hooks.attempts,
             in_flight=self._engines.in_flight,
             outcomes=delta.outcomes,
