@@ -12,6 +12,7 @@ import pytest
 from redis.exceptions import ConnectionError as ConnectionFailedError
 from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.message_key import MESSAGE_KEY
+from tests.kit.faults.freezing import freeze
 from tests.kit.runs.local_run import wait_until
 from tests.kit.servers.certificates import Certificates
 from tests.kit.servers.front import Front
@@ -30,7 +31,7 @@ def test_sending_an_order_never_blocks(tmp_path: Path, caplog: pytest.LogCapture
         broker.send_controls([Control(incarnation="b1", confirmed={"l1": 1})])
         with app.connection_for_write() as connection:
             pid = int(connection.default_channel.client.info("server")["process_id"])
-        os.kill(pid, signal.SIGSTOP)
+        freeze(pid)
         began = time.monotonic()
         for _ in range(20):
             broker.send_stop(run="r", up_to=1, grace_s=1.0)

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.far_broker import run_far_broker
+from tests.kit.faults.freezing import freeze
 from tests.kit.outcomes import make_counts
 from tests.kit.runs.local_run import OKU, wait_until
 from tests.kit.servers.delay_server import Start
@@ -30,7 +31,7 @@ from tests.kit.workers.worker_process import Process
 from oku_core.messaging.celery_app import LEASE_TASK, build_lease_queue
 from oku_core.messaging.codec import seal_leases
 from oku_core.messaging.lease import Lease
-from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.spec import HTTP_ENGINES, Engine, Spec
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
 from oku_workers.health import EXIT_STUCK
@@ -468,7 +469,7 @@ def test_a_liveness_probe_is_answered_while_the_event_loop_is(desk: Desk, tmp_pa
 
     with run_worker(desk, tmp_path, "--health-port", str(port)) as process:
         assert [probe(10) for _ in range(3)] == [200] * 3
-        process.send_signal(signal.SIGSTOP)
+        freeze(process.pid)
         with pytest.raises(TimeoutError):
             probe(0.5)
         process.send_signal(signal.SIGCONT)
@@ -485,7 +486,7 @@ def test_a_port_for_probes_that_is_taken_is_named(desk: Desk, tmp_path: Path) ->
     assert f"--health-port: {port} is in use on 127.0.0.1" in ended.stderr
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HTTP_ENGINES)
 def test_a_log_contains_no_secret_of_a_request(desk: Desk, tmp_path: Path, engine: Engine) -> None:
     """Errors of libraries name the URL that was requested, with all that is in it."""
     with ThreadingTCPServer(("127.0.0.1", 0), _Babbler) as target, run_worker(desk, tmp_path):
@@ -505,7 +506,7 @@ def test_a_log_contains_no_secret_of_a_request(desk: Desk, tmp_path: Path, engin
     assert "hunter2" not in log
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HTTP_ENGINES)
 def test_secrets_are_put_in_where_requests_are_sent(
     desk: Desk, tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -565,7 +566,7 @@ def test_a_missing_secret_is_refused_by_name(
         assert desk.run_lease().outcomes[0] == 50
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HTTP_ENGINES)
 @pytest.mark.parametrize("requests", [10, 10**15])
 def test_a_window_that_is_never_filled_takes_no_memory(
     desk: Desk, tmp_path: Path, engine: Engine, requests: int
