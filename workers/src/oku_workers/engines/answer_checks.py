@@ -115,15 +115,17 @@ class AnswerJudge:
 
     Attributes:
         kept_bytes: how much of a body must be kept to judge it.
+        looks_inside: whether more is looked at than the status of an answer.
         ok_ns: how long an answer may take to count as ok.
     """
 
-    __slots__ = ("_checks", "_expected", "kept_bytes", "ok_ns")
+    __slots__ = ("_checks", "_expected", "kept_bytes", "looks_inside", "ok_ns")
 
     def __init__(self, expect: Expectation, timeout_s: float) -> None:
         has_checks = expect.header or expect.size or expect.body or expect.match or expect.json
         self._expected = list_codes(expect.status)
         self._checks = AnswerChecks(expect) if has_checks else None
+        self.looks_inside = self._checks is not None
         self.kept_bytes = self._checks.kept_bytes if self._checks else 0
         self.ok_ns = int(min(timeout_s, expect.within_s or timeout_s) * 1e9)
 
@@ -151,6 +153,7 @@ class _ShowingJudge(AnswerJudge):
     def __init__(self, expect: Expectation, timeout_s: float, show: ShowAnswer) -> None:
         super().__init__(expect, timeout_s)
         self.kept_bytes = MOST_CHECKED_BYTES
+        self.looks_inside = True
         self._show = show
 
     def judge(self, status: int, received: int, head: bytes, body: bytes | bytearray) -> tuple[int, str]:

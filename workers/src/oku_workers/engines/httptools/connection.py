@@ -1,8 +1,9 @@
 """One connection of the httptools engine: request, response, next request.
 
 This is the hot path of the engine. A response that is the same, byte for byte, as one that was parsed before
-is not parsed again: what the parser makes of a whole response depends on its bytes alone. All others go
-through a `ResponseReader`, which is made when it is first needed.
+is not parsed again: what the parser makes of a whole response depends on its bytes alone. One that has only
+other values is recognised by a pattern. All others go through a `ResponseReader`, which is made when it is
+first needed.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from oku_core.http_client.response_reader import MalformedResponseError, Respons
 from oku_workers.engines.answer_checks import CHECK_WITHIN
 from oku_workers.engines.httptools.origin import Origin, OriginConnection
 from oku_workers.engines.httptools.request import BuildRequest
-from oku_workers.engines.httptools.response_cache import Parsed
+from oku_workers.engines.httptools.response_cache import LONGEST_BYTES, Parsed
 from oku_workers.engines.httptools.route import Route
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
@@ -198,7 +199,11 @@ class Connection(OriginConnection):
 
     def data_received(self, data: bytes) -> None:
         """A piece of a response arrived, mostly the whole of it."""
-        if self._state == _SENT and (known := self._find_known(data)) is not None:
+        if self._state == _SENT and (
+            # To look up a long one takes longer than to recognise it.
+            (len(data) <= LONGEST_BYTES and (known := self._find_known(data)) is not None)
+            or (known := self._route.recognise(data)) is not None
+        ):
             now_ns = monotonic_ns()
             tally, coordinate, latency_ns = self.tally, self.coordinate, now_ns - self.since_ns
             following, build = self._feed.current, self._build
@@ -299,7 +304,7 @@ class Connection(OriginConnection):
         parsed = route.judge(reader)
         # Only what is ok needs no more of its request than to be counted.
         if whole and is_kept and parsed[0] == OK:
-            route.known.add(whole, parsed)
+            route.learn(whole, parsed)
         if latency_ns > self._route.ok_ns:
             parsed = self._judge_late(parsed, latency_ns)
         if self._first_ns:

@@ -14,6 +14,8 @@ from oku_workers.engines.answer_checks import build_judge
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.request import BuildRequest, build_request
 from oku_workers.engines.httptools.response_cache import Parsed, ResponseCache
+from oku_workers.engines.httptools.response_pattern import MOST_PATTERNS, ResponsePattern, learn_pattern
+from oku_workers.executions.tally import OK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +47,7 @@ class Route:
 
     __slots__ = (
         "_judge",
+        "_patterns",
         "build",
         "has_bodies",
         "keeps_connections",
@@ -63,6 +66,7 @@ class Route:
         self.build = build
         self.origin = origin
         self.known = ResponseCache()
+        self._patterns: list[ResponsePattern] = []
         self.keeps_connections = not asks_to_close(template.headers)
         self.has_bodies = template.method != "HEAD"
         self._judge = build_judge(template.expect, timeout_s)
@@ -73,6 +77,24 @@ class Route:
         reader.has_bodies = self.has_bodies
         reader.kept_bytes = self._judge.kept_bytes
         reader.begin()
+
+    def recognise(self, answer: bytes) -> Parsed | None:
+        """What an answer counts as that is like one before, and ok unless it is late; None if it is not."""
+        for pattern in self._patterns:
+            if (size := pattern.measure(answer)) >= 0:
+                judge, status = self._judge, pattern.status
+                if judge.looks_inside:
+                    head, body = pattern.take_apart(answer)
+                    if judge.judge(status, size, head, body[: judge.kept_bytes])[0] != OK:
+                        return None
+                return OK, status, size, ""
+        return None
+
+    def learn(self, answer: bytes, parsed: Parsed) -> None:
+        """Take note of a whole answer that was ok, and left its connection open."""
+        self.known.add(answer, parsed)
+        if self.has_bodies and len(self._patterns) < MOST_PATTERNS and (pattern := learn_pattern(answer)):
+            self._patterns.append(pattern)
 
     def judge(self, reader: ResponseReader) -> Parsed:
         """What a complete answer counts as, unless it came too late."""

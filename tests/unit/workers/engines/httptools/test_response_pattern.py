@@ -1,0 +1,152 @@
+"""What a pattern recognises is what the strict reader would have taken, and made the same of."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.kit.servers.responses import INVALID, VALID
+
+from oku_core.http_client.limits import LONGEST_HEAD_BYTES
+from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
+from oku_workers.engines.httptools.response_pattern import ResponsePattern, learn_pattern
+
+HEAD = b"HTTP/1.1 200 OK\r\nServer: s\r\nDate: now\r\nX-Request-Id: %s\r\n"
+PLAIN = HEAD % b"a1" + b"Content-Length: 2\r\nConnection: keep-alive\r\n\r\nhi"
+CHUNKED = HEAD % b"a1" + b"Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n1a\r\n" + b"x" * 26 + b"\r\n0\r\n\r\n"
+ANSWERS = [case.content + case.surplus for case in VALID.values() if case.method == "GET"]
+ANSWERS += [case.content for case in INVALID.values() if case.method == "GET"]
+PIECES = [
+    b"\r",
+    b"\n",
+    b"\r\n",
+    b"\0",
+    b" ",
+    b"\t",
+    b":",
+    b"0",
+    b"2",
+    b";",
+    b"\r\n x",
+    b"close",
+    b"\xff",
+    b"\x01",
+    b"A",
+]
+"""What may change the meaning of an answer wherever it stands."""
+
+
+def read(answer: bytes) -> tuple[int, int, bytes] | None:
+    """Status, size and body by the reader, if it takes all of an answer and may use its connection again."""
+    reader = ResponseReader(has_bodies=True)
+    reader.kept_bytes = 1 << 20
+    reader.begin()
+    try:
+        reader.feed(answer)
+    except MalformedResponseError:
+        return None
+    return (
+        (reader.status, reader.received, bytes(reader.body))
+        if reader.is_complete and reader.is_kept
+        else None
+    )
+
+
+def recognise(pattern: ResponsePattern, answer: bytes) -> tuple[int, int, bytes] | None:
+    """The same by a pattern."""
+    if (size := pattern.measure(answer)) < 0:
+        return None
+    head, body = pattern.take_apart(answer)
+    assert answer.startswith(head)
+    return pattern.status, size, body
+
+
+def learn(answer: bytes) -> ResponsePattern:
+    """The pattern of an answer that has one."""
+    pattern = learn_pattern(answer)
+    assert pattern is not None
+    return pattern
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        HEAD % b"a much longer one" + b"Content-Length: 13\r\nConnection: keep-alive\r\n\r\nHello, World!",
+        HEAD % b"" + b"Content-Length: 0\r\nConnection: keep-alive\r\n\r\n",
+        PLAIN.replace(b"now", b" \xff\t; , "),
+    ],
+)
+def test_an_answer_with_other_values_is_recognised(answer: bytes) -> None:
+    """Its length may be another one, too."""
+    assert recognise(learn(PLAIN), answer) == read(answer) != None  # noqa: E711  # both, and something
+
+
+@pytest.mark.parametrize(
+    "body", [b"0\r\n\r\n", b"5\r\n12345\r\n0\r\n\r\n", b"00A\r\n0123456789\r\n00\r\n\r\n"]
+)
+def test_a_chunked_answer_may_come_in_any_number_of_chunks(body: bytes) -> None:
+    """Also in none."""
+    answer = HEAD % b"b" + b"Transfer-Encoding: chunked\r\n\r\n" + body
+    assert recognise(learn(CHUNKED), answer) == read(answer) != None  # noqa: E711  # both, and something
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        PLAIN + b"!",
+        PLAIN[:-1],
+        PLAIN.replace(b"200 OK", b"500 No"),
+        PLAIN.replace(b"keep-alive", b"close"),
+        PLAIN.replace(b"Server: s\r\n", b""),
+        PLAIN.replace(b"Server: s\r\n", b"Server: s\r\nContent-Length: 2\r\n"),
+        PLAIN.replace(b"Server", b"Transfer-Encoding"),
+        PLAIN.replace(b": s\r\n", b": s\r\n folded\r\n"),
+        PLAIN.replace(b"\r\n", b"\n"),
+        PLAIN.replace(b"now", b"n\0w"),
+        PLAIN.replace(b"now", b"x" * LONGEST_HEAD_BYTES),
+        CHUNKED,
+    ],
+)
+def test_an_answer_of_another_shape_is_left_to_the_reader(answer: bytes) -> None:
+    """As is one that is not there as a whole, or has something behind it."""
+    assert recognise(learn(PLAIN), answer) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"2;a=b\r\nhi\r\n0\r\n\r\n",
+        b"2\r\nhi\r\n0\r\nT: x\r\n\r\n",
+        b"2\nhi\r\n0\r\n\r\n",
+        b"\r\n",
+        b"0\r\n\r\n\r\n",
+    ],
+)
+def test_chunks_with_anything_beside_them_are_left_to_the_reader(body: bytes) -> None:
+    """Extensions and trailers among it."""
+    assert recognise(learn(CHUNKED), HEAD % b"b" + b"Transfer-Encoding: chunked\r\n\r\n" + body) is None
+
+
+def test_nothing_is_recognised_that_the_reader_would_read_otherwise() -> None:
+    """Whichever answer of the table of RFC 9112 the pattern is of, and whichever comes."""
+    patterns = [
+        (answer, pattern) for answer in ANSWERS if read(answer) and (pattern := learn_pattern(answer))
+    ]
+    assert len(patterns) > 10
+    for answer, pattern in patterns:
+        assert recognise(pattern, answer) == read(answer)
+        for other in ANSWERS:
+            found = recognise(pattern, other)
+            assert found is None or found == read(other), (answer, other)
+
+
+@given(st.sampled_from([PLAIN, CHUNKED]), st.data())
+def test_whatever_is_changed_in_an_answer_is_read_alike(answer: bytes, data: st.DataObject) -> None:
+    """Bytes that are put in, taken out or replaced, anywhere and at several places."""
+    pattern, changed = learn(answer), answer
+    for _ in range(data.draw(st.integers(1, 3))):
+        start = data.draw(st.integers(0, len(changed)))
+        stop = data.draw(st.integers(start, min(start + 3, len(changed))))
+        changed = (
+            changed[:start] + data.draw(st.sampled_from(PIECES) | st.binary(max_size=2)) + changed[stop:]
+        )
+    found = recognise(pattern, changed)
+    assert found is None or found == read(changed)

@@ -1,0 +1,135 @@
+"""Recognises an answer that is like one that was read before, but for its values.
+
+Most targets answer in few shapes: the same status line, the same headers in the same order, framed in the
+same way, with other dates, ids and bodies. A pattern is made of an answer that the strict reader has taken.
+It matches only what that reader would take, too, and read in the same way: names and whatever frames a
+message or says what becomes of its connection are those of the first, byte for byte; all else may be anything
+that a value may be. What no pattern matches is read by the reader.
+"""
+
+import re
+from collections.abc import Sequence
+
+from oku_core.http_client.limits import LONGEST_HEAD_BYTES
+
+MOST_PATTERNS = 4
+"""So many are made for one kind of request; a target with more shapes has the rest read."""
+
+_STATUS_LINE = re.compile(rb"HTTP/1\.1 (\d{3})(?: [^\r\n\0]*)?\r\n")
+_HEADER = re.compile(rb"([!#$%&'*+\-.^_`|~0-9A-Za-z]+):([^\r\n\0]*)\r\n")
+_WITHOUT_BODY = frozenset({*range(200), 204, 304})
+_LENGTH, _ENCODING = b"content-length", b"transfer-encoding"
+_FIXED = frozenset(
+    {
+        _ENCODING,
+        b"connection",
+        b"proxy-connection",
+        b"keep-alive",
+        b"upgrade",
+        b"trailer",
+        b"content-encoding",
+    }
+)
+"""Headers whose values are those of the first answer: they say how to read it, or what follows."""
+_VALUE = rb".*"
+"""Anything but a line feed, at more speed than with the two others that are counted afterwards."""
+_LENGTH_VALUE = rb"[ \t]*(0|[1-9][0-9]{0,9})[ \t]*"
+_CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})\r\n")
+_LINE_END = b"\r\n"
+
+
+class ResponsePattern:
+    """Answers of one shape; `learn_pattern` makes it.
+
+    Args:
+        head: the shape of status line and headers.
+        lines: how many lines those are, with the blank one.
+        status: of all of them.
+        is_chunked: whether their bodies come in chunks, and not with a length.
+
+    Attributes:
+        status: as given.
+    """
+
+    __slots__ = ("_is_chunked", "_lines", "_match", "status")
+
+    def __init__(self, head: "re.Pattern[bytes]", lines: int, status: int, *, is_chunked: bool) -> None:
+        self._match = head.match
+        self._lines = lines
+        self._is_chunked = is_chunked
+        self.status = status
+
+    def measure(self, answer: bytes) -> int:
+        """The size of the body of an answer; -1 if it is not a whole one of this shape, and nothing else."""
+        found = self._match(answer)
+        if found is None:
+            return -1
+        head_end = found.end()
+        if (
+            answer.count(b"\r", 0, head_end) != self._lines
+            or answer.find(b"\0", 0, head_end) >= 0
+            or head_end > LONGEST_HEAD_BYTES
+        ):
+            return -1
+        if self._is_chunked:
+            pieces = _find_chunks(answer, head_end)
+            return -1 if pieces is None else sum([stop - start for start, stop in pieces])
+        size = len(answer) - head_end
+        return size if size == int(found[1]) else -1
+
+    def take_apart(self, answer: bytes) -> tuple[bytes, bytes]:
+        """Head and body of an answer that this has measured."""
+        found = self._match(answer)
+        assert found is not None
+        end = found.end()
+        if not self._is_chunked:
+            return answer[:end], answer[end:]
+        return answer[:end], b"".join([answer[start:stop] for start, stop in _find_chunks(answer, end) or ()])
+
+
+def learn_pattern(answer: bytes) -> ResponsePattern | None:
+    """The pattern of an answer; None if answers of its shape had better be read.
+
+    Args:
+        answer: a whole one to a request other than HEAD that the reader has taken, after which its connection
+            could be used again.
+    """
+    found = _STATUS_LINE.match(answer)
+    if found is None or (status := int(found[1])) in _WITHOUT_BODY:
+        return None
+    parts, framing, start = [re.escape(found[0])], [], found.end()
+    while (header := _HEADER.match(answer, start)) is not None:
+        name, start = header[1].lower(), header.end()
+        if name == _LENGTH:
+            framing.append(_LENGTH)
+            parts.append(re.escape(header[1]) + b":" + _LENGTH_VALUE + _LINE_END)
+        elif name in _FIXED:
+            if name == _ENCODING:
+                framing.append(header[2].strip(b" \t").lower())
+            parts.append(re.escape(header[0]))
+        else:
+            parts.append(re.escape(header[1]) + b":" + _VALUE + _LINE_END)
+    if answer[start : start + 2] != _LINE_END or framing not in ([_LENGTH], [b"chunked"]):
+        return None
+    head = re.compile(b"".join(parts) + _LINE_END)
+    pattern = ResponsePattern(head, len(parts) + 1, status, is_chunked=framing == [b"chunked"])
+    return pattern if pattern.measure(answer) >= 0 else None
+
+
+def _find_chunks(answer: bytes, start: int) -> Sequence[tuple[int, int]] | None:
+    """Where the pieces of a chunked body lie that goes on until the end of an answer; the last one is empty.
+
+    None if it does not, or has anything but sizes and pieces.
+    """
+    pieces: list[tuple[int, int]] = []
+    match, stop = _CHUNK_SIZE.match, len(answer)
+    while (found := match(answer, start)) is not None:
+        begin = found.end()
+        start = begin + int(found[1], 16)
+        pieces.append((begin, start))
+        if start + 2 > stop or answer[start : start + 2] != _LINE_END:
+            return None
+        start += 2
+        if pieces[-1][0] == pieces[-1][1]:
+            return pieces if start == stop else None
+    return None
