@@ -318,6 +318,41 @@ def test_more_responses_than_can_be_known() -> None:
     assert bench.execution.tally.bytes_received == 400 * (0 + 1 + 2)
 
 
+def build_varied(number: int, body: bytes) -> bytes:
+    """An answer whose id, date and body are its own."""
+    head = b"HTTP/1.1 200 OK\r\nDate: day %d\r\nX-Request-Id: %x\r\n" % (number // 7, number**3)
+    return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def test_answers_that_differ_in_their_values_are_counted_as_they_are() -> None:
+    """Also those that come in pieces, and between others."""
+    bench = Bench()
+    bodies = [b"x" * (number % 30) for number in range(300)]
+    for number, body in enumerate(bodies):
+        answer = build_varied(number, body)
+        bench.receive(*([answer] if number % 5 else [answer[:20], answer[20:]]), PLAIN)
+    assert bench.tell() == (make_counts(600), {200: 600}, sum(map(len, bodies)) + 600, [True] * 600)
+
+
+def test_checks_look_into_every_answer_however_it_is_recognised() -> None:
+    """Each is judged by its own head and body."""
+    bench = Bench(body=("good",), header=(Header("X-Request-Id:"),), size=(SizeBound(">= 5"),))
+    bench.receive(*(build_varied(number, b"good" + b"y" * (number % 3)) for number in range(30)))
+    bench.receive(*(build_varied(number, b"bad" * 3) for number in range(10)))
+    assert bench.execution.outcomes[OK] == 20
+    assert bench.execution.outcomes[FAILED_CHECK] == 20
+
+
+def test_an_answer_that_comes_again_is_looked_up_from_then_on() -> None:
+    """As those of a target are that says the same to all, but for the time of day."""
+    bench = Bench()
+    first, second = build_varied(1, b"a"), build_varied(2, b"a")
+    bench.receive(first, second)
+    assert bench.known.find(second) is None
+    bench.receive(second)
+    assert bench.known.find(second) == (OK, 200, 1, "")
+
+
 def test_the_parser_goes_on_after_a_known_response() -> None:
     """It has not seen that response, and need not have."""
     bench = Bench()

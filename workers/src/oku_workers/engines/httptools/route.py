@@ -48,6 +48,7 @@ class Route:
     __slots__ = (
         "_judge",
         "_patterns",
+        "_recognised",
         "build",
         "has_bodies",
         "keeps_connections",
@@ -67,6 +68,8 @@ class Route:
         self.origin = origin
         self.known = ResponseCache()
         self._patterns: list[ResponsePattern] = []
+        self._recognised = b""
+        """The latest answer that a pattern has recognised."""
         self.keeps_connections = not asks_to_close(template.headers)
         self.has_bodies = template.method != "HEAD"
         self._judge = build_judge(template.expect, timeout_s)
@@ -81,13 +84,19 @@ class Route:
     def recognise(self, answer: bytes) -> Parsed | None:
         """What an answer counts as that is like one before, and ok unless it is late; None if it is not."""
         for pattern in self._patterns:
-            if (size := pattern.measure(answer)) >= 0:
-                judge, status = self._judge, pattern.status
-                if judge.looks_inside:
-                    head, body = pattern.take_apart(answer)
-                    if judge.judge(status, size, head, body[: judge.kept_bytes])[0] != OK:
-                        return None
-                return OK, status, size, ""
+            if (size := pattern.measure(answer)) < 0:
+                continue
+            judge, status = self._judge, pattern.status
+            if judge.looks_inside:
+                head, body = pattern.take_apart(answer)
+                if judge.judge(status, size, head, body[: judge.kept_bytes])[0] != OK:
+                    return None
+            parsed = OK, status, size, ""
+            # A target that says the same to all, but for the time of day, is known best by all bytes.
+            if answer == self._recognised:
+                self.known.add(answer, parsed)
+            self._recognised = answer
+            return parsed
         return None
 
     def learn(self, answer: bytes, parsed: Parsed) -> None:
