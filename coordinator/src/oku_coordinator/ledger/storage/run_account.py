@@ -168,10 +168,9 @@ class RunAccount:
         )
 
     def list_reasons(self) -> list[tuple[str, ReasonCount]]:
-        """Why requests failed, each with the name of its part."""
-        return [
-            (name, count) for (_, name), account in self.parts.items() for count in account.reasons.values()
-        ]
+        """Why requests failed, each with the name of its part, in the order of phases and names."""
+        parts = sorted(self.parts)
+        return [(part[1], count) for part in parts for count in self.parts[part].reasons.values()]
 
     def open(self, name: PartName) -> Account:
         """The account of a part, to fold into; a new one if nothing has come of it yet."""

@@ -70,10 +70,10 @@ def sum_not_sent(transaction: Transaction, run: str) -> list[int]:
 
 
 def fetch_reasons(transaction: Transaction, run: str) -> list[tuple[str, ReasonCount]]:
-    """Why requests of a run failed, each with the name of its part; reads no more of its accounts."""
+    """Why requests of a run failed, as `list_reasons` has them; reads no more of its accounts."""
     if account := transaction.accounts.get(run):
         return account.list_reasons()
-    rows = transaction.select("SELECT name, reasons FROM accounts WHERE run = ? ORDER BY rowid", run)
+    rows = transaction.select("SELECT name, reasons FROM accounts WHERE run = ? ORDER BY phase, name", run)
     return [(row["name"], count) for row in rows for count in decode_reasons(row["reasons"])]
 
 
