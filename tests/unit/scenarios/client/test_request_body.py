@@ -62,7 +62,7 @@ def test_a_form_without_anything() -> None:
 
 
 def test_what_cannot_be_uploaded(tmp_path: Path) -> None:
-    """A number is no file, and a file must be there."""
+    """A number is not a file, and a file must be there."""
     with pytest.raises(TypeError, match="int cannot be uploaded: give bytes, a path or an open file"):
         encode_files({"a": 3})
     with pytest.raises(FileNotFoundError, match="none is not beside the scenario: give --include "):

@@ -66,7 +66,7 @@ def _collect(sources: list[Source]) -> dict[str, Source]:
     """By the keys that matter here, the source whose value counts, with its keys as a spec has them."""
     given: dict[str, Source] = {}
     for source in sources:
-        values: object = source.values  # `parse_spec` refuses what is no mapping
+        values: object = source.values  # `parse_spec` refuses what is not a mapping
         if not isinstance(values, Mapping):
             continue
         written = Source(source.label, {str(key).replace("_", "-"): each for key, each in values.items()})

@@ -80,7 +80,7 @@ def _runs_user_code(read: ReadSources) -> bool:
 
 def _find(source: Source) -> bool:
     """Whether a source names a file; one that was scanned is left as it is."""
-    values: object = source.values  # `parse_spec` refuses what is no mapping
+    values: object = source.values  # `parse_spec` refuses what is not a mapping
     return isinstance(values, Mapping) and _KEY in values and not _is_scanned(values[_KEY])
 
 

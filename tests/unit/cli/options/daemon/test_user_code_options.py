@@ -52,6 +52,6 @@ def test_a_limit_that_no_interpreter_fits_into_is_refused(size: str) -> None:
 
 @pytest.mark.parametrize("name", ["OKU_BROKER_URL", "OKU_MESSAGE_KEY", "CELERY_X", "A-B", "", "A*"])
 def test_a_name_that_no_user_code_may_see_is_refused(name: str) -> None:
-    """Neither a setting of Oku's own, nor what is no name."""
+    """Neither a setting of Oku's own, nor what is not a name."""
     with pytest.raises(UserError, match=r"^--inherit-env: "):
         read("--inherit-env", name)
