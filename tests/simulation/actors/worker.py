@@ -25,7 +25,7 @@ from oku_core.messaging.celery_app import CHECKPOINTS_QUEUE, build_control_queue
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import decode_leases, decode_order, seal_checkpoints, seal_progress
 from oku_core.messaging.hook import HookAttempt
-from oku_core.messaging.order import CallHook, Control, DropHooks, Intervals, Stop
+from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Intervals, Stop
 from oku_core.messaging.rejection import RejectedMessageError
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
@@ -257,6 +257,8 @@ class WorkerActor:
             return
         if isinstance(order, Stop):
             self.runner.stop(order)
+        elif isinstance(order, Fetch):
+            self.runner.fetch(order)
         elif isinstance(order, Control):
             self._world.story.note(
                 f"{self.process.name} hears: confirmed {order.confirmed}, limits {order.limits},"

@@ -70,7 +70,8 @@ class HookGate:
             return True
         record = self.ledger.hooks.fetch(run.run, Hook.SETUP)
         if record is not None and record.state == HookState.DONE:
-            self.roster.require_code(run.run, build_spec_key(run.run, record.attempt))
+            if run.spec.runs_user_code:
+                self.roster.require_code(run.run, build_spec_key(run.run, record.attempt))
             return True
         self._advance(run, Hook.SETUP, record, now, wall_now)
         return False

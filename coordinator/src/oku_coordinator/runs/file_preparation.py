@@ -40,14 +40,14 @@ class FilePreparation:
         self._build_ticket = build_ticket
 
     def look(self) -> None:
-        """Tell the workers what the run needs that has its turn, if it needs any files."""
+        """Tell the workers what the run needs that has its turn, if it needs anything."""
         run = self._ledger.runs.fetch_current()
         if run is None or run.state not in (RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN):
             return
         files = {file.digest: file for file in list_files(run.spec)}
-        if not files:
-            return
         setup = find_setup(self._ledger, run)
+        if not files and setup is None:
+            return
         self._roster.require(build_needs(run, setup))
         code = None
         # The setup may have returned a lot.

@@ -18,7 +18,7 @@ from oku_core.messaging.hook import HOOK_LIMIT_S, NO_SETUP, HookAttempt, HookRep
 from oku_core.messaging.order import CallHook, DropHooks
 from oku_core.messaging.progress import Progress
 from oku_core.results.hook_summary import HookState
-from oku_core.spec.spec import Hook, Spec
+from oku_core.spec.spec import Engine, Hook, Spec
 
 BOTH = (Hook.SETUP, Hook.TEARDOWN)
 
@@ -125,7 +125,7 @@ async def test_nothing_is_dealt_before_the_user_code_is_loaded_with_what_the_set
     world: World,
 ) -> None:
     """From the moment on in which it has returned."""
-    world.create()
+    world.create(engine=Engine.PYTHON)
     world.roster.require(RunNeeds("r1"))
     world.speak("w1")
     await world.step()
