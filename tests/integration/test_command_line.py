@@ -145,7 +145,9 @@ def test_a_port_in_use_is_answered_in_one_line(tmp_path: Path, command: str) -> 
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = str(other.getsockname()[1])
-        flags = ["--broker-url", "redis://127.0.0.1:9", "--token", "t"] if command == "coordinator" else []
+        flags = []
+        if command == "coordinator":  # its port of files would be the next one, which anybody may have
+            flags = ["--broker-url", "redis://127.0.0.1:9", "--token", "t", "--files-port", "0"]
         ended = run_oku(command, "--port", port, "--log-format", "text", *flags, cwd=tmp_path)
 
     assert ended.returncode == 2
