@@ -100,10 +100,11 @@ def user_code_specs(draw: st.DrawFn) -> Spec:
     own: dict[str, Any] = {"hooks": draw(st.sampled_from([(), (Hook.SETUP,), tuple(Hook)]))}
     if engine is Engine.LOCUST:
         own = {"user_classes": draw(names), "tags": draw(names), "exclude_tags": draw(names)}
+    scenario, *include = draw(st.lists(CODE_FILES, min_size=1, max_size=3, unique_by=lambda file: file.path))
     spec = Spec(
         engine=engine,
-        scenario=draw(CODE_FILES),
-        include=tuple(draw(st.lists(CODE_FILES, max_size=2, unique_by=lambda file: file.path))),
+        scenario=scenario,
+        include=tuple(include),
         requests=draw(st.integers(1, 10**15)),
         base_url=draw(st.none() | st.just(Url("http://h:1/api"))),
         iteration_timeout_s=draw(st.none() | st.floats(0.001, 3600)),
