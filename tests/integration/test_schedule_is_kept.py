@@ -58,7 +58,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], li
             for load, flags in LOADS.items():
                 begun = [
                     pool.submit(each.run, *flags, "--engine", engine, "--delay", "5ms")
-                    for each, engine in zip(stacks, Engine, strict=True)
+                    for each, engine in zip(stacks, HTTP_ENGINES, strict=True)
                 ]
                 runs[load, workers] = [
                     Played(each.ledger, run.result()) for each, run in zip(stacks, begun, strict=True)
