@@ -18,7 +18,7 @@ from tests.kit.runs.planned_seconds import Second, assert_as_planned, list_secon
 from tests.kit.runs.standing_stack import run_standing_stack
 
 from oku_coordinator.ledger import Ledger
-from oku_core.spec.spec import HTTP_ENGINES, Engine
+from oku_core.spec.spec import HTTP_ENGINES
 
 pytestmark = pytest.mark.alone
 
