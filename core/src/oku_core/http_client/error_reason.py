@@ -22,6 +22,9 @@ _TIMEOUT, _DISCONNECTED, _PROTOCOL_ERROR = map(
 
 HUNG_UP = "the server hung up"
 UNASKED = "not HTTP: a response without a request"
+MALFORMED_ANSWER = "not HTTP/2: a malformed response"
+NO_HTTP2 = "the server does not speak HTTP/2"
+STREAM_REFUSED = "stream refused"
 NO_URL = "the URL cannot be asked for"
 NO_ROW = "the row of the data cannot be read"
 _NAME_NOT_FOUND, _NO_NAME_SERVER = "name not found", "no answer from the name server"

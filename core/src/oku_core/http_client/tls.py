@@ -6,7 +6,7 @@ from tempfile import TemporaryDirectory
 
 from oku_core.errors import UserError
 from oku_core.spec.files import SpecFileError, SpecFiles
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.file_reference import describe_file
 
 _PEM = b"-----BEGIN "
@@ -41,6 +41,8 @@ def build_tls(spec: Spec, files: SpecFiles) -> ssl.SSLContext | None:
     if spec.insecure:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    if spec.engine is Engine.NGHTTP2:
+        context.set_alpn_protocols(["h2"])
     if spec.cert is not None:
         _load_certificate(context, spec.cert, spec.key, files)
     return context

@@ -31,13 +31,17 @@ class Engine(StrEnum):
     """The default, with all features: proxies, redirects and cookies."""
     HTTPTOOLS = "httptools"
     """The fast one: HTTP/1.1 with keep-alive, plain or over TLS, and nothing else."""
+    NGHTTP2 = "nghttp2"
+    """HTTP/2, over TLS or in clear text with prior knowledge."""
     PYTHON = "python"
     """Runs the coroutine of a scenario, in a process of its own."""
     LOCUST = "locust"
     """Runs the users of a locustfile, in a process of their own."""
 
 
-HTTP_ENGINES = (Engine.AIOHTTP, Engine.HTTPTOOLS)
+HTTP1_ENGINES = (Engine.AIOHTTP, Engine.HTTPTOOLS)
+"""The engines that speak HTTP/1.1."""
+HTTP_ENGINES = (*HTTP1_ENGINES, Engine.NGHTTP2)
 """The engines for which an index is a request."""
 USER_CODE_ENGINES = frozenset(Engine) - frozenset(HTTP_ENGINES)
 """The engines for which an index is an iteration of user code."""
@@ -104,6 +108,8 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     workers: int | None = None
     start_within_s: float | None = None
     engine: Engine = Engine.AIOHTTP
+    streams: int = 10
+    connections: int | None = None
     timeout_s: float = 10.0
     grace_s: float | None = None
     stop_when_down_s: float | None = None

@@ -12,6 +12,7 @@ from oku_workers.engines.aiohttp.engine import AiohttpEngine
 from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.host_load import HostLoad
 from oku_workers.engines.httptools.engine import HttptoolsEngine
+from oku_workers.engines.nghttp2.engine import Nghttp2Engine
 from oku_workers.engines.user_code.engine import UserCodeEngine
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
@@ -95,6 +96,7 @@ _Build = Callable[[Spec, FeedProtocol, Supervisor, EngineContext], EngineProtoco
 _ENGINES: Mapping[Engine, _Build] = {
     Engine.AIOHTTP: AiohttpEngine,
     Engine.HTTPTOOLS: HttptoolsEngine,
+    Engine.NGHTTP2: Nghttp2Engine,
     Engine.PYTHON: UserCodeEngine,
     Engine.LOCUST: UserCodeEngine,
 }

@@ -2,10 +2,10 @@
 
 from yarl import URL
 
-from oku_workers.engines.httptools.origin import Origin, OriginConnection
+from oku_workers.engines.httptools.origin import IdleConnection, Origin
 
 
-class Idle(OriginConnection):
+class Idle(IdleConnection):
     """A connection without a request."""
 
     is_usable = False

@@ -14,10 +14,10 @@ from typing import Protocol, cast
 
 from oku_core.http_client.error_reason import HUNG_UP, UNASKED
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
-from oku_workers.engines.answer_checks import CHECK_WITHIN
-from oku_workers.engines.httptools.origin import Origin, OriginConnection
+from oku_workers.engines.counting import Parsed, TimeLimit, count_answer
+from oku_workers.engines.httptools.origin import IdleConnection, Origin
 from oku_workers.engines.httptools.request import BuildRequest
-from oku_workers.engines.httptools.response_cache import LONGEST_BYTES, Parsed
+from oku_workers.engines.httptools.response_cache import LONGEST_BYTES
 from oku_workers.engines.httptools.route import Route
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
@@ -34,16 +34,14 @@ class Owner(Protocol):
     """The engine of a connection, as far as the connection knows it.
 
     Attributes:
-        limit_ns: the longest time of a request.
-        timeout_reason: why a request failed that took longer.
+        limit: the longest time of a request.
         feed: gives the indices.
         build: makes the bytes of request `i`, if all go to one origin and may go at any time; else None. They
             are empty if the request cannot be sent.
         turns: index `i` takes the route `turns[i % len(turns)]`; None if there is only one route.
     """
 
-    limit_ns: int
-    timeout_reason: str
+    limit: TimeLimit
     feed: FeedProtocol
     build: BuildRequest | None
     turns: Sequence[Route] | None
@@ -65,7 +63,7 @@ class Owner(Protocol):
         ...
 
 
-class Connection(OriginConnection):
+class Connection(IdleConnection):
     """One connection, with at most one request in flight on it.
 
     Args:
@@ -186,8 +184,7 @@ class Connection(OriginConnection):
         self._transport = transport
         if transport.get_extra_info("ssl_object") is None:
             self._file = transport.get_extra_info("socket").fileno()
-        took_us, connect_us = (monotonic_ns() - self.begun_ns) // 1000, self.connect_us
-        self._times = (took_us, None) if connect_us is None else (connect_us, took_us)
+        self._times = self.measure()
         if self.tally is None:
             self.rest(monotonic_ns())
             self.origin.idle[self] = None
@@ -210,9 +207,10 @@ class Connection(OriginConnection):
             if following is None or build is None or not (request := build(following.next_coordinate)):
                 lateness_us = self.lateness_us
                 if latency_ns > self._route.ok_ns:
-                    known = self._judge_late(known, latency_ns)
+                    known = self._owner.limit.judge(known, latency_ns)
                 self._owner.go_on(self, now_ns)
-                self._count(tally, coordinate, known, latency_ns, lateness_us)
+                assert tally is not None
+                count_answer(tally, coordinate, known, latency_ns, lateness_us)
                 return
             # As `Owner.go_on`, `Feed.take`, `note` and `send`, whose calls would take 7 % of a request.
             is_late = latency_ns > self._route.ok_ns
@@ -230,11 +228,12 @@ class Connection(OriginConnection):
             if following.next_coordinate == following.stop:
                 self._feed.advance()
             self._write(request)
-            if tally is None or is_late:
-                self._count(tally, coordinate, self._judge_late(known, latency_ns), latency_ns, 0)
+            assert tally is not None
+            if is_late:
+                count_answer(tally, coordinate, self._owner.limit.judge(known, latency_ns), latency_ns, 0)
                 return
             _, status, received, _ = known
-            try:  # as `_count`
+            try:  # as `count_answer`
                 tally.answer(OK, status, latency_ns // 1000, received)
             except Exception as error:
                 tally.execution.abandon(error)
@@ -306,7 +305,7 @@ class Connection(OriginConnection):
         if whole and is_kept and parsed[0] == OK:
             route.learn(whole, parsed)
         if latency_ns > self._route.ok_ns:
-            parsed = self._judge_late(parsed, latency_ns)
+            parsed = self._owner.limit.judge(parsed, latency_ns)
         if self._first_ns:
             if tally is not None and parsed[0] != TIMEOUT:
                 tally.note_split(latency_ns // 1000, (self._first_ns - self.since_ns) // 1000)
@@ -317,27 +316,5 @@ class Connection(OriginConnection):
             self._owner.go_on(self, now_ns)
         else:
             self._owner.release(self)
-        self._count(tally, coordinate, parsed, latency_ns, lateness_us)
-
-    def _judge_late(self, parsed: Parsed, latency_ns: int) -> Parsed:
-        """What an answer counts as that took longer than it may to be ok."""
-        outcome, status, received, _ = parsed
-        if latency_ns > self._owner.limit_ns:
-            return TIMEOUT, status, received, self._owner.timeout_reason
-        return (FAILED_CHECK, status, received, CHECK_WITHIN) if outcome == OK else parsed
-
-    def _count(
-        self, tally: Tally | None, coordinate: int, parsed: Parsed, latency_ns: int, lateness_us: int
-    ) -> None:
         assert tally is not None
-        outcome, status, received, reason = parsed
-        try:
-            if outcome == TIMEOUT:
-                tally.fail(TIMEOUT, coordinate, reason, lateness_us)
-                return
-            if outcome != OK:
-                tally.explain(outcome, coordinate, reason)
-            tally.answer(outcome, status, latency_ns // 1000, received, lateness_us)
-        except Exception as error:  # a fault of our own, and the lease must not hang then
-            tally.execution.abandon(error)
-            raise
+        count_answer(tally, coordinate, parsed, latency_ns, lateness_us)

@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 
 from oku_core.data.data_error import DataError
 from oku_core.http_client.defaults import KEEPALIVE_S
-from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error, explain_timeout
+from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error
 from oku_core.process.open_files import read_open_files
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
+from oku_workers.engines.counting import TimeLimit
 from oku_workers.engines.defaults import STUCK_S
 from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.first_errors import FirstErrors
@@ -58,8 +59,7 @@ class HttptoolsEngine:
         context: EngineContext,
     ) -> None:
         self._supervisor = supervisor
-        self.limit_ns = int(spec.timeout_s * 1e9)
-        self.timeout_reason = explain_timeout(spec.timeout_s)
+        self.limit = TimeLimit(spec.timeout_s)
         self.feed = feed
         feed.has_room = lambda: self._free > 0
         self.window = self._free = limit_window(choose_window(spec))
@@ -179,7 +179,7 @@ class HttptoolsEngine:
         self._drop(connection)
         if tally is None:
             return
-        reason = explain_error(outcome, error, self.timeout_reason)
+        reason = explain_error(outcome, error, self.limit.reason)
         self._errors.report(outcome, reason, error)
         self._free += 1
         tally.fail(outcome, coordinate, reason, lateness_us)
@@ -295,13 +295,13 @@ class HttptoolsEngine:
     def sweep(self) -> None:
         """End the requests that have taken longer than the limit, and connections that were idle for long."""
         now_ns = monotonic_ns()
-        oldest_ns, oldest_idle_ns = now_ns - self.limit_ns, now_ns - int(KEEPALIVE_S * 1e9)
+        oldest_ns, oldest_idle_ns = now_ns - self.limit.ns, now_ns - int(KEEPALIVE_S * 1e9)
         for connection in list(self._connections):
             if connection.since_ns < (oldest_idle_ns if connection.tally is None else oldest_ns):
                 self.lose(connection, TIMEOUT, "no complete response within the limit")
 
     async def _keep_sweeping(self, health: Health) -> None:
-        pause_s = min(SWEEP_S, max(self.limit_ns / 50e9, SHORTEST_SWEEP_S))
+        pause_s = min(SWEEP_S, max(self.limit.ns / 50e9, SHORTEST_SWEEP_S))
         while True:
             await asyncio.sleep(pause_s)
             self.sweep()

@@ -1,29 +1,18 @@
 """Where the connections of the httptools engine go, and which of them are idle there."""
 
-import asyncio
 import ssl
 from abc import abstractmethod
-from time import monotonic_ns
 from typing import Generic, TypeVar
 
 from yarl import URL
 
-from oku_core.http_client.addresses import Addresses
+from oku_workers.engines.connector import Connector, OriginConnection
 
 
-class OriginConnection(asyncio.Protocol):
-    """A connection, as far as its origin knows it.
+class IdleConnection(OriginConnection):
+    """A connection, as far as its origin knows it."""
 
-    Attributes:
-        begun_ns: when its origin began to connect, or with TLS to speak that.
-        connect_us: with TLS, how long TCP took before; else None.
-    """
-
-    __slots__ = ("begun_ns", "connect_us")
-
-    def __init__(self) -> None:
-        self.begun_ns = 0
-        self.connect_us: int | None = None
+    __slots__ = ()
 
     @property
     @abstractmethod
@@ -31,10 +20,10 @@ class OriginConnection(asyncio.Protocol):
         """Whether it can take a request."""
 
 
-AnyConnection = TypeVar("AnyConnection", bound=OriginConnection)
+AnyConnection = TypeVar("AnyConnection", bound=IdleConnection)
 
 
-class Origin(Generic[AnyConnection]):
+class Origin(Connector, Generic[AnyConnection]):
     """One scheme, host and port.
 
     Args:
@@ -44,12 +33,9 @@ class Origin(Generic[AnyConnection]):
     """
 
     def __init__(self, url: URL, tls: ssl.SSLContext | None, local_address: str | None = None) -> None:
+        super().__init__(url, tls, local_address)
         self.idle: dict[AnyConnection, None] = {}
         """Connections that wait for a request, the one that was used last at the end."""
-        self._host = url.raw_host or ""
-        self._tls = tls
-        self._port = url.port or 0
-        self._addresses = Addresses(self._host, self._port, local_address)
 
     def pop_idle(self) -> AnyConnection | None:
         """A connection that can take a request, if there is one."""
@@ -58,28 +44,3 @@ class Origin(Generic[AnyConnection]):
             if connection.is_usable:
                 return connection
         return None
-
-    async def connect(self, connection: AnyConnection) -> None:
-        """Make a connection to one of the addresses.
-
-        Raises:
-            OSError: none of them can be reached, or TLS cannot be agreed on.
-        """
-        loop = asyncio.get_running_loop()
-        lone = await self._addresses.find_lone()
-        connection.begun_ns = monotonic_ns()
-        if self._tls is None and lone is not None:
-            await loop.create_connection(lambda: connection, lone, self._port)
-            return
-        lent = await self._addresses.connect()
-        if self._tls is None:
-            await loop.create_connection(lambda: connection, sock=lent)
-            return
-        now_ns = monotonic_ns()
-        connection.connect_us = (now_ns - connection.begun_ns) // 1000
-        connection.begun_ns = now_ns
-        await loop.create_connection(lambda: connection, sock=lent, ssl=self._tls, server_hostname=self._host)
-
-    def close(self) -> None:
-        """Give up a lookup that is under way; the engine closes the connections."""
-        self._addresses.close()

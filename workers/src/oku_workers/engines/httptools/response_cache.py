@@ -1,11 +1,10 @@
 """The responses that an engine has parsed before: most targets of a load test answer in few ways."""
 
+from oku_workers.engines.counting import Parsed
+
 MOST = 256
 LONGEST_BYTES = 1024
 """How many responses are remembered, and how long each may be: at most 0.3 MB in all."""
-
-Parsed = tuple[int, int, int, str]
-"""Outcome, status, bytes of body, and why it is not ok."""
 
 
 class ResponseCache:

@@ -11,9 +11,10 @@ from oku_core.spec.spec import Spec
 from oku_core.spec.values.header import asks_to_close
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.answer_checks import build_judge
+from oku_workers.engines.counting import Parsed
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.request import BuildRequest, build_request
-from oku_workers.engines.httptools.response_cache import Parsed, ResponseCache
+from oku_workers.engines.httptools.response_cache import ResponseCache
 from oku_workers.engines.httptools.response_pattern import MOST_PATTERNS, ResponsePattern, learn_pattern
 from oku_workers.executions.tally import OK
 

@@ -1,0 +1,1 @@
+"""The engine for HTTP/2: protocols of uvloop over libnghttp2."""

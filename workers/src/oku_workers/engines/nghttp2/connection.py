@@ -1,0 +1,323 @@
+"""One connection of the nghttp2 engine: several requests at a time, each on a stream of its own.
+
+This is the hot path of the engine. What comes in one piece is read at once: each answer is counted, the next
+request takes its place, and all of them are sent together.
+"""
+
+import asyncio
+import os
+from collections.abc import Iterable, Sequence
+from time import monotonic_ns
+from typing import Protocol, cast
+
+from oku_core.http_client.error_reason import HUNG_UP, NO_HTTP2
+from oku_workers.engines.connector import OriginConnection
+from oku_workers.engines.counting import TimeLimit, count_answer
+from oku_workers.engines.nghttp2.origin import Origin
+from oku_workers.engines.nghttp2.request import BuildRequest, Request
+from oku_workers.engines.nghttp2.route import Route
+from oku_workers.engines.nghttp2.session import Session
+from oku_workers.engines.nghttp2.stream import Stream
+from oku_workers.executions.feed_protocol import FeedProtocol
+from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT
+
+ALPN = "h2"
+"""How TLS names HTTP/2 (RFC 9113, section 3.2)."""
+_NO_FILE = -1
+
+
+class Owner(Protocol):
+    """The engine of a connection, as far as the connection knows it.
+
+    Attributes:
+        limit: the longest time of a request.
+        feed: gives the indices.
+        free: how many more requests may be in flight; negative if there are too many.
+        build: makes request `i`, if all go to one origin and may go at any time; else None.
+        turns: index `i` takes the route `turns[i % len(turns)]`.
+    """
+
+    limit: TimeLimit
+    feed: FeedProtocol
+    free: int
+    build: BuildRequest | None
+    turns: Sequence[Route]
+
+    def note_ready(self, connection: "Connection") -> None:
+        """The server has said what it allows: requests can be sent."""
+        ...
+
+    def note_room(self, connection: "Connection") -> None:
+        """A connection may take another number of streams than before."""
+        ...
+
+    def go_on(self, connection: "Connection") -> None:
+        """A request has been answered: another one may take its place."""
+        ...
+
+    def refill(self, connection: "Connection") -> None:
+        """Requests have ended without an answer."""
+        ...
+
+    def fail(self, stream: Stream, outcome: int, error: object) -> None:
+        """A request has ended without an answer."""
+        ...
+
+    def take_back(self, connection: "Connection", stream: Stream) -> None:
+        """The server has not looked at a request."""
+        ...
+
+    def lose(self, connection: "Connection", error: object) -> None:
+        """A connection is of no further use, and has no stream any more."""
+        ...
+
+    def forget(self, connection: "Connection") -> None:
+        """A connection has ended for good."""
+        ...
+
+
+class Connection(OriginConnection):
+    """One connection, with several requests in flight on it.
+
+    Args:
+        owner: its engine.
+        origin: where it goes.
+        most_streams: how many streams it may have, if the server allows as many.
+
+    Attributes:
+        origin: as given.
+        since_ns: when it was begun; later, when it became idle.
+        heard_ns: when something came from the server last.
+        is_ready: whether requests can be sent.
+        is_retired: whether it takes no further ones.
+    """
+
+    __slots__ = (
+        "_feed",
+        "_file",
+        "_is_closed",
+        "_is_made",
+        "_is_paused",
+        "_limit",
+        "_most_streams",
+        "_owner",
+        "_session",
+        "_times",
+        "_transport",
+        "heard_ns",
+        "is_ready",
+        "is_retired",
+        "origin",
+        "since_ns",
+    )
+
+    _transport: asyncio.Transport
+
+    def __init__(self, owner: Owner, origin: Origin, most_streams: int) -> None:
+        super().__init__()
+        self.origin = origin
+        self.since_ns = self.heard_ns = monotonic_ns()
+        self.is_ready = self.is_retired = False
+        self._owner = owner
+        self._feed = owner.feed
+        self._most_streams = most_streams
+        self._limit = most_streams
+        """How many streams it may have; the server may allow fewer."""
+        self._session = Session()
+        self._file = _NO_FILE
+        self._is_made = self._is_closed = self._is_paused = False
+        self._times: tuple[int, int | None] | None = None
+        """How long TCP and TLS took, in µs, for the tally of the first request."""
+
+    @property
+    def streams(self) -> Iterable[Stream]:
+        """The requests in flight on it."""
+        return self._session.streams.values()
+
+    @property
+    def most_streams(self) -> int:
+        """How many streams it may have now."""
+        return self._limit
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no request is in flight on it."""
+        return not self._session.streams
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether it has few numbers left for streams."""
+        return self._session.is_worn
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another request can be sent on it now."""
+        return (
+            self.is_ready
+            and not self.is_retired
+            and len(self._session.streams) < self._limit
+            and not self._transport.is_closing()
+        )
+
+    def open(self, stream: Stream, request: Request) -> None:
+        """Have a request sent with the next `flush`; there must be room for it."""
+        if self._times is not None:
+            connect_us, tls_us = self._times
+            self._times = None
+            stream.tally.note_connection(connect_us, tls_us)
+        self._session.open(stream, *request)
+
+    def reset(self, stream: Stream) -> None:
+        """Give up a request that is in flight; the next `flush` tells the server."""
+        self._session.reset(stream)
+
+    def flush(self) -> None:
+        """Send what there is to be sent."""
+        session = self._session
+        while not self._is_closed and not session.fault:
+            if not self._is_paused and (data := session.take_bytes()):
+                self._write(data)
+            # What was malformed ends when the server is told so.
+            if not (ended := session.settle(monotonic_ns())):
+                break
+            for stream in ended:
+                self._finish(stream, monotonic_ns())
+            self._owner.refill(self)
+        if session.fault or (self.is_retired and not session.streams):
+            self._end()
+
+    def retire(self) -> None:
+        """Take no further request; close when the last one has ended."""
+        self.is_retired = True
+        self._owner.note_room(self)
+
+    def close(self) -> None:
+        """End the connection at once; the caller has accounted for what is in flight on it."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._session.streams.clear()
+        if self._is_made:
+            if self._file != _NO_FILE and not self._is_paused:
+                self._write(self._session.take_last_bytes())
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """It is connected, TLS included; the server must say what it allows before anything is asked."""
+        self._transport = transport = cast("asyncio.Transport", transport)  # uvloop has classes of its own
+        if self._is_closed:
+            transport.abort()
+            return
+        self._is_made = True
+        tls = transport.get_extra_info("ssl_object")
+        if tls is None:
+            self._file = transport.get_extra_info("socket").fileno()
+        elif tls.selected_alpn_protocol() != ALPN:
+            self._lose(NO_HTTP2)
+            return
+        self._times = self.measure()
+        self.flush()
+
+    def data_received(self, data: bytes) -> None:
+        """A piece of answers arrived, mostly several whole ones."""
+        if self._is_closed:
+            return
+        self.heard_ns = now_ns = monotonic_ns()
+        session, owner = self._session, self._owner
+        ended = session.receive(data, now_ns)
+        if session.is_draining or session.most_streams < self._limit or not self.is_ready:
+            self._note_session()
+        has_failed = False
+        for stream in ended:
+            route = stream.route
+            latency_ns = now_ns - stream.since_ns
+            if (
+                stream.outcome != OK
+                or (status := route.ok_statuses.get(stream.headers[0][1])) is None
+                or latency_ns > route.ok_ns
+                or stream.first_ns != now_ns
+            ):
+                has_failed = self._finish(stream, now_ns) or has_failed
+                continue
+            tally = stream.tally
+            try:  # as `count_answer`
+                tally.answer(OK, status, latency_ns // 1000, stream.received, stream.lateness_us)
+            except Exception as error:
+                tally.execution.abandon(error)
+                raise
+            owner.go_on(self)
+        if has_failed:
+            owner.refill(self)
+        self.flush()
+
+    def pause_writing(self) -> None:
+        """The server does not read what was sent."""
+        self._is_paused = True
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._is_paused = False
+        self.flush()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The connection has ended."""
+        if not self._is_closed:
+            self._lose(exc or self._session.farewell or HUNG_UP)
+        self._owner.forget(self)
+
+    def _note_session(self) -> None:
+        """Something has changed of what the server allows."""
+        session = self._session
+        self._limit = min(self._most_streams, session.most_streams)
+        if session.is_draining and not self.is_retired:
+            self.retire()
+        if session.is_ready and not self.is_ready:
+            self.is_ready = True
+            self.since_ns = self.heard_ns
+            self._owner.note_ready(self)
+        else:
+            self._owner.note_room(self)
+
+    def _finish(self, stream: Stream, now_ns: int) -> bool:
+        """A request has ended in another way than most do; whether that is without an answer."""
+        if stream.is_refused:
+            self._owner.take_back(self, stream)
+            return True
+        if stream.outcome != OK:
+            self._owner.fail(stream, stream.outcome, stream.reason)
+            return True
+        latency_ns = now_ns - stream.since_ns
+        parsed = stream.route.judge(stream)
+        if latency_ns > stream.route.ok_ns:
+            parsed = self._owner.limit.judge(parsed, latency_ns)
+        if stream.first_ns != now_ns and parsed[0] != TIMEOUT:
+            stream.tally.note_split(latency_ns // 1000, (stream.first_ns - stream.since_ns) // 1000)
+        count_answer(stream.tally, stream.coordinate, parsed, latency_ns, stream.lateness_us)
+        self._owner.go_on(self)
+        return False
+
+    def _end(self) -> None:
+        """Nothing can be sent any more, or nothing will be."""
+        self._lose(self._session.fault or HUNG_UP)
+
+    def _lose(self, error: object) -> None:
+        """The connection is of no further use: whatever is in flight on it ends."""
+        session = self._session
+        lost = list(session.streams.values())
+        is_fault = bool(session.fault)
+        self.close()
+        for stream in lost:
+            self._owner.fail(stream, PROTOCOL_ERROR if is_fault else DISCONNECTED, error)
+        self._owner.lose(self, error)
+
+    def _write(self, data: bytes) -> None:
+        """Send at once what the socket takes; the transport would first serve all other connections."""
+        sent = 0
+        if self._file != _NO_FILE:
+            try:  # noqa: SIM105  # `suppress` takes longer than all else here
+                sent = os.write(self._file, data)
+            except OSError:  # the transport will meet it, too, and report it
+                pass
+        if sent < len(data):
+            self._file = _NO_FILE  # what follows must not overtake the rest
+            self._transport.write(data[sent:])

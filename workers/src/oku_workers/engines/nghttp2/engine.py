@@ -1,0 +1,436 @@
+"""The engine for HTTP/2: protocols of uvloop over libnghttp2, several requests at a time on each connection.
+
+As in the httptools engine there is no task, no future and no timer for a request. A request is taken from the
+feed when a stream for it can be opened at once, or when a connection is being made for it: nothing waits
+unseen. What the server says that it has not looked at is sent again (RFC 9113, section 8.7); that counts as
+one request. See docs/decisions/0057-the-engine-of-http2.md.
+"""
+
+import asyncio
+import logging
+from functools import partial
+from time import monotonic_ns
+from typing import TYPE_CHECKING
+
+from oku_core.data.data_error import DataError
+from oku_core.http_client.defaults import KEEPALIVE_S
+from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error
+from oku_core.process.open_files import read_open_files
+from oku_core.process.supervision import Health, Supervisor
+from oku_core.spec.spec import Spec
+from oku_workers.engines.counting import TimeLimit
+from oku_workers.engines.defaults import STUCK_S
+from oku_workers.engines.engine_context import EngineContext
+from oku_workers.engines.first_errors import FirstErrors
+from oku_workers.engines.nghttp2.connection import Connection
+from oku_workers.engines.nghttp2.origin import Origin
+from oku_workers.engines.nghttp2.request import NO_REQUEST, Request
+from oku_workers.engines.nghttp2.route import Route, Routes
+from oku_workers.engines.nghttp2.stream import Stream
+from oku_workers.engines.window import FILES_BESIDE, choose_window
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.feed_protocol import FeedProtocol
+from oku_workers.executions.tally import CONNECT_ERROR, TIMEOUT
+
+if TYPE_CHECKING:
+    from oku_workers.engines.nghttp2.request import BuildRequest
+
+_log = logging.getLogger(__name__)
+
+CONNECTING_AT_ONCE = 256
+"""How many connections are set up at a time, so that the queue of a listening server does not overflow."""
+MOST_REFUSALS = 5
+"""So often a request is sent that the server says it has not looked at."""
+AHEAD_S = 0.01
+"""Connections are made before their time for what is due at first within so long."""
+SWEEP_S = 0.25
+SHORTEST_SWEEP_S = 0.005
+MOST_FAILURES_AT_ONCE = 100
+"""After so many requests that fail at once, the event loop serves others."""
+
+
+class Nghttp2Engine:
+    """An `EngineProtocol`, made by `build_engine`; belongs to the thread of the event loop."""
+
+    def __init__(
+        self, spec: Spec, feed: FeedProtocol, supervisor: Supervisor, context: EngineContext
+    ) -> None:
+        self._supervisor = supervisor
+        self.limit = TimeLimit(spec.timeout_s)
+        self.feed = feed
+        feed.has_room = self._has_room
+        routes = Routes(spec, context.local_address, context.tls, context.rows)
+        self.turns, self._period = routes.turns, len(routes.turns)
+        self._origins = routes.origins
+        self._streams, self._connections_each = spec.streams, spec.connections
+        self.window = self.free = self._limit_window(choose_window(spec))
+        self.build: BuildRequest | None = None
+        if len(routes.origins) == 1 and not feed.is_paced:
+            self.build = routes.turns[0].build if len(routes.all) == 1 else self._build_turn
+        self._connections: set[Connection] = set()
+        self._making: dict[Connection, asyncio.Task[None]] = {}
+        self._errors = FirstErrors()
+        self._is_filling = self._is_closing = False
+        self._chores: list[asyncio.Task[None]] = []
+        self._all_gone: asyncio.Future[None] | None = None
+
+    fault = ""
+    host_load = None
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent and not yet answered."""
+        return self.window - self.free
+
+    async def open(self) -> None:
+        """There is nothing to wait for: connections are made as they are needed."""
+
+    def start(self) -> None:
+        """Begin to take from the feed."""
+        start = self._supervisor.start
+        self._chores = [start("feed", self._follow_feed), start("timeouts", self._keep_sweeping)]
+        self.feed.on_due = self._fill
+
+    def group_in_flight(self) -> dict[Execution, list[int]]:
+        """The coordinates that were taken and have not ended, for each execution that has any."""
+        groups: dict[Execution, list[int]] = {}
+        for stream in self._list_streams():
+            groups.setdefault(stream.tally.execution, []).append(stream.coordinate)
+        return groups
+
+    def set_window(self, window: int) -> None:
+        """Have so many requests in flight from now on; those beyond may end."""
+        window = self._limit_window(window)
+        self.free += window - self.window
+        self.window = window
+        self._fill()
+
+    def cut_off(self, execution: Execution) -> None:
+        """Drop the requests of a lease that are in flight and give their coordinates back."""
+        for origin in self._origins:
+            for stream in [each for each in origin.waiting if each.tally.execution is execution]:
+                origin.waiting.remove(stream)
+                self._give_back(stream, is_untouched=True)
+        for connection in list(self._connections):
+            dropped = [stream for stream in connection.streams if stream.tally.execution is execution]
+            for stream in dropped:
+                connection.reset(stream)
+                self._give_back(stream)
+            if dropped:
+                connection.flush()
+        self._fill()
+
+    async def close(self) -> None:
+        """Stop, give back what is in flight, and close every connection."""
+        self._is_closing = True
+        for chore in self._chores:
+            chore.cancel()
+        making = list(self._making.values())
+        for origin in self._origins:
+            origin.close()
+            while origin.waiting:
+                self._give_back(origin.waiting.popleft(), is_untouched=True)
+        for connection in list(self._connections):
+            streams = list(connection.streams)
+            self._drop(connection)
+            for stream in streams:
+                self._give_back(stream)
+        if ending := [*self._chores, *making]:
+            await asyncio.wait(ending, timeout=STUCK_S)
+        if self._connections:
+            self._all_gone = asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._all_gone], timeout=STUCK_S)
+
+    # The connections call these.
+
+    def note_ready(self, connection: Connection) -> None:
+        """The server has said what it allows: requests can be sent."""
+        origin = connection.origin
+        origin.connecting.discard(connection)
+        if connection.most_streams < self._streams and origin.most_streams != connection.most_streams:
+            _log.warning(
+                "%s allows %d streams at a time on a connection, not %d",
+                origin.name, connection.most_streams, self._streams,
+            )  # fmt: skip
+        origin.most_streams = connection.most_streams
+        self.note_room(connection)
+        self._fill()
+
+    def note_room(self, connection: Connection) -> None:
+        """A connection may take another number of streams than before."""
+        origin = connection.origin
+        if connection.is_retired:
+            origin.connections.discard(connection)
+            origin.connecting.discard(connection)
+        if not connection.has_room:
+            origin.roomy.pop(connection, None)
+        elif connection not in origin.roomy:
+            origin.roomy[connection] = None
+
+    def go_on(self, connection: Connection) -> None:
+        """A request has been answered: another one takes its place, if there is one."""
+        execution = self.feed.current
+        if execution is not None and self.free >= 0 and connection.has_room and not connection.origin.waiting:
+            index = execution.next_index
+            route = self.turns[index % self._period if self._period > 1 else 0]
+            request = self._try_build(route, index) if route.origin is connection.origin else NO_REQUEST
+            if request is not NO_REQUEST:
+                connection.open(self._take(route), request)
+                return
+        self.free += 1
+        if connection.is_idle:
+            connection.since_ns = monotonic_ns()
+        self.note_room(connection)
+        if execution is not None or connection.origin.waiting:
+            self._fill()
+
+    def refill(self, connection: Connection) -> None:
+        """Requests have ended without an answer: others take their places."""
+        self.note_room(connection)
+        self._fill()
+
+    def fail(self, stream: Stream, outcome: int, error: object) -> None:
+        """A request has ended without an answer."""
+        reason = explain_error(outcome, error, self.limit.reason)
+        self._errors.report(outcome, reason, error)
+        self.free += 1
+        stream.tally.fail(outcome, stream.coordinate, reason, stream.lateness_us)
+
+    def take_back(self, connection: Connection, stream: Stream) -> None:
+        """The server has not looked at a request: it is sent again."""
+        stream.refusals += 1
+        if stream.refusals >= MOST_REFUSALS:
+            self.fail(stream, stream.outcome, stream.reason)
+            return
+        stream.begin_again()
+        stream.refused_by = connection
+        connection.origin.waiting.append(stream)
+
+    def lose(self, connection: Connection, error: object) -> None:
+        """A connection is of no further use; a request that waited for it ends, if it was never ready."""
+        origin, was_ready = connection.origin, connection.is_ready
+        self._drop(connection)
+        if not was_ready and origin.waiting and not self._is_closing:
+            self.fail(origin.waiting.popleft(), CONNECT_ERROR, error)
+        self._fill()
+
+    def forget(self, connection: Connection) -> None:
+        """A connection has ended for good."""
+        self._connections.discard(connection)
+        if self._all_gone is not None and not self._connections and not self._all_gone.done():
+            self._all_gone.set_result(None)
+
+    async def _follow_feed(self, health: Health) -> None:
+        self._connect_ahead()
+        while True:
+            self._fill()
+            health.note_well()
+            await self.feed.wait()
+
+    def _has_room(self) -> bool:
+        """Whether another request could be sent now, or a connection be made for it."""
+        if self.free <= 0:
+            return False
+        execution = self.feed.current if len(self._origins) > 1 else None
+        if execution is None:
+            return any(origin.roomy or self._can_connect(origin) for origin in self._origins)
+        origin = self.turns[execution.next_index % self._period].origin
+        return origin is None or bool(origin.roomy) or self._can_connect(origin)
+
+    def _can_connect(self, origin: Origin) -> bool:
+        """Whether another connection may be made, for a request that would wait for it."""
+        return (
+            len(origin.connections) < self._choose_most_connections(origin)
+            and len(self._making) < CONNECTING_AT_ONCE
+        )
+
+    def _choose_most_connections(self, origin: Origin) -> int:
+        """How many connections there may be: as many as the window needs, unless the spec says."""
+        if self._connections_each is not None:
+            return self._connections_each
+        streams = origin.most_streams or self._streams
+        return max(1, min(-(-self.window // streams), _count_files() // len(self._origins)))
+
+    def _limit_window(self, window: int) -> int:
+        """How many of so many requests may be in flight by the streams that there can be."""
+        connections = _count_files() if self._connections_each is None else self._connections_each
+        return min(window, connections * self._streams * max(1, len(self._origins)))
+
+    def _fill(self) -> None:
+        """Take requests for what is free in the window, as far as streams may be opened."""
+        if self._is_filling or self._is_closing:
+            return
+        self._is_filling = True
+        touched: set[Connection] = set()
+        try:
+            for origin in self._origins:
+                if origin.waiting:
+                    self._send_waiting(origin, touched)
+            self._take_more(touched)
+        finally:
+            self._is_filling = False
+        for connection in touched:
+            connection.flush()
+
+    def _send_waiting(self, origin: Origin, touched: set[Connection]) -> None:
+        """Send what has waited for a stream; make connections if there are too few for it."""
+        for _ in range(len(origin.waiting)):
+            stream = origin.waiting[0]
+            connection = origin.find_roomy(stream.refused_by)
+            if connection is None:
+                break
+            origin.waiting.popleft()
+            request = self._build_request(stream.route, stream.index)
+            if request is NO_REQUEST:
+                self.fail(stream, CONNECT_ERROR, NO_ROW)
+                continue
+            self._open(connection, stream, request, touched)
+        missing = len(origin.waiting) - len(origin.connecting)
+        while missing > 0 and self._can_connect(origin):
+            self._connect(origin)
+            missing -= 1
+
+    def _take_more(self, touched: set[Connection]) -> None:
+        feed, failed = self.feed, 0
+        while self.free > 0 and (execution := feed.current) is not None:
+            index = execution.next_index
+            route = self.turns[index % self._period if self._period > 1 else 0]
+            origin = route.origin
+            request = self._build_request(route, index)
+            if origin is None or request is NO_REQUEST:
+                failed += 1
+                if failed > MOST_FAILURES_AT_ONCE:
+                    asyncio.get_running_loop().call_soon(self._fill)
+                    return
+                self.free -= 1
+                self.fail(self._take(route), CONNECT_ERROR, NO_URL if origin is None else NO_ROW)
+                continue
+            connection = origin.find_roomy()
+            if connection is not None:
+                self.free -= 1
+                self._open(connection, self._take(route), request, touched)
+            elif self._can_connect(origin):
+                self.free -= 1
+                origin.waiting.append(self._take(route))
+                self._connect(origin)
+            else:
+                return
+
+    def _open(
+        self, connection: Connection, stream: Stream, request: Request, touched: set[Connection]
+    ) -> None:
+        connection.open(stream, request)
+        touched.add(connection)
+        roomy = connection.origin.roomy
+        del roomy[connection]
+        if connection.has_room:
+            roomy[connection] = None
+
+    def _take(self, route: Route) -> Stream:
+        """Take the next request of the feed, which is for that route."""
+        now_ns = monotonic_ns()
+        tally, coordinate, index, due_ns = self.feed.take()
+        lateness_us = (now_ns - due_ns) // 1000 if due_ns else 0
+        return Stream(route, tally, coordinate, index, now_ns, lateness_us)
+
+    def _connect_ahead(self) -> None:
+        """Have connections before the first requests are due."""
+        count = min(self.feed.count_first(AHEAD_S), self.free, CONNECTING_AT_ONCE)
+        for number in range(0, count, self._streams):
+            origin = self.turns[number % self._period].origin
+            if origin is not None and self._can_connect(origin):
+                self._connect(origin)
+
+    def _build_request(self, route: Route, index: int) -> Request:
+        """A request that is about to be taken; `NO_REQUEST` if it cannot be sent."""
+        try:
+            return route.build(index)
+        except DataError as error:
+            self._errors.report(CONNECT_ERROR, NO_ROW, error)
+            return NO_REQUEST
+
+    def _try_build(self, route: Route, index: int) -> Request:
+        """The same, but that nothing is reported: `_fill` meets it, too."""
+        try:
+            return route.build(index)
+        except DataError:
+            return NO_REQUEST
+
+    def _build_turn(self, index: int) -> Request:
+        """The same with the route whose turn it is."""
+        return self._try_build(self.turns[index % self._period], index)
+
+    def _connect(self, origin: Origin) -> None:
+        connection = Connection(self, origin, self._streams)
+        self._connections.add(connection)
+        origin.connections.add(connection)
+        origin.connecting.add(connection)
+        # A callback, for a task that is cancelled before its first step runs none of its own code.
+        making = asyncio.ensure_future(origin.connect(connection))
+        making.add_done_callback(partial(self._end_connecting, connection))
+        self._making[connection] = making
+
+    def _end_connecting(self, connection: Connection, making: asyncio.Task[None]) -> None:
+        """A connection is made, has failed, or is not needed any more."""
+        self._making.pop(connection, None)
+        if making.cancelled():
+            self.forget(connection)
+        elif (error := making.exception()) is not None:
+            self.lose(connection, error)
+            self.forget(connection)
+        self._fill()
+
+    def _give_back(self, stream: Stream, *, is_untouched: bool = False) -> None:
+        self.free += 1
+        stream.tally.execution.give_back(stream.coordinate, is_untouched=is_untouched)
+
+    def _drop(self, connection: Connection) -> None:
+        origin = connection.origin
+        origin.connections.discard(connection)
+        origin.connecting.discard(connection)
+        origin.roomy.pop(connection, None)
+        connection.close()
+        if (making := self._making.get(connection)) is not None:
+            making.cancel()
+
+    def _list_streams(self) -> list[Stream]:
+        """All requests that were taken and have not ended."""
+        on_connections = [stream for connection in self._connections for stream in connection.streams]
+        return on_connections + [stream for origin in self._origins for stream in origin.waiting]
+
+    def sweep(self) -> None:
+        """End the requests that have taken longer than the limit, and connections that were idle for long."""
+        now_ns = monotonic_ns()
+        oldest_ns, oldest_idle_ns = now_ns - self.limit.ns, now_ns - int(KEEPALIVE_S * 1e9)
+        for origin in self._origins:
+            for stream in [each for each in origin.waiting if each.since_ns < oldest_ns]:
+                origin.waiting.remove(stream)
+                self.fail(stream, TIMEOUT, "")
+        for connection in list(self._connections):
+            late = [stream for stream in connection.streams if stream.since_ns < oldest_ns]
+            for stream in late:
+                connection.reset(stream)
+                self.fail(stream, TIMEOUT, "")
+            # Nothing at all has come since: nobody may be there any more.
+            if connection.is_worn or any(connection.heard_ns < stream.since_ns for stream in late):
+                connection.retire()
+            if late:
+                self.note_room(connection)
+                connection.flush()
+            elif connection.since_ns < (oldest_idle_ns if connection.is_ready else oldest_ns) and (
+                connection.is_idle
+            ):
+                self._drop(connection)
+        self._fill()
+
+    async def _keep_sweeping(self, health: Health) -> None:
+        pause_s = min(SWEEP_S, max(self.limit.ns / 50e9, SHORTEST_SWEEP_S))
+        while True:
+            await asyncio.sleep(pause_s)
+            self.sweep()
+            health.note_well()
+
+
+def _count_files() -> int:
+    """How many connections the system allows."""
+    return max(1, read_open_files() - FILES_BESIDE)

@@ -1,0 +1,113 @@
+"""What request `i` is, as header fields and a body of HTTP/2.
+
+The fields that are the same for every index are made in advance.
+"""
+
+import base64
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from yarl import URL
+
+from oku_core.http_client.defaults import BODY_TYPE, DEFAULT_HEADERS, METHODS_WITHOUT_BODY
+from oku_core.spec.request_template import RequestTemplate
+from oku_core.spec.values.template import Rows, Template
+from oku_workers.engines.nghttp2.stream import Headers
+from oku_workers.engines.request_parts import take_apart
+
+
+class Request(NamedTuple):
+    """A request.
+
+    Attributes:
+        headers: its fields, those that begin with a colon first.
+        body: what follows; None without a body.
+    """
+
+    headers: Headers
+    body: bytes | None
+
+
+BuildRequest = Callable[[int], Request]
+NO_REQUEST = Request((), None)
+"""What cannot be sent."""
+_HOST, _LENGTH = "host", "content-length"
+
+
+def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = None) -> BuildRequest:
+    """A function from an index to its request; `ValueError` when it cannot be written down.
+
+    Args:
+        template: what to send.
+        origin: where it goes.
+        rows: the rows of the run, if it has data that its requests use.
+    """
+    fields, body = list(_list_fields(template, origin)), take_apart(template).body
+    needs_length = (body is not None or template.method not in METHODS_WITHOUT_BODY) and not any(
+        name == _LENGTH for name, _ in fields
+    )
+    if needs_length and (body is None or body.is_constant):
+        length = 0 if body is None else len(body.literal.encode())
+        fields.append((_LENGTH, Template([str(length)])))
+        needs_length = False
+    build_headers = _bind_fields(fields, rows)
+    if body is None:
+        return lambda index: Request(build_headers(index), None)
+    build_body = body.bind_bytes(rows)
+    if not needs_length:
+        return lambda index: Request(build_headers(index), build_body(index))
+
+    def build(index: int) -> Request:
+        content = build_body(index)
+        return Request((*build_headers(index), (b"content-length", b"%d" % len(content))), content)
+
+    return build
+
+
+def _list_fields(template: RequestTemplate, origin: URL) -> Iterator[tuple[str, Template]]:
+    """All fields but the length of a body, in the order in which they are sent (RFC 9113, section 8.3.1)."""
+    parts = take_apart(template)
+    own = {header.name.lower() for header in template.headers}
+    authority = Template([origin.host_port_subcomponent or ""])
+    for name, value in parts.headers:
+        if name.lower() == _HOST:
+            authority = value
+    yield ":method", Template([template.method])
+    yield ":scheme", Template([origin.scheme])
+    yield ":authority", authority
+    question = "?" if template.url.query else ""
+    yield ":path", parts.target.path + question + parts.target.query
+    for name, text in _list_own(template, origin):
+        if name.lower() not in own:
+            yield name.lower(), Template([text])
+    for name, value in parts.headers:
+        if name.lower() != _HOST:
+            yield name.lower(), value
+
+
+def _list_own(template: RequestTemplate, origin: URL) -> Iterator[tuple[str, str]]:
+    """Oku's own, unless the template gives one of that name."""
+    yield from DEFAULT_HEADERS.items()
+    if origin.user is not None or origin.password is not None:
+        credentials = f"{origin.user or ''}:{origin.password or ''}".encode()
+        yield "authorization", f"Basic {base64.b64encode(credentials).decode()}"
+    if template.body is not None:
+        yield "content-type", BODY_TYPE
+
+
+def _bind_fields(fields: list[tuple[str, Template]], rows: Rows | None) -> Callable[[int], Headers]:
+    """A function from an index to the fields; those in a row that are constant are made once."""
+    for name, value in fields:
+        if any(character in name + value.literal for character in "\r\n\0"):
+            raise ValueError(f"{name!r} has a line break or NUL in its value")
+    varying = [place for place, (_, value) in enumerate(fields) if not value.is_constant]
+    constant = tuple((name.encode(), value.literal.encode()) for name, value in fields)
+    if not varying:
+        return lambda _: constant
+    if len(varying) == 1:
+        [place] = varying
+        before, after, name = constant[:place], constant[place + 1 :], constant[place][0]
+        build_value = fields[place][1].bind_bytes(rows)
+        return lambda index: (*before, (name, build_value(index)), *after)
+    builders = [(name.encode(), value.bind_bytes(rows)) for name, value in fields]
+    return lambda index: tuple([(name, build_value(index)) for name, build_value in builders])

@@ -1,0 +1,109 @@
+"""What the nghttp2 engine makes of a request template: what to send where, and how to judge the answers."""
+
+import logging
+import ssl
+from collections.abc import Sequence
+
+from yarl import URL
+
+from oku_core.http_client.urls import build_origin
+from oku_core.spec.request_template import RequestMix, RequestTemplate
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.template import Rows
+from oku_workers.engines.answer_checks import build_judge
+from oku_workers.engines.counting import Parsed
+from oku_workers.engines.nghttp2.origin import Origin
+from oku_workers.engines.nghttp2.request import NO_REQUEST, BuildRequest, Request, build_request
+from oku_workers.engines.nghttp2.stream import Stream
+from oku_workers.executions.tally import OK
+
+_log = logging.getLogger(__name__)
+
+
+class Route:
+    """One kind of request.
+
+    Args:
+        template: what the requests are.
+        build: makes request `i`.
+        origin: where they go; None where nobody can be asked.
+        timeout_s: the longest time of a request.
+
+    Attributes:
+        build: as given.
+        origin: as given.
+        has_request_body: whether something follows the headers of a request.
+        kept_bytes: how much of the body of an answer is kept to judge it.
+        ok_statuses: the statuses as they come, with their numbers, if nothing else makes an answer ok; those
+            that have come already.
+        ok_ns: how long an answer may take to count as ok.
+    """
+
+    __slots__ = (
+        "_judge", "build", "has_request_body", "kept_bytes", "ok_ns", "ok_statuses", "origin",
+    )  # fmt: skip
+
+    def __init__(
+        self, template: RequestTemplate, build: BuildRequest, origin: Origin | None, timeout_s: float
+    ) -> None:
+        self.build = build
+        self.origin = origin
+        self.has_request_body = template.body is not None
+        self._judge = build_judge(template.expect, timeout_s)
+        self.kept_bytes = self._judge.kept_bytes
+        self.ok_statuses: dict[bytes, int] = {}
+        self.ok_ns = self._judge.ok_ns
+
+    def judge(self, stream: Stream) -> Parsed:
+        """What a complete answer counts as, unless it came too late."""
+        written = stream.headers[0][1]
+        status, received, head = int(written), stream.received, b""
+        if self._judge.looks_inside:
+            head = b"".join([b"%b: %b\r\n" % field for field in stream.headers[1:]])
+            head = b"HTTP/2 %b\r\n%b\r\n" % (written, head)
+        outcome, reason = self._judge.judge(status, received, head, stream.body)
+        if outcome == OK and not self._judge.looks_inside:
+            self.ok_statuses[written] = status
+        return outcome, status, received, reason
+
+
+class Routes:
+    """The routes of a spec, and which of them each index takes.
+
+    Args:
+        spec: what to send.
+        local_address: what to send from; the system chooses unless given.
+        tls: how to speak TLS.
+        rows: the rows of the run, if it has data that its requests use.
+
+    Attributes:
+        all: one for each template of the spec.
+        turns: index `i` takes `turns[i % len(turns)]`.
+        origins: where they go, each one once.
+    """
+
+    def __init__(
+        self, spec: Spec, local_address: str | None, tls: ssl.SSLContext | None, rows: Rows | None = None
+    ) -> None:
+        origins: dict[URL, Origin] = {}
+
+        def build(template: RequestTemplate) -> Route:
+            try:
+                url = build_origin(template.url)
+                build_one = build_request(template, url, rows)
+            except ValueError as error:
+                _log.warning("requests to %s cannot be sent: %s", template.url, error)
+                return Route(template, _build_nothing, None, spec.timeout_s)
+            place = url.with_user(None)
+            if place not in origins:
+                origins[place] = Origin(place, tls if url.scheme == "https" else None, local_address)
+            return Route(template, build_one, origins[place], spec.timeout_s)
+
+        mix = RequestMix(spec)
+        self.all = [build(template) for template in mix.templates]
+        self.turns: Sequence[Route] = [self.all[place] for place in mix.turns]
+        self.origins = list(origins.values())
+
+
+def _build_nothing(_: int) -> Request:
+    return NO_REQUEST

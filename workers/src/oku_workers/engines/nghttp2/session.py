@@ -1,0 +1,203 @@
+"""HTTP/2 on one connection, without a socket; the only module that knows the package `ngh2`.
+
+Bytes of the server go in, streams that have ended come out, and bytes for the server. Framing, compression of
+headers, flow control and what RFC 9113 demands of both sides are those of libnghttp2; what a server can make
+us hold is bounded by its limits and ours.
+"""
+
+from collections.abc import Callable
+
+import ngh2
+from ngh2 import DataReceived, ResponseReceived, StreamClosed, TrailersReceived
+from ngh2.enums import ErrorCode, Setting
+
+from oku_core.http_client.error_reason import MALFORMED_ANSWER, NO_HTTP2, STREAM_REFUSED
+from oku_core.http_client.limits import LONGEST_HEAD_BYTES, MOST_HEADERS
+from oku_workers.engines.nghttp2.stream import Headers, Stream
+from oku_workers.executions.tally import DISCONNECTED, PROTOCOL_ERROR
+
+STREAM_WINDOW_BYTES = 1 << 20
+"""How much of a body may be on its way; it is dropped as it comes, and the server told at once."""
+CONNECTION_WINDOW_BYTES = 1 << 24
+"""The same for all streams of a connection together."""
+
+_CONFIGURATION = ngh2.Configuration(
+    max_inbound_header_list_size=LONGEST_HEAD_BYTES, max_inbound_header_count=MOST_HEADERS
+)
+_SETTINGS = {Setting.ENABLE_PUSH: 0, Setting.INITIAL_WINDOW_SIZE: STREAM_WINDOW_BYTES}
+_UNLIMITED = 1 << 31
+_LAST_NUMBER = (1 << 31) - (1 << 23)
+"""Connections take no more streams beyond; what is left lasts longer than it takes to notice."""
+
+
+class Session:
+    """The client's side of one connection.
+
+    Attributes:
+        streams: those that have not ended, by their number.
+        is_ready: whether the server has said what it allows; that comes before all else (RFC 9113, 3.4).
+        most_streams: how many it allows at a time.
+        is_draining: whether it takes no further streams (GOAWAY).
+        farewell: the error that it gave as the reason for that; empty if it gave none.
+        fault: why the connection cannot be used any more; empty if it can.
+    """
+
+    __slots__ = (
+        "_connection",
+        "_list_events",
+        "_receive",
+        "_send_request",
+        "farewell",
+        "fault",
+        "is_draining",
+        "is_ready",
+        "most_streams",
+        "streams",
+        "take_bytes",
+    )
+
+    def __init__(self) -> None:
+        self.streams: dict[int, Stream] = {}
+        self.is_ready = self.is_draining = False
+        self.most_streams = _UNLIMITED
+        self.farewell = self.fault = ""
+        self._connection = connection = ngh2.Connection(ngh2.Role.CLIENT, _CONFIGURATION)
+        connection.initiate_connection(_SETTINGS)
+        connection.set_local_window_size(CONNECTION_WINDOW_BYTES)
+        self._receive = connection.receive_data
+        self._send_request = connection.send_request
+        self._list_events: Callable[[], list[ngh2.Event]] = connection.events
+        self.take_bytes: Callable[[], bytes] = connection.data_to_send
+        """Gives what is to be sent now. `settle` must follow; nothing may be taken after a fault."""
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether it has few numbers left for streams, which are never used again (RFC 9113, 5.1.1)."""
+        return self._connection.next_stream_id > _LAST_NUMBER
+
+    def open(self, stream: Stream, headers: Headers, body: bytes | None) -> None:
+        """Send a request on a new stream; the server must allow another one.
+
+        Args:
+            stream: gets the number of the new stream.
+            headers: of the request.
+            body: of the request; None if there is none.
+        """
+        if body is None:
+            number = self._send_request(headers, end_stream=True)
+        else:
+            number = self._send_request(headers)
+            self._connection.send_data(number, body, end_stream=True)
+        stream.number = number
+        self.streams[number] = stream
+
+    def reset(self, stream: Stream) -> None:
+        """Give up a stream that has not ended."""
+        del self.streams[stream.number]
+        if not self.fault:
+            self._connection.reset_stream(stream.number, ErrorCode.CANCEL)
+
+    def take_last_bytes(self) -> bytes:
+        """What there is to be sent before the connection is closed; nothing else may follow."""
+        if self.fault:
+            return b""
+        try:
+            self._connection.terminate_connection(ErrorCode.NO_ERROR)
+            return self.take_bytes()
+        except ngh2.NGH2Error:
+            return b""
+
+    def receive(self, data: bytes, now_ns: int) -> list[Stream]:
+        """Read what has come; the streams that have ended with it.
+
+        Args:
+            data: bytes of the server.
+            now_ns: when they came.
+        """
+        try:
+            self._receive(data)
+        except ngh2.NGH2Error as error:
+            ended = self._sort_out(self._list_events(), now_ns)
+            self.fault = f"not HTTP/2: {error}" if self.is_ready else NO_HTTP2
+            return ended
+        return self._sort_out(self._list_events(), now_ns)
+
+    def settle(self, now_ns: int) -> list[Stream]:
+        """The streams that have ended with what was taken to be sent: mostly malformed answers."""
+        events = self._list_events()
+        return self._sort_out(events, now_ns) if events else []
+
+    def _sort_out(self, events: list[ngh2.Event], now_ns: int) -> list[Stream]:
+        """This is the hot path: most answers are three events."""
+        streams, ended = self.streams, []
+        answered: list[Stream] | None = None
+        for event in events:
+            kind = type(event)
+            if kind is DataReceived:
+                if (stream := streams.get(event.stream_id)) is None:
+                    continue
+                data = event.data
+                stream.received += len(data)
+                if (kept := stream.route.kept_bytes) > len(stream.body):
+                    stream.body += data[: kept - len(stream.body)]
+            elif kind is StreamClosed:
+                if (stream := streams.pop(event.stream_id, None)) is None:
+                    continue
+                if (event.error_code or stream.is_reset) and not stream.is_answered:
+                    _explain(stream, event.error_code)
+                ended.append(stream)
+                continue
+            elif kind is ResponseReceived:
+                if (stream := streams.get(event.stream_id)) is None:
+                    continue
+                stream.headers = event.headers
+                stream.first_ns = now_ns
+            elif (stream := self._note(event)) is None:
+                continue
+            if stream.route.has_request_body and (kind is TrailersReceived or event.end_stream):
+                stream.is_answered = True
+                answered = [*(answered or ()), stream]
+        for stream in answered or ():
+            if stream.number in streams:  # the server has not read all of the request, and need not
+                self.reset(stream)
+                ended.append(stream)
+        return ended
+
+    def _note(self, event: ngh2.Event) -> Stream | None:
+        """Take note of what is none of the three; the stream whose answer has ended with it."""
+        if isinstance(event, TrailersReceived):
+            return self.streams.get(event.stream_id)
+        if isinstance(event, ngh2.StreamReset):
+            if (stream := self.streams.get(event.stream_id)) is not None:
+                stream.is_reset = True
+        elif isinstance(event, ngh2.SettingsReceived):
+            self.is_ready = True
+            self.most_streams = event.settings.get(Setting.MAX_CONCURRENT_STREAMS, self.most_streams)
+        elif isinstance(event, ngh2.GoAwayReceived):
+            self.is_draining = True
+            if event.error_code:
+                self.farewell = f"the server hung up: {_name_code(event.error_code)}"
+        elif isinstance(event, ngh2.ConnectionClosed):
+            self.is_draining = True
+            if event.error_code and not self.farewell:
+                self.fault = f"not HTTP/2: {_name_code(event.error_code)}" if self.is_ready else NO_HTTP2
+        return None
+
+
+def _explain(stream: Stream, code: int) -> None:
+    """Say why a stream has ended without a complete answer."""
+    if code == ErrorCode.REFUSED_STREAM:
+        stream.is_refused = True
+        stream.outcome, stream.reason = DISCONNECTED, STREAM_REFUSED
+    elif stream.is_reset:
+        stream.outcome, stream.reason = DISCONNECTED, f"stream reset: {_name_code(code)}"
+    else:
+        stream.outcome, stream.reason = PROTOCOL_ERROR, MALFORMED_ANSWER
+
+
+def _name_code(code: int) -> str:
+    """An error code as RFC 9113 names it, section 7."""
+    try:
+        return ErrorCode(code).name
+    except ValueError:
+        return "unknown code"
