@@ -72,6 +72,7 @@ class Field:
         rate_only: whether the key applies only to runs with a rate.
         is_switch: whether the key is a flag without a value; the flag means the opposite of the default.
         aiohttp_only: whether only the aiohttp engine supports the key.
+        http2_only: whether the key says something of HTTP/2 alone.
         file_only: whether the key stands in files alone, because its value has keys of its own.
         alias_of: the key whose value it gives under another name; empty if it is no other name.
         write: turns one item of the value back into what a file has; text unless given.
@@ -92,6 +93,7 @@ class Field:
     rate_only: bool = False
     is_switch: bool = False
     aiohttp_only: bool = False
+    http2_only: bool = False
     file_only: bool = False
     alias_of: str = ""
     write: Callable[[Any], Any] = str
@@ -338,7 +340,8 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "engine", "engine", FieldGroup.LOAD, _one_of(Engine), "ENGINE",
-        "HTTP engine: aiohttp, or httptools for throughput. User code has python or locust, by what it is.",
+        "HTTP engine: aiohttp, httptools for throughput, or nghttp2 for HTTP/2. User code has python or locust, "
+        "by what it is.",
     ),
     Field(
         "grace", "grace_s", FieldGroup.LOAD, _duration("0s"), "DURATION",
@@ -377,6 +380,21 @@ FIELDS: tuple[Field, ...] = (
         "cookies", "cookies", FieldGroup.CONNECTION, _switch, "",
         "Send back the cookies that responses set; each worker has one cookie jar (aiohttp only).",
         is_switch=True, aiohttp_only=True,
+    ),
+    Field(
+        "http2", "http2", FieldGroup.CONNECTION, _switch, "",
+        "Speak HTTP/2, over TLS or in clear text with prior knowledge: the engine nghttp2.",
+        other_flags=("--http2-prior-knowledge",), is_switch=True,
+    ),
+    Field(
+        "streams", "streams", FieldGroup.CONNECTION, _count(1, 10_000), "N",
+        "Requests in flight on each connection, if the server allows as many (HTTP/2 only).",
+        http2_only=True,
+    ),
+    Field(
+        "connections", "connections", FieldGroup.CONNECTION, _count(1, 100_000), "N",
+        "Connections of each worker to each host (HTTP/2 only).",
+        default="as many as the concurrency needs", http2_only=True,
     ),
     Field(
         "keepalive", "keepalive", FieldGroup.CONNECTION, _switch, "",

@@ -17,6 +17,9 @@ from oku_core.spec.values.quantity import find_exact_seconds, format_duration, p
 IN_FLIGHT_S = 2
 """A run with a rate may have what it sends in so many seconds in flight, unless its spec says otherwise."""
 
+MOST_CONCURRENCY = 1_000_000
+"""The most requests that a worker may have in flight."""
+
 Fault = tuple[str, str]
 
 
@@ -36,6 +39,8 @@ def complete_load(spec: Spec, given: Collection[str]) -> Spec:
     if stages and "concurrency" not in given:
         peak = max(stage.peak for stage in stages) * (IN_FLIGHT_S if spec.is_open else 1)
         added |= {"concurrency": max(1, math.ceil(peak)), "shares_concurrency": True}
+    elif spec.connections is not None and "concurrency" not in given:
+        added["concurrency"] = min(spec.connections * spec.streams, MOST_CONCURRENCY)
     return msgspec.structs.replace(spec, **added)
 
 

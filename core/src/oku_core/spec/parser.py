@@ -14,6 +14,7 @@ from oku_core.spec.data_file import DataFile, build_data_mapping
 from oku_core.spec.data_rules import find_data_fault, find_rows_fault
 from oku_core.spec.expectation import find_body_check
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field
+from oku_core.spec.http2_rules import find_http2_fault
 from oku_core.spec.load_rules import Fault, complete_load, find_load_fault
 from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import OPEN_END, URL_REQUESTS, Engine, Spec
@@ -82,6 +83,7 @@ def parse_spec(*sources: Source) -> Spec:
     _check_targets(spec, given)
     _check_own_servers(spec, given)
     _check_engine(spec, given)
+    _refuse(find_http2_fault(spec, given.keys()), given)
     _check_key(given)
     _check_framing(spec, given)
     _check_expectations(spec, given)
@@ -132,6 +134,8 @@ def _applies(field: Field, spec: Spec) -> bool:
         return not spec.targets
     if field.key == "concurrency":
         return not spec.shares_concurrency
+    if field.key == "http2" or field.http2_only:
+        return spec.http2
     return (spec.brings_servers or not field.own_servers_only) and (spec.is_open or not field.rate_only)
 
 
@@ -164,6 +168,8 @@ def _suggest(key: str) -> str:
 def _add_defaults(values: dict[str, Any]) -> dict[str, Any]:
     """Add the values that follow from others; a spec that is written and read again has them already."""
     added: dict[str, Any] = {}
+    if values.get("http2") or values.get("engine") is Engine.NGHTTP2:
+        added |= {"http2": True, "engine": Engine.NGHTTP2}
     if not Spec(**{key: values[key] for key in _PLACES if key in values}).brings_servers:
         added["requests"] = URL_REQUESTS
     if "data" in values:
@@ -229,7 +235,7 @@ def _check_own_servers(spec: Spec, given: Mapping[str, tuple[Source, object]]) -
 
 
 def _check_engine(spec: Spec, given: Mapping[str, tuple[Source, object]]) -> None:
-    if spec.engine is not Engine.HTTPTOOLS:
+    if spec.engine is Engine.AIOHTTP or spec.runs_user_code:
         return
     for field in FIELDS:
         if field.aiohttp_only and getattr(spec, field.attribute) != getattr(_DEFAULTS, field.attribute):

@@ -22,8 +22,8 @@ _SINGLE = frozenset({"host", "content-length"})
 _REFUSED = {
     "transfer-encoding": "bodies are sent whole, with their length; leave the header out",
     "expect": "bodies are sent at once; leave the header out",
-    "upgrade": "connections speak HTTP/1.1 only; leave the header out",
-    "http2-settings": "connections speak HTTP/1.1 only; leave the header out",
+    "upgrade": "connections speak one protocol from the beginning; leave the header out",
+    "http2-settings": "connections speak one protocol from the beginning; leave the header out",
 }
 _CONNECTION_OPTIONS = frozenset({"close", "keep-alive"})
 FRAMING = frozenset({"connection", "content-length", *_REFUSED})

@@ -24,16 +24,15 @@ from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.nghttp2.connection import Connection
 from oku_workers.engines.nghttp2.origin import Origin
-from oku_workers.engines.nghttp2.request import NO_REQUEST, Request
 from oku_workers.engines.nghttp2.route import Route, Routes
-from oku_workers.engines.nghttp2.stream import Stream
+from oku_workers.engines.nghttp2.stream import Headers, Stream
 from oku_workers.engines.window import FILES_BESIDE, choose_window
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.tally import CONNECT_ERROR, TIMEOUT
 
 if TYPE_CHECKING:
-    from oku_workers.engines.nghttp2.request import BuildRequest
+    from collections.abc import Callable
 
 _log = logging.getLogger(__name__)
 
@@ -64,9 +63,9 @@ class Nghttp2Engine:
         self._origins = routes.origins
         self._streams, self._connections_each = spec.streams, spec.connections
         self.window = self.free = self._limit_window(choose_window(spec))
-        self.build: BuildRequest | None = None
-        if len(routes.origins) == 1 and not feed.is_paced:
-            self.build = routes.turns[0].build if len(routes.all) == 1 else self._build_turn
+        self.build: Callable[[int], Headers] | None = None
+        if len(routes.all) == 1 and routes.all[0].build_body is None and not feed.is_paced:
+            self.build = routes.all[0].build_headers if context.rows is None else self._try_only
         self._connections: set[Connection] = set()
         self._making: dict[Connection, asyncio.Task[None]] = {}
         self._errors = FirstErrors()
@@ -173,9 +172,9 @@ class Nghttp2Engine:
         if execution is not None and self.free >= 0 and connection.has_room and not connection.origin.waiting:
             index = execution.next_index
             route = self.turns[index % self._period if self._period > 1 else 0]
-            request = self._try_build(route, index) if route.origin is connection.origin else NO_REQUEST
-            if request is not NO_REQUEST:
-                connection.open(self._take(route), request)
+            headers = self._try_build(route, index) if route.origin is connection.origin else ()
+            if headers:
+                connection.open(self._take(route), headers)
                 return
         self.free += 1
         if connection.is_idle:
@@ -280,11 +279,10 @@ class Nghttp2Engine:
             if connection is None:
                 break
             origin.waiting.popleft()
-            request = self._build_request(stream.route, stream.index)
-            if request is NO_REQUEST:
+            if headers := self._build_headers(stream.route, stream.index):
+                self._open(connection, stream, headers, touched)
+            else:
                 self.fail(stream, CONNECT_ERROR, NO_ROW)
-                continue
-            self._open(connection, stream, request, touched)
         missing = len(origin.waiting) - len(origin.connecting)
         while missing > 0 and self._can_connect(origin):
             self._connect(origin)
@@ -296,8 +294,8 @@ class Nghttp2Engine:
             index = execution.next_index
             route = self.turns[index % self._period if self._period > 1 else 0]
             origin = route.origin
-            request = self._build_request(route, index)
-            if origin is None or request is NO_REQUEST:
+            headers = self._build_headers(route, index)
+            if origin is None or not headers:
                 failed += 1
                 if failed > MOST_FAILURES_AT_ONCE:
                     asyncio.get_running_loop().call_soon(self._fill)
@@ -308,7 +306,7 @@ class Nghttp2Engine:
             connection = origin.find_roomy()
             if connection is not None:
                 self.free -= 1
-                self._open(connection, self._take(route), request, touched)
+                self._open(connection, self._take(route), headers, touched)
             elif self._can_connect(origin):
                 self.free -= 1
                 origin.waiting.append(self._take(route))
@@ -317,9 +315,9 @@ class Nghttp2Engine:
                 return
 
     def _open(
-        self, connection: Connection, stream: Stream, request: Request, touched: set[Connection]
+        self, connection: Connection, stream: Stream, headers: Headers, touched: set[Connection]
     ) -> None:
-        connection.open(stream, request)
+        connection.open(stream, headers)
         touched.add(connection)
         roomy = connection.origin.roomy
         del roomy[connection]
@@ -341,24 +339,24 @@ class Nghttp2Engine:
             if origin is not None and self._can_connect(origin):
                 self._connect(origin)
 
-    def _build_request(self, route: Route, index: int) -> Request:
-        """A request that is about to be taken; `NO_REQUEST` if it cannot be sent."""
+    def _build_headers(self, route: Route, index: int) -> Headers:
+        """The headers of a request that is about to be taken; none if it cannot be sent."""
         try:
-            return route.build(index)
+            return route.build_headers(index)
         except DataError as error:
             self._errors.report(CONNECT_ERROR, NO_ROW, error)
-            return NO_REQUEST
+            return ()
 
-    def _try_build(self, route: Route, index: int) -> Request:
+    def _try_build(self, route: Route, index: int) -> Headers:
         """The same, but that nothing is reported: `_fill` meets it, too."""
         try:
-            return route.build(index)
+            return route.build_headers(index)
         except DataError:
-            return NO_REQUEST
+            return ()
 
-    def _build_turn(self, index: int) -> Request:
-        """The same with the route whose turn it is."""
-        return self._try_build(self.turns[index % self._period], index)
+    def _try_only(self, index: int) -> Headers:
+        """The same with the only route that there is."""
+        return self._try_build(self.turns[0], index)
 
     def _connect(self, origin: Origin) -> None:
         connection = Connection(self, origin, self._streams)

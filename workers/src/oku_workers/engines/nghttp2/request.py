@@ -16,26 +16,25 @@ from oku_workers.engines.nghttp2.stream import Headers
 from oku_workers.engines.request_parts import take_apart
 
 
-class Request(NamedTuple):
-    """A request.
+class BuildRequest(NamedTuple):
+    """Makes the requests of one kind; both functions take an index.
 
     Attributes:
-        headers: its fields, those that begin with a colon first.
-        body: what follows; None without a body.
+        headers: gives the fields, those that begin with a colon first; none if the request cannot be sent.
+        body: gives what follows them; None without a body.
     """
 
-    headers: Headers
-    body: bytes | None
+    headers: Callable[[int], Headers]
+    body: Callable[[int], bytes] | None
 
 
-BuildRequest = Callable[[int], Request]
-NO_REQUEST = Request((), None)
-"""What cannot be sent."""
+NOTHING = BuildRequest(lambda _: (), None)
+"""Makes requests that cannot be sent."""
 _HOST, _LENGTH = "host", "content-length"
 
 
 def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = None) -> BuildRequest:
-    """A function from an index to its request; `ValueError` when it cannot be written down.
+    """What makes the requests of a template; `ValueError` when they cannot be written down.
 
     Args:
         template: what to send.
@@ -43,25 +42,22 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
         rows: the rows of the run, if it has data that its requests use.
     """
     fields, body = list(_list_fields(template, origin)), take_apart(template).body
-    needs_length = (body is not None or template.method not in METHODS_WITHOUT_BODY) and not any(
-        name == _LENGTH for name, _ in fields
-    )
-    if needs_length and (body is None or body.is_constant):
-        length = 0 if body is None else len(body.literal.encode())
-        fields.append((_LENGTH, Template([str(length)])))
-        needs_length = False
-    build_headers = _bind_fields(fields, rows)
+    has_length = any(name == _LENGTH for name, _ in fields)
     if body is None:
-        return lambda index: Request(build_headers(index), None)
+        if not has_length and template.method not in METHODS_WITHOUT_BODY:
+            fields.append((_LENGTH, Template(["0"])))
+        return BuildRequest(_bind_fields(fields, rows), None)
     build_body = body.bind_bytes(rows)
-    if not needs_length:
-        return lambda index: Request(build_headers(index), build_body(index))
+    if body.is_constant and not has_length:
+        fields.append((_LENGTH, Template([str(len(build_body(0)))])))
+    build_headers = _bind_fields(fields, rows)
+    if body.is_constant or has_length:
+        return BuildRequest(build_headers, build_body)
 
-    def build(index: int) -> Request:
-        content = build_body(index)
-        return Request((*build_headers(index), (b"content-length", b"%d" % len(content))), content)
+    def add_length(index: int) -> Headers:
+        return (*build_headers(index), (b"content-length", b"%d" % len(build_body(index))))
 
-    return build
+    return BuildRequest(add_length, build_body)
 
 
 def _list_fields(template: RequestTemplate, origin: URL) -> Iterator[tuple[str, Template]]:
@@ -106,8 +102,8 @@ def _bind_fields(fields: list[tuple[str, Template]], rows: Rows | None) -> Calla
         return lambda _: constant
     if len(varying) == 1:
         [place] = varying
-        before, after, name = constant[:place], constant[place + 1 :], constant[place][0]
+        before, (field, _), after = constant[:place], constant[place], constant[place + 1 :]
         build_value = fields[place][1].bind_bytes(rows)
-        return lambda index: (*before, (name, build_value(index)), *after)
+        return lambda index: (*before, (field, build_value(index)), *after)
     builders = [(name.encode(), value.bind_bytes(rows)) for name, value in fields]
     return lambda index: tuple([(name, build_value(index)) for name, build_value in builders])

@@ -2,9 +2,7 @@
 
 import logging
 import ssl
-from collections.abc import Sequence
-
-from yarl import URL
+from typing import TYPE_CHECKING
 
 from oku_core.http_client.urls import build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
@@ -13,9 +11,14 @@ from oku_core.spec.values.template import Rows
 from oku_workers.engines.answer_checks import build_judge
 from oku_workers.engines.counting import Parsed
 from oku_workers.engines.nghttp2.origin import Origin
-from oku_workers.engines.nghttp2.request import NO_REQUEST, BuildRequest, Request, build_request
+from oku_workers.engines.nghttp2.request import NOTHING, BuildRequest, build_request
 from oku_workers.engines.nghttp2.stream import Stream
 from oku_workers.executions.tally import OK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from yarl import URL
 
 _log = logging.getLogger(__name__)
 
@@ -25,14 +28,14 @@ class Route:
 
     Args:
         template: what the requests are.
-        build: makes request `i`.
+        build: makes the requests.
         origin: where they go; None where nobody can be asked.
         timeout_s: the longest time of a request.
 
     Attributes:
-        build: as given.
+        build_headers: makes the headers of request `i`.
+        build_body: makes what follows them; None if nothing does.
         origin: as given.
-        has_request_body: whether something follows the headers of a request.
         kept_bytes: how much of the body of an answer is kept to judge it.
         ok_statuses: the statuses as they come, with their numbers, if nothing else makes an answer ok; those
             that have come already.
@@ -40,15 +43,15 @@ class Route:
     """
 
     __slots__ = (
-        "_judge", "build", "has_request_body", "kept_bytes", "ok_ns", "ok_statuses", "origin",
+        "_judge", "build_body",
+        "build_headers", "has_request_body", "kept_bytes", "ok_ns", "ok_statuses", "origin",
     )  # fmt: skip
 
     def __init__(
         self, template: RequestTemplate, build: BuildRequest, origin: Origin | None, timeout_s: float
     ) -> None:
-        self.build = build
+        self.build_headers, self.build_body = build
         self.origin = origin
-        self.has_request_body = template.body is not None
         self._judge = build_judge(template.expect, timeout_s)
         self.kept_bytes = self._judge.kept_bytes
         self.ok_statuses: dict[bytes, int] = {}
@@ -93,7 +96,7 @@ class Routes:
                 build_one = build_request(template, url, rows)
             except ValueError as error:
                 _log.warning("requests to %s cannot be sent: %s", template.url, error)
-                return Route(template, _build_nothing, None, spec.timeout_s)
+                return Route(template, NOTHING, None, spec.timeout_s)
             place = url.with_user(None)
             if place not in origins:
                 origins[place] = Origin(place, tls if url.scheme == "https" else None, local_address)
@@ -103,7 +106,3 @@ class Routes:
         self.all = [build(template) for template in mix.templates]
         self.turns: Sequence[Route] = [self.all[place] for place in mix.turns]
         self.origins = list(origins.values())
-
-
-def _build_nothing(_: int) -> Request:
-    return NO_REQUEST

@@ -5,16 +5,19 @@ headers, flow control and what RFC 9113 demands of both sides are those of libng
 us hold is bounded by its limits and ours.
 """
 
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import ngh2
-from ngh2 import DataReceived, ResponseReceived, StreamClosed, TrailersReceived
+from ngh2 import DataReceived, ResponseReceived, StreamClosed
 from ngh2.enums import ErrorCode, Setting
 
 from oku_core.http_client.error_reason import MALFORMED_ANSWER, NO_HTTP2, STREAM_REFUSED
 from oku_core.http_client.limits import LONGEST_HEAD_BYTES, MOST_HEADERS
 from oku_workers.engines.nghttp2.stream import Headers, Stream
 from oku_workers.executions.tally import DISCONNECTED, PROTOCOL_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 STREAM_WINDOW_BYTES = 1 << 20
 """How much of a body may be on its way; it is dropped as it comes, and the server told at once."""
@@ -43,15 +46,16 @@ class Session:
     """
 
     __slots__ = (
+        "_answered",
         "_connection",
         "_list_events",
         "_receive",
-        "_send_request",
         "farewell",
         "fault",
         "is_draining",
         "is_ready",
         "most_streams",
+        "send_request",
         "streams",
         "take_bytes",
     )
@@ -61,11 +65,13 @@ class Session:
         self.is_ready = self.is_draining = False
         self.most_streams = _UNLIMITED
         self.farewell = self.fault = ""
+        self._answered: list[Stream] = []
         self._connection = connection = ngh2.Connection(ngh2.Role.CLIENT, _CONFIGURATION)
         connection.initiate_connection(_SETTINGS)
         connection.set_local_window_size(CONNECTION_WINDOW_BYTES)
         self._receive = connection.receive_data
-        self._send_request = connection.send_request
+        self.send_request = connection.send_request
+        """Sends a request without a body, as `open` does, and returns the number of its stream."""
         self._list_events: Callable[[], list[ngh2.Event]] = connection.events
         self.take_bytes: Callable[[], bytes] = connection.data_to_send
         """Gives what is to be sent now. `settle` must follow; nothing may be taken after a fault."""
@@ -75,19 +81,19 @@ class Session:
         """Whether it has few numbers left for streams, which are never used again (RFC 9113, 5.1.1)."""
         return self._connection.next_stream_id > _LAST_NUMBER
 
-    def open(self, stream: Stream, headers: Headers, body: bytes | None) -> None:
+    def open(self, stream: Stream, headers: Headers) -> None:
         """Send a request on a new stream; the server must allow another one.
 
         Args:
             stream: gets the number of the new stream.
-            headers: of the request.
-            body: of the request; None if there is none.
+            headers: of the request; its route makes the rest.
         """
-        if body is None:
-            number = self._send_request(headers, end_stream=True)
+        build_body = stream.route.build_body
+        if build_body is None:
+            number = self.send_request(headers, end_stream=True)
         else:
-            number = self._send_request(headers)
-            self._connection.send_data(number, body, end_stream=True)
+            number = self.send_request(headers)
+            self._connection.send_data(number, build_body(stream.index), end_stream=True)
         stream.number = number
         self.streams[number] = stream
 
@@ -127,49 +133,53 @@ class Session:
         events = self._list_events()
         return self._sort_out(events, now_ns) if events else []
 
-    def _sort_out(self, events: list[ngh2.Event], now_ns: int) -> list[Stream]:
+    def _sort_out(  # noqa: C901, PLR0912  # a call for each kind of event would take as long as all of this
+        self, events: list[ngh2.Event], now_ns: int
+    ) -> list[Stream]:
         """This is the hot path: most answers are three events."""
         streams, ended = self.streams, []
-        answered: list[Stream] | None = None
         for event in events:
-            kind = type(event)
-            if kind is DataReceived:
-                if (stream := streams.get(event.stream_id)) is None:
-                    continue
-                data = event.data
-                stream.received += len(data)
-                if (kept := stream.route.kept_bytes) > len(stream.body):
-                    stream.body += data[: kept - len(stream.body)]
-            elif kind is StreamClosed:
-                if (stream := streams.pop(event.stream_id, None)) is None:
-                    continue
-                if (event.error_code or stream.is_reset) and not stream.is_answered:
-                    _explain(stream, event.error_code)
-                ended.append(stream)
-                continue
-            elif kind is ResponseReceived:
-                if (stream := streams.get(event.stream_id)) is None:
-                    continue
-                stream.headers = event.headers
-                stream.first_ns = now_ns
-            elif (stream := self._note(event)) is None:
-                continue
-            if stream.route.has_request_body and (kind is TrailersReceived or event.end_stream):
-                stream.is_answered = True
-                answered = [*(answered or ()), stream]
-        for stream in answered or ():
-            if stream.number in streams:  # the server has not read all of the request, and need not
-                self.reset(stream)
-                ended.append(stream)
+            if type(event) is DataReceived:
+                if (stream := streams.get(event.stream_id)) is not None:
+                    data = event.data
+                    stream.received += len(data)
+                    if (kept := stream.route.kept_bytes) > len(stream.body):
+                        stream.body += data[: kept - len(stream.body)]
+                    if stream.route.build_body and event.end_stream:
+                        self._answered.append(stream)
+            elif type(event) is StreamClosed:
+                if (stream := streams.pop(event.stream_id, None)) is not None:
+                    if (event.error_code or stream.is_reset) and stream not in self._answered:
+                        _explain(stream, event.error_code)
+                    ended.append(stream)
+            elif type(event) is ResponseReceived:
+                if (stream := streams.get(event.stream_id)) is not None:
+                    stream.headers = event.headers
+                    stream.first_ns = now_ns
+                    if stream.route.build_body and event.end_stream:
+                        self._answered.append(stream)
+            else:
+                self._note(event)
+        if self._answered:
+            ended += self._end_answered()
         return ended
 
-    def _note(self, event: ngh2.Event) -> Stream | None:
-        """Take note of what is none of the three; the stream whose answer has ended with it."""
-        if isinstance(event, TrailersReceived):
-            return self.streams.get(event.stream_id)
+    def _end_answered(self) -> list[Stream]:
+        """The streams whose answers are complete, although the server has not read all of the requests."""
+        answered, self._answered = self._answered, []
+        unread = [stream for stream in answered if stream.number in self.streams]
+        for stream in unread:
+            self.reset(stream)
+        return unread
+
+    def _note(self, event: ngh2.Event) -> None:
+        """Take note of what is no part of most answers."""
         if isinstance(event, ngh2.StreamReset):
             if (stream := self.streams.get(event.stream_id)) is not None:
                 stream.is_reset = True
+        elif isinstance(event, ngh2.TrailersReceived):
+            if (stream := self.streams.get(event.stream_id)) is not None and stream.route.build_body:
+                self._answered.append(stream)
         elif isinstance(event, ngh2.SettingsReceived):
             self.is_ready = True
             self.most_streams = event.settings.get(Setting.MAX_CONCURRENT_STREAMS, self.most_streams)
@@ -181,7 +191,6 @@ class Session:
             self.is_draining = True
             if event.error_code and not self.farewell:
                 self.fault = f"not HTTP/2: {_name_code(event.error_code)}" if self.is_ready else NO_HTTP2
-        return None
 
 
 def _explain(stream: Stream, code: int) -> None:

@@ -28,7 +28,6 @@ class Stream:
         received: the bytes of body that have come.
         body: what has come of them, if checks want it.
         first_ns: when its answer began.
-        is_answered: whether its answer is complete, although the request was not out yet.
         is_reset: whether the server has reset it.
         outcome: what it counts as without a complete answer; `OK` as long as that may come.
         reason: why it has none.
@@ -43,7 +42,6 @@ class Stream:
         "first_ns",
         "headers",
         "index",
-        "is_answered",
         "is_refused",
         "is_reset",
         "lateness_us",
@@ -70,7 +68,7 @@ class Stream:
         self.number = self.received = self.first_ns = 0
         self.headers: Headers = ()
         self.body = bytearray()
-        self.is_answered = self.is_reset = self.is_refused = False
+        self.is_reset = self.is_refused = False
         self.outcome, self.reason = OK, ""
         self.refusals = 0
         self.refused_by: object = None
@@ -79,5 +77,5 @@ class Stream:
         """Forget what came of the last try."""
         self.number = self.received = self.first_ns = 0
         self.body.clear()
-        self.is_answered = self.is_reset = self.is_refused = False
+        self.is_reset = self.is_refused = False
         self.outcome, self.reason = OK, ""
