@@ -340,8 +340,8 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "engine", "engine", FieldGroup.LOAD, _one_of(Engine), "ENGINE",
-        "HTTP engine: aiohttp, httptools for throughput, or nghttp2 for HTTP/2. User code has python or locust, "
-        "by what it is.",
+        "HTTP engine: aiohttp, httptools for throughput, or nghttp2 for HTTP/2. User code has python or "
+        "locust, by what it is.",
     ),
     Field(
         "grace", "grace_s", FieldGroup.LOAD, _duration("0s"), "DURATION",

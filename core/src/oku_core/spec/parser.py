@@ -134,9 +134,11 @@ def _applies(field: Field, spec: Spec) -> bool:
         return not spec.targets
     if field.key == "concurrency":
         return not spec.shares_concurrency
-    if field.key == "http2" or field.http2_only:
-        return spec.http2
-    return (spec.brings_servers or not field.own_servers_only) and (spec.is_open or not field.rate_only)
+    return (
+        (spec.brings_servers or not field.own_servers_only)
+        and (spec.is_open or not field.rate_only)
+        and (spec.http2 or not (field.key == "http2" or field.http2_only))
+    )
 
 
 def _as_plain(value: object) -> object:
