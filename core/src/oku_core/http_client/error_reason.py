@@ -53,6 +53,8 @@ _CERTIFICATE = {
     64: "address does not match",
 }
 """The codes of OpenSSL, `X509_V_ERR_…` in x509_vfy.h."""
+_NO_PROTOCOL = frozenset({"TLSV1_ALERT_NO_APPLICATION_PROTOCOL", "NO_APPLICATION_PROTOCOL"})
+"""What OpenSSL says when a server speaks no protocol that it was offered: HTTP/2 is the only one that is."""
 _LINKS = ("certificate_error", "os_error", "__cause__")
 """Where libraries keep the error that theirs is about."""
 _MOST_LINKS = 5
@@ -112,6 +114,8 @@ def _explain_known(error: BaseException) -> str | None:
     if isinstance(error, ssl.SSLCertVerificationError):
         why = _CERTIFICATE.get(error.verify_code) or _strip(error.verify_message)
         return f"{UNTRUSTED}: {why}"
+    if isinstance(error, ssl.SSLError) and error.reason in _NO_PROTOCOL:
+        return NO_HTTP2
     if isinstance(error, ssl.SSLError):
         return f"TLS: {(error.reason or _strip(str(error))).replace('_', ' ').lower()}"
     if isinstance(error, MalformedResponseError):

@@ -178,8 +178,10 @@ class Session:
             if (stream := self.streams.get(event.stream_id)) is not None:
                 stream.is_reset = True
         elif isinstance(event, ngh2.TrailersReceived):
-            if (stream := self.streams.get(event.stream_id)) is not None and stream.route.build_body:
-                self._answered.append(stream)
+            if (stream := self.streams.get(event.stream_id)) is not None:
+                stream.headers += event.headers
+                if stream.route.build_body:
+                    self._answered.append(stream)
         elif isinstance(event, ngh2.SettingsReceived):
             self.is_ready = True
             self.most_streams = event.settings.get(Setting.MAX_CONCURRENT_STREAMS, self.most_streams)

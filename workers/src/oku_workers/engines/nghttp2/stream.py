@@ -24,7 +24,7 @@ class Stream:
 
     Attributes:
         number: that of its stream on its connection; 0 as long as it has none.
-        headers: of its answer, the status first.
+        headers: of its answer, the status first, and its trailers.
         received: the bytes of body that have come.
         body: what has come of them, if checks want it.
         first_ns: when its answer began.
