@@ -10,6 +10,7 @@ from tests.kit.servers.hostile_server import Exchange, HostileServer, Serve, alw
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.values.body_bytes import read_body
 from oku_core.spec.values.header import Header, parse_headers
 from oku_core.spec.values.url import Url
 
@@ -119,6 +120,18 @@ async def test_bodies(engine: Engine, worker: EngineWorker, serve: Serve) -> Non
     assert count(account) == {"ok": 100}
     assert {r.body.decode() for r in server.requests} == {f"größe={i}" for i in range(100)}
     assert {(r.method, *r.header("content-type")) for r in server.requests} == {("POST", "x/y")}
+
+
+async def test_a_body_that_is_not_text(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
+    """Any bytes of a file are sent as they are, and placeholders among them are filled in."""
+    content = bytes(range(256)) + b"{i}%b"
+    server = await serve(always(OK))
+    spec = build_spec(engine, server.url, method="POST", body=read_body(content))
+
+    account = await worker.run(spec, 3)
+
+    assert count(account) == {"ok": 3}
+    assert {r.body for r in server.requests} == {content.replace(b"{i}", b"%d" % i) for i in range(3)}
 
 
 async def test_a_post_without_a_body(engine: Engine, worker: EngineWorker, serve: Serve) -> None:

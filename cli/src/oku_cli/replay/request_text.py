@@ -1,4 +1,4 @@
-"""A request as people are shown it: the bytes that go out, without secrets."""
+"""A request as people are shown it: what goes out, without secrets, and as HTTP/1.1 would write it."""
 
 import msgspec
 
@@ -30,8 +30,10 @@ def show_request(request: RunRequest) -> ShownRequest:
     except ValueError as error:
         raise UserError(f"request {request.index} of run {request.run} cannot be sent: {error}") from error
     head, _, body = content.partition(_END)
+    protocol = "HTTP/2" if request.spec.http2 else "HTTP/1.1"
     line, *headers = head.decode().split("\r\n")
-    own_length = SECRET_PLACEHOLDER.search(body.decode()) and not any(
+    text = body.decode(errors="replace")
+    own_length = SECRET_PLACEHOLDER.search(text) and not any(
         header.is_named("content-length") for header in template.headers
     )
     shown = [
@@ -43,9 +45,10 @@ def show_request(request: RunRequest) -> ShownRequest:
         index=request.index,
         target=template.name,
         url=RequestLines(request.spec).build(request.index, request.row or {}).url,
-        line=redact(line, queries=False),
+        line=redact(f"{line.removesuffix('HTTP/1.1')}{protocol}", queries=False),
         headers=shown,
-        body=None if template.body is None else body.decode(),
+        body=None if template.body is None or text.encode() != body else text,
+        body_bytes=len(body),
         row=request.row,
     )
 

@@ -19,7 +19,8 @@ class ShownRequest(msgspec.Struct, frozen=True, kw_only=True):
         url: the whole URL.
         line: the request line.
         headers: names and values, in order.
-        body: what is sent; None if there is no body.
+        body: what is sent; None if there is no body, or it is not text.
+        body_bytes: the size of the body.
         row: the row of its data, by columns; None if the run has none.
     """
 
@@ -30,6 +31,7 @@ class ShownRequest(msgspec.Struct, frozen=True, kw_only=True):
     line: str
     headers: Sequence[tuple[str, str]]
     body: str | None
+    body_bytes: int
     row: Mapping[str, str] | None
 
 
@@ -77,6 +79,8 @@ def print_request(request: ShownRequest) -> None:
         write_line("Row: " + ", ".join(f"{column}={value}" for column, value in request.row.items()))
     for line in _list_message(request.line, request.headers, request.body or ""):
         write_line(line)
+    if request.body is None and request.body_bytes:
+        write_line(f"({format_count(request.body_bytes)} bytes that are not text)")
 
 
 def print_outcome(outcome: ShownOutcome) -> None:

@@ -114,10 +114,9 @@ def _explain_known(error: BaseException) -> str | None:
     if isinstance(error, ssl.SSLCertVerificationError):
         why = _CERTIFICATE.get(error.verify_code) or _strip(error.verify_message)
         return f"{UNTRUSTED}: {why}"
-    if isinstance(error, ssl.SSLError) and error.reason in _NO_PROTOCOL:
-        return NO_HTTP2
     if isinstance(error, ssl.SSLError):
-        return f"TLS: {(error.reason or _strip(str(error))).replace('_', ' ').lower()}"
+        reason = f"TLS: {(error.reason or _strip(str(error))).replace('_', ' ').lower()}"
+        return NO_HTTP2 if error.reason in _NO_PROTOCOL else reason
     if isinstance(error, MalformedResponseError):
         return f"not HTTP: {_strip(str(error), numbers=True)}"
     if isinstance(error, OSError) and error.errno:

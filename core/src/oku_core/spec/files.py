@@ -18,6 +18,7 @@ from oku_core.errors import UserError, format_value
 from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.body import MOST_BODY_BYTES
+from oku_core.spec.values.body_bytes import read_body
 from oku_core.spec.values.file_reference import FileRef, describe_file, find_file_reference
 from oku_core.spec.values.header import Header, find_framing_fault
 
@@ -122,9 +123,7 @@ class SpecFiles:
             return written
         place = f"body {describe_file(reference)} cannot be used"
         try:
-            body = self._read_file_of_run(reference, MOST_BODY_BYTES).decode()
-        except UnicodeDecodeError as error:
-            raise SpecFileError(f"{place}: byte {error.start} is not UTF-8") from error
+            body = read_body(self._read_file_of_run(reference, MOST_BODY_BYTES))
         except SpecFileError as error:
             raise SpecFileError(f"{place}: {error}") from error
         if fault := find_framing_fault(headers, body):

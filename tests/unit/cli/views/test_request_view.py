@@ -1,5 +1,6 @@
 from typing import Any
 
+import msgspec
 import pytest
 
 from oku_cli.views.request_view import ShownAnswer, ShownOutcome, ShownRequest, print_outcome, print_request
@@ -7,7 +8,7 @@ from oku_core.accounting.outcome import Outcome
 
 REQUEST = ShownRequest(
     run="r1", index=7, target="buy", url="http://h/7", line="POST /7 HTTP/1.1",
-    headers=[("Host", "h")], body="a\nb", row={"sku": "x", "n": "1"},
+    headers=[("Host", "h")], body="a\nb", body_bytes=3, row={"sku": "x", "n": "1"},
 )  # fmt: skip
 
 
@@ -28,6 +29,12 @@ def test_a_request_is_printed_with_its_target_and_its_row(capsys: pytest.Capture
         "Request 7 of run r1 asks target buy: http://h/7", "Row: sku=x, n=1", "",
         "POST /7 HTTP/1.1", "Host: h", "", "a", "b",
     ]  # fmt: skip
+
+
+def test_a_body_that_is_not_text_is_printed_as_its_size(capsys: pytest.CaptureFixture[str]) -> None:
+    """A terminal must not get it."""
+    print_request(msgspec.structs.replace(REQUEST, body=None, body_bytes=1200))
+    assert capsys.readouterr().out.splitlines()[-1] == "(1,200 bytes that are not text)"
 
 
 def test_an_answer_is_printed_with_what_it_counts_as(capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,7 +46,7 @@ class BodyFiles:
         """The source with its body and those of its targets in place of what names them.
 
         Raises:
-            UserError: a file cannot be read, is too large, not UTF-8, or not one that a spec file may name.
+            UserError: a file cannot be read, is too large, or not one that a spec file may name.
         """
         values = dict(source.values)
         if _BODY in values:
@@ -76,18 +76,27 @@ class BodyFiles:
                 raise UserError(f"{label}: {STANDARD_INPUT_LABEL} is the spec already")
             return _decode(read_input(name, label), label)
         path = find_file(place.source, name, place.name, place.flag)
-        text = _decode(read_input(path, label, MOST_BODY_BYTES), label)
-        size = len(msgspec.json.encode(text))
-        if size <= self._room:
-            self._room -= size
-            return text
-        try:
-            parse_body(text)
-        except ValueError as error:
-            raise UserError(f"{label}: {error}") from error
+        content = read_input(path, label, MOST_BODY_BYTES)
+        if (text := _find_text(content)) is not None:
+            size = len(msgspec.json.encode(text))
+            if size <= self._room:
+                self._room -= size
+                return text
+            try:
+                parse_body(text)
+            except ValueError as error:
+                raise UserError(f"{label}: {error}") from error
         file = read_local_file(path, label)
         self.files.append(file)
         return str(file.reference)
+
+
+def _find_text(content: bytes) -> str | None:
+    """The text of a body; None if it is none, and can only be sent as a file."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _decode(content: bytes, label: str) -> str:

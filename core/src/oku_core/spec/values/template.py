@@ -7,6 +7,7 @@ from typing import Protocol, Self
 from oku_core.data.columns import INDEX_NAME
 from oku_core.data.escape import AS_TEXT, Escape
 from oku_core.data.row_reader import Value
+from oku_core.spec.values.body_bytes import write_body
 from oku_core.spec.values.placeholder import NAMED_PLACEHOLDER
 
 INDEX = Value(INDEX_NAME, AS_TEXT)
@@ -97,10 +98,10 @@ class Template:
         return lambda index: build(index).decode()
 
     def bind_bytes(self, rows: Rows | None = None) -> Callable[[int], bytes]:
-        """The same as `bind`, in UTF-8: making it is formatting bytes once."""
+        """The same as `bind`, in UTF-8 or as the bytes that a file has: making it is formatting once."""
         needed = self._needed
         if not needed:
-            content = self.literal.encode()
+            content = write_body(self.literal)
             return lambda _: content
         if rows is None or not self.values:
             pattern, places = self.build_pattern(b"%d"), len(needed)
@@ -137,6 +138,6 @@ class Template:
     def build_pattern(self, place: bytes = b"%b") -> bytes:
         """The template as bytes to format, with something in each place that is to be filled in."""
         pieces = (
-            part.replace("%", "%%").encode() if isinstance(part, str) else place for part in self._parts
+            write_body(part.replace("%", "%%")) if isinstance(part, str) else place for part in self._parts
         )
         return b"".join(pieces)

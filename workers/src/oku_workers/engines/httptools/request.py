@@ -11,6 +11,7 @@ from yarl import URL
 
 from oku_core.http_client.defaults import BODY_TYPE, DEFAULT_HEADERS, METHODS_WITHOUT_BODY
 from oku_core.spec.request_template import RequestTemplate
+from oku_core.spec.values.body_bytes import write_body
 from oku_core.spec.values.template import Rows, Template
 from oku_workers.engines.request_parts import RequestParts, take_apart
 
@@ -38,7 +39,7 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
         length = len(body.bind_bytes()(0))
         return (head + f"Content-Length: {length}\r\n\r\n" + body).bind_bytes(rows)
     pattern = (head + "Content-Length: ").build_pattern() + b"%d\r\n\r\n" + body.build_pattern()
-    fixed = len(body.literal.encode())
+    fixed = len(write_body(body.literal))
     list_values, in_head = (head + body).bind_values(rows), head.places
 
     def build(index: int) -> bytes:

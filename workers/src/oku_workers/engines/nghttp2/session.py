@@ -182,7 +182,12 @@ class Session:
                 stream.headers += event.headers
                 if stream.route.build_body:
                     self._answered.append(stream)
-        elif isinstance(event, ngh2.SettingsReceived):
+        else:
+            self._note_connection(event)
+
+    def _note_connection(self, event: ngh2.Event) -> None:
+        """Take note of what is about the whole connection."""
+        if isinstance(event, ngh2.SettingsReceived):
             self.is_ready = True
             self.most_streams = event.settings.get(Setting.MAX_CONCURRENT_STREAMS, self.most_streams)
         elif isinstance(event, ngh2.GoAwayReceived):
