@@ -22,6 +22,7 @@ _TIMEOUT, _DISCONNECTED, _PROTOCOL_ERROR = map(
 
 HUNG_UP = "the server hung up"
 UNASKED = "not HTTP: a response without a request"
+HEADERS_TOO_LONG = "the headers of the request are too long"
 MALFORMED_ANSWER = "not HTTP/2: a malformed response"
 NO_HTTP2 = "the server does not speak HTTP/2"
 STREAM_REFUSED = "stream refused"

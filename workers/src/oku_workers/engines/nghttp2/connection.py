@@ -14,7 +14,7 @@ from oku_core.http_client.error_reason import HUNG_UP, NO_HTTP2
 from oku_workers.engines.connector import OriginConnection
 from oku_workers.engines.counting import TimeLimit, count_answer
 from oku_workers.engines.nghttp2.origin import Origin
-from oku_workers.engines.nghttp2.session import Session
+from oku_workers.engines.nghttp2.session import Session, SessionClosedError
 from oku_workers.engines.nghttp2.stream import Headers, Stream
 from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT
@@ -92,7 +92,6 @@ class Connection(OriginConnection):
     __slots__ = (
         "_feed",
         "_file",
-        "_goes_on",
         "_is_closed",
         "_is_made",
         "_is_paused",
@@ -123,8 +122,6 @@ class Connection(OriginConnection):
         """How many streams it may have; the server may allow fewer."""
         self._session = Session()
         self._file = _NO_FILE
-        self._goes_on = False
-        """Whether each answer makes room for another request, as long as nothing is said against it."""
         self._is_made = self._is_closed = self._is_paused = False
         self._times: tuple[int, int | None] | None = None
         """How long TCP and TLS took, in µs, for the tally of the first request."""
@@ -145,11 +142,6 @@ class Connection(OriginConnection):
         return not self._session.streams
 
     @property
-    def is_worn(self) -> bool:
-        """Whether it has few numbers left for streams."""
-        return self._session.is_worn
-
-    @property
     def has_room(self) -> bool:
         """Whether another request can be sent on it now."""
         return (
@@ -160,12 +152,19 @@ class Connection(OriginConnection):
         )
 
     def open(self, stream: Stream, headers: Headers) -> None:
-        """Have a request sent with the next `flush`; there must be room for it."""
+        """Have a request sent with the next `flush`; there must be room for it.
+
+        If it turns out that there is none, it waits in its origin.
+        """
         if self._times is not None:
             connect_us, tls_us = self._times
             self._times = None
             stream.tally.note_connection(connect_us, tls_us)
-        self._session.open(stream, headers)
+        try:
+            self._session.open(stream, headers)
+        except SessionClosedError:
+            self.origin.waiting.append(stream)
+            self.retire()
 
     def reset(self, stream: Stream) -> None:
         """Give up a request that is in flight; the next `flush` tells the server."""
@@ -189,7 +188,6 @@ class Connection(OriginConnection):
     def retire(self) -> None:
         """Take no further request; close when the last one has ended."""
         self.is_retired = True
-        self._goes_on = False
         self._owner.note_room(self)
 
     def close(self) -> None:
@@ -199,8 +197,8 @@ class Connection(OriginConnection):
         self._is_closed = True
         self._session.streams.clear()
         if self._is_made:
-            if self._file != _NO_FILE and not self._is_paused:
-                self._write(self._session.take_last_bytes())
+            if self._file != _NO_FILE and (data := self._session.take_last_bytes()):
+                self._write(data)
             self._transport.abort()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -226,10 +224,11 @@ class Connection(OriginConnection):
         self.heard_ns = now_ns = monotonic_ns()
         session, owner = self._session, self._owner
         ended = session.receive(data, now_ns)
-        if session.is_draining or session.most_streams < self._limit or not self.is_ready:
+        if session.has_news:
             self._note_session()
         has_failed = False
-        feed, build, waiting, streams = self._feed, owner.build, self.origin.waiting, session.streams
+        feed, waiting, streams, limit = self._feed, self.origin.waiting, session.streams, self._limit
+        build = None if self.is_retired else owner.build
         for stream in ended:
             route = stream.route
             latency_ns = now_ns - stream.since_ns
@@ -253,7 +252,7 @@ class Connection(OriginConnection):
                 following is None
                 or build is None
                 or waiting
-                or not self._goes_on
+                or len(streams) >= limit
                 or owner.free < 0
                 or not (headers := build(following.next_coordinate))
             ):
@@ -267,8 +266,14 @@ class Connection(OriginConnection):
             following.next_coordinate = index + 1
             if following.next_coordinate == following.stop:
                 feed.advance()
-            stream.number = number = session.send_request(headers, end_stream=True)
-            streams[number] = stream
+            try:
+                stream.number = number = session.send_request(headers, end_stream=True)
+            except SessionClosedError:
+                waiting.append(stream)
+                self.retire()
+                build, has_failed = None, True
+            else:
+                streams[number] = stream
         if has_failed:
             owner.refill(self)
         self.flush()
@@ -284,6 +289,7 @@ class Connection(OriginConnection):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
+        self._file = _NO_FILE  # its number may be that of another connection now
         if not self._is_closed:
             self._lose(exc or self._session.farewell or HUNG_UP)
         self._owner.forget(self)
@@ -291,12 +297,12 @@ class Connection(OriginConnection):
     def _note_session(self) -> None:
         """Something has changed of what the server allows."""
         session = self._session
+        session.has_news = False
         self._limit = min(self._most_streams, session.most_streams)
-        self._goes_on = len(session.streams) <= self._limit
         if session.is_draining and not self.is_retired:
             self.retire()
         if session.is_ready and not self.is_ready:
-            self.is_ready = self._goes_on = True
+            self.is_ready = True
             self.since_ns = self.heard_ns
             self._owner.note_ready(self)
         else:
@@ -337,7 +343,7 @@ class Connection(OriginConnection):
     def _write(self, data: bytes) -> None:
         """Send at once what the socket takes; the transport would first serve all other connections."""
         sent = 0
-        if self._file != _NO_FILE:
+        if self._file != _NO_FILE and not self._transport.is_closing():
             try:  # noqa: SIM105  # `suppress` takes longer than all else here
                 sent = os.write(self._file, data)
             except OSError:  # the transport will meet it, too, and report it

@@ -161,6 +161,13 @@ class Nghttp2Engine:
         if connection.is_retired:
             origin.connections.discard(connection)
             origin.connecting.discard(connection)
+        if connection.is_ready and connection.most_streams != origin.most_streams:
+            origin.most_streams = connection.most_streams
+            if origin.most_streams < self._streams:
+                _log.warning(
+                    "%s allows %d streams at a time on a connection, not %d",
+                    origin.name, origin.most_streams, self._streams,
+                )  # fmt: skip
         if not connection.has_room:
             origin.roomy.pop(connection, None)
         elif connection not in origin.roomy:
@@ -320,7 +327,7 @@ class Nghttp2Engine:
         connection.open(stream, headers)
         touched.add(connection)
         roomy = connection.origin.roomy
-        del roomy[connection]
+        roomy.pop(connection, None)
         if connection.has_room:
             roomy[connection] = None
 
@@ -410,7 +417,7 @@ class Nghttp2Engine:
                 connection.reset(stream)
                 self.fail(stream, TIMEOUT, "")
             # Nothing at all has come since: nobody may be there any more.
-            if connection.is_worn or any(connection.heard_ns < stream.since_ns for stream in late):
+            if any(connection.heard_ns < stream.since_ns for stream in late):
                 connection.retire()
             if late:
                 self.note_room(connection)

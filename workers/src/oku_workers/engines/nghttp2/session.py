@@ -11,10 +11,10 @@ import ngh2
 from ngh2 import DataReceived, ResponseReceived, StreamClosed
 from ngh2.enums import ErrorCode, Setting
 
-from oku_core.http_client.error_reason import MALFORMED_ANSWER, NO_HTTP2, STREAM_REFUSED
+from oku_core.http_client.error_reason import HEADERS_TOO_LONG, MALFORMED_ANSWER, NO_HTTP2, STREAM_REFUSED
 from oku_core.http_client.limits import LONGEST_HEAD_BYTES, MOST_HEADERS
 from oku_workers.engines.nghttp2.stream import Headers, Stream
-from oku_workers.executions.tally import DISCONNECTED, PROTOCOL_ERROR
+from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,13 +24,19 @@ STREAM_WINDOW_BYTES = 1 << 20
 CONNECTION_WINDOW_BYTES = 1 << 24
 """The same for all streams of a connection together."""
 
+_MOST_SENT_BYTES = 1 << 20
+"""How long the headers of a request may be."""
 _CONFIGURATION = ngh2.Configuration(
-    max_inbound_header_list_size=LONGEST_HEAD_BYTES, max_inbound_header_count=MOST_HEADERS
+    max_inbound_header_list_size=LONGEST_HEAD_BYTES,
+    max_inbound_header_count=MOST_HEADERS,
+    max_send_header_block_length=_MOST_SENT_BYTES,
 )
 _SETTINGS = {Setting.ENABLE_PUSH: 0, Setting.INITIAL_WINDOW_SIZE: STREAM_WINDOW_BYTES}
 _UNLIMITED = 1 << 31
-_LAST_NUMBER = (1 << 31) - (1 << 23)
-"""Connections take no more streams beyond; what is left lasts longer than it takes to notice."""
+
+
+SessionClosedError = ngh2.NGH2Error
+"""A connection takes no further stream: it ends, or has used up its numbers for them."""
 
 
 class Session:
@@ -40,7 +46,8 @@ class Session:
         streams: those that have not ended, by their number.
         is_ready: whether the server has said what it allows; that comes before all else (RFC 9113, 3.4).
         most_streams: how many it allows at a time.
-        is_draining: whether it takes no further streams (GOAWAY).
+        is_draining: whether it takes no further streams: after GOAWAY, or a fault, or 2^30 of them.
+        has_news: whether any of this has changed; whoever looks at it takes it back.
         farewell: the error that it gave as the reason for that; empty if it gave none.
         fault: why the connection cannot be used any more; empty if it can.
     """
@@ -52,6 +59,7 @@ class Session:
         "_receive",
         "farewell",
         "fault",
+        "has_news",
         "is_draining",
         "is_ready",
         "most_streams",
@@ -62,7 +70,7 @@ class Session:
 
     def __init__(self) -> None:
         self.streams: dict[int, Stream] = {}
-        self.is_ready = self.is_draining = False
+        self.is_ready = self.is_draining = self.has_news = False
         self.most_streams = _UNLIMITED
         self.farewell = self.fault = ""
         self._answered: list[Stream] = []
@@ -76,17 +84,15 @@ class Session:
         self.take_bytes: Callable[[], bytes] = connection.data_to_send
         """Gives what is to be sent now. `settle` must follow; nothing may be taken after a fault."""
 
-    @property
-    def is_worn(self) -> bool:
-        """Whether it has few numbers left for streams, which are never used again (RFC 9113, 5.1.1)."""
-        return self._connection.next_stream_id > _LAST_NUMBER
-
     def open(self, stream: Stream, headers: Headers) -> None:
         """Send a request on a new stream; the server must allow another one.
 
         Args:
             stream: gets the number of the new stream.
             headers: of the request; its route makes the rest.
+
+        Raises:
+            SessionClosedError: it cannot be sent on this connection.
         """
         build_body = stream.route.build_body
         if build_body is None:
@@ -125,7 +131,10 @@ class Session:
         except ngh2.NGH2Error as error:
             ended = self._sort_out(self._list_events(), now_ns)
             self.fault = f"not HTTP/2: {error}" if self.is_ready else NO_HTTP2
+            self.is_draining = self.has_news = True
             return ended
+        if not self._connection.can_send_request:
+            self.is_draining = self.has_news = True
         return self._sort_out(self._list_events(), now_ns)
 
     def settle(self, now_ns: int) -> list[Stream]:
@@ -150,7 +159,7 @@ class Session:
             elif type(event) is StreamClosed:
                 if (stream := streams.pop(event.stream_id, None)) is not None:
                     if (event.error_code or stream.is_reset) and stream not in self._answered:
-                        _explain(stream, event.error_code)
+                        _explain(stream, event)
                     ended.append(stream)
             elif type(event) is ResponseReceived:
                 if (stream := streams.get(event.stream_id)) is not None:
@@ -187,6 +196,7 @@ class Session:
 
     def _note_connection(self, event: ngh2.Event) -> None:
         """Take note of what is about the whole connection."""
+        self.has_news = True
         if isinstance(event, ngh2.SettingsReceived):
             self.is_ready = True
             self.most_streams = event.settings.get(Setting.MAX_CONCURRENT_STREAMS, self.most_streams)
@@ -200,9 +210,12 @@ class Session:
                 self.fault = f"not HTTP/2: {_name_code(event.error_code)}" if self.is_ready else NO_HTTP2
 
 
-def _explain(stream: Stream, code: int) -> None:
+def _explain(stream: Stream, event: StreamClosed) -> None:
     """Say why a stream has ended without a complete answer."""
-    if code == ErrorCode.REFUSED_STREAM:
+    code = event.error_code
+    if event.local_error is not None:
+        stream.outcome, stream.reason = CONNECT_ERROR, HEADERS_TOO_LONG
+    elif code == ErrorCode.REFUSED_STREAM:
         stream.is_refused = True
         stream.outcome, stream.reason = DISCONNECTED, STREAM_REFUSED
     elif stream.is_reset:
