@@ -9,6 +9,7 @@ import msgspec
 
 from oku_benchmarks.cases import (
     abuse,
+    answers,
     clients,
     connections,
     cpu,
@@ -33,6 +34,7 @@ from oku_benchmarks.documents.document import Document
 from oku_benchmarks.plan import Plan
 from oku_benchmarks.sections import (
     abuse_section,
+    answers_section,
     clients_section,
     connections_section,
     cpu_section,
@@ -96,6 +98,12 @@ BENCHMARKS: Mapping[str, Benchmark] = {
         peers.measure,
         peers.Results,
         lambda results, document: peers_section.build_section(results, document.machine.cores),
+    ),
+    "answers": Benchmark(
+        answers.measure,
+        answers.Results,
+        lambda results, document: answers_section.build_section(results, document.machine.cores),
+        is_long=True,
     ),
     "cpu": Benchmark(cpu.measure, cpu.Results, _without_document(cpu_section.build_section)),
     "connections": Benchmark(

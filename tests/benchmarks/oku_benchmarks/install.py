@@ -38,7 +38,12 @@ BUILT: Mapping[str, Built] = {
     "oha": Built("cargo", "oha", "1.16.0"),
     "wrk2": Built("make", "https://github.com/giltene/wrk2", "44a94c1"),
 }
-SYSTEM: Mapping[str, str] = {"nginx": "nginx-light", "wrk": "wrk", "h2load": "nghttp2-client"}
+SYSTEM: Mapping[str, str] = {
+    "nginx": "nginx-light",
+    "wrk": "wrk",
+    "h2load": "nghttp2-client",
+    "openssl": "openssl",
+}
 """Programs of the system, and what Debian calls their packages."""
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from oku_benchmarks.cases.peers import check_sent
+from oku_benchmarks.cases.peer_contest import check_sent
 from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.measuring.observer import Observer, cut_window
 from oku_benchmarks.plan import Plan

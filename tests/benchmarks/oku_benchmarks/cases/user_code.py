@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from oku_benchmarks.cases.lease_cases.lease_case import Site, open_site
-from oku_benchmarks.cases.peers import check_sent
+from oku_benchmarks.cases.peer_contest import check_sent
 from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.measuring.observer import Window, cut_window
 from oku_benchmarks.measuring.vitals import find_children

@@ -1,6 +1,7 @@
 """Where a process spends its processor time: samples of the kernel's clock, by the library they fall into.
 
-`perf` takes them; hardware counters, which many virtual machines lack, are not needed for that.
+`perf` takes them; hardware counters, which many virtual machines lack, are not needed for that. Regular
+expressions are a part of their own only if the interpreter has its symbols.
 """
 
 import os
@@ -18,7 +19,9 @@ _PARTS = {
     "kernel": r"\[kernel",
     "uvloop with libuv": r"^loop\.cpython",
     "httptools with llhttp": r"^(url_)?parser\.cpython",
+    "regular expressions": r"^(libpython|python).* _?sre_",
     "Python's interpreter": r"^(libpython|python)",
+    "OpenSSL": r"^lib(ssl|crypto)\.",
     "C library": r"^(libc|libpthread|libm|ld-linux|\[vdso\])",
     "wrk": r"^wrk",
 }
@@ -60,7 +63,7 @@ class Profiler:
         if self._perf.returncode:
             return {}
         report = subprocess.run(
-            [_require_perf(), "report", "--stdio", "--sort", "dso", "--input", str(self._data)],
+            [_require_perf(), "report", "--stdio", "--sort", "dso,symbol", "--input", str(self._data)],
             capture_output=True,
             text=True,
             check=True,
@@ -70,10 +73,10 @@ class Profiler:
 
 
 def build_shares(report: str) -> dict[str, float]:
-    """The report of `perf` by libraries, summed up by part."""
+    """The report of `perf` by libraries and their functions, summed up by part."""
     shares: dict[str, float] = {}
-    for percent, library in _LINE.findall(report):
-        part = next((part for part, pattern in _PARTS.items() if re.search(pattern, library)), OTHER)
+    for percent, function in _LINE.findall(report):
+        part = next((part for part, pattern in _PARTS.items() if re.search(pattern, function)), OTHER)
         shares[part] = shares.get(part, 0.0) + float(percent) / 100
     return shares
 

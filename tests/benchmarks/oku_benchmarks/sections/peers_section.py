@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from oku_benchmarks.cases.peers import OKU, OKU_AIOHTTP, Results, Round, pick
-from oku_benchmarks.measuring.spread import Spread, build_ratios, build_spread
+from oku_benchmarks.cases.peer_contest import OKU, OKU_AIOHTTP, compare, pick
+from oku_benchmarks.cases.peers import Results
+from oku_benchmarks.measuring.spread import build_spread
 from oku_benchmarks.sections.section import NONE, Goal, Section, build_table, fill_text
 from oku_benchmarks.turns.rivals import BARE_LOOP, H2LOAD, LOCUST, RIVALS, WRK
 
@@ -15,8 +16,9 @@ _AIOHTTP_CONNECTIONS = 100
 _TEXT = """\
 One Oku worker of a real `oku run --engine httptools`, with its broker, coordinator, ledger and live view
 (in a terminal of its own), and other load generators take turns: {rounds} rounds, {turn_s} s for each
-turn, at one nginx process that answers `return 200` from memory. `oku, aiohttp` is the same with the
-other engine. The bare loop is forty lines of aiohttp
+turn, at one nginx process that answers `return 200` from memory. That answer is the same for all, byte for
+byte but for `Date`; answers that vary have a section of their own. `oku, aiohttp` is the same with the other
+engine. The bare loop is forty lines of aiohttp
 (`tests/benchmarks/oku_benchmarks/contestants/bare_loop.py`), Locust runs a `FastHttpUser` without waiting.
 
 Requests are counted by nginx (`stub_status`), for all alike, and the rate is that between 20 % and 90 % of
@@ -37,7 +39,7 @@ _BEHIND = """
 With {connections:,} connections Oku sends {ratio:.0%} of what {name} sends: a request costs it {cost:.2f}
 times the processor time, and its worker gets {share:.2f} of a core where {name} gets {other_share:.2f}: there
 are more processes that want to run on {cores} cores, and nginx is more often woken on the worker's. Where its
-processor time goes is in the next section.
+processor time goes is in [a section below](#processor-time-of-a-request-and-where-it-goes).
 """
 _SLOW_LOOP = """
 The engine `aiohttp` does not reach {goal:,} requests for a second of processor time on this processor
@@ -84,12 +86,12 @@ def _build_table(results: Results, names: Sequence[str], connections: int) -> st
 
 def _build_row(results: Results, name: str, connections: int) -> list[str]:
     def spread(attribute: str, pattern: str) -> str:
-        return build_spread(_pick(results, name, connections, attribute)).format(pattern)
+        return build_spread(pick(results.rounds, name, connections, attribute)).format(pattern)
 
     return [
         name,
         spread("rate_rps", ",.0f"),
-        NONE if name == OKU else _compare(results, OKU, name, connections, "rate_rps").format(".2f"),
+        NONE if name == OKU else compare(results.rounds, OKU, name, connections, "rate_rps").format(".2f"),
         spread("cpu_us", ".1f"),
         spread("cpu_share", ".2f"),
         spread("nginx_share", ".2f"),
@@ -102,7 +104,7 @@ def _build_goals(results: Results, names: Sequence[str], connections: int) -> li
         if name in (OKU, OKU_AIOHTTP):
             continue
         least = _WRK_GOAL if name == WRK else 1
-        ratio = _compare(results, OKU, name, connections, "rate_rps")
+        ratio = compare(results.rounds, OKU, name, connections, "rate_rps")
         text = f"at least {_WRK_GOAL:g} of that of {name}" if name == WRK else f"ahead of {name}"
         goals.append(
             Goal(
@@ -117,7 +119,7 @@ def _build_goals(results: Results, names: Sequence[str], connections: int) -> li
 def _build_aiohttp_goals(results: Results, names: Sequence[str], connections: int) -> list[Goal]:
     goals = []
     if BARE_LOOP in names:
-        ratio = _compare(results, BARE_LOOP, OKU_AIOHTTP, connections, "cpu_us")
+        ratio = compare(results.rounds, BARE_LOOP, OKU_AIOHTTP, connections, "cpu_us")
         goals.append(
             Goal(
                 text=f"engine aiohttp, requests per CPU second, {connections:,} connections: at least"
@@ -127,7 +129,7 @@ def _build_aiohttp_goals(results: Results, names: Sequence[str], connections: in
             )
         )
     if LOCUST in names:
-        ratio = _compare(results, OKU_AIOHTTP, LOCUST, connections, "rate_rps")
+        ratio = compare(results.rounds, OKU_AIOHTTP, LOCUST, connections, "rate_rps")
         goals.append(
             Goal(
                 text=f"engine aiohttp, rate, {connections:,} connections: at least {_LOCUST_GOAL:g} times"
@@ -137,7 +139,9 @@ def _build_aiohttp_goals(results: Results, names: Sequence[str], connections: in
             )
         )
     if connections == _AIOHTTP_CONNECTIONS:
-        per_cpu_s = build_spread(1e6 / cpu for cpu in _pick(results, OKU_AIOHTTP, connections, "cpu_us"))
+        per_cpu_s = build_spread(
+            1e6 / cpu for cpu in pick(results.rounds, OKU_AIOHTTP, connections, "cpu_us")
+        )
         goals.append(
             Goal(
                 text=f"engine aiohttp, {connections:,} connections: at least {_AIOHTTP_GOAL:,} requests per"
@@ -154,35 +158,22 @@ def _explain_missed(results: Results, names: Sequence[str], connections: int, co
     for name, least in ((WRK, _WRK_GOAL), (H2LOAD, 1.0)):
         if name not in names:
             continue
-        ratio = _compare(results, OKU, name, connections, "rate_rps").median
+        ratio = compare(results.rounds, OKU, name, connections, "rate_rps").median
         if ratio < least:
             yield fill_text(
                 _BEHIND,
                 connections=connections,
                 ratio=ratio,
                 name=name,
-                cost=_compare(results, OKU, name, connections, "cpu_us").median,
-                share=build_spread(_pick(results, OKU, connections, "cpu_share")).median,
-                other_share=build_spread(_pick(results, name, connections, "cpu_share")).median,
+                cost=compare(results.rounds, OKU, name, connections, "cpu_us").median,
+                share=build_spread(pick(results.rounds, OKU, connections, "cpu_share")).median,
+                other_share=build_spread(pick(results.rounds, name, connections, "cpu_share")).median,
                 cores=cores,
             )
     if connections == _AIOHTTP_CONNECTIONS and BARE_LOOP in names:
         made = {
-            name: 1e6 / build_spread(_pick(results, name, connections, "cpu_us")).median
+            name: 1e6 / build_spread(pick(results.rounds, name, connections, "cpu_us")).median
             for name in (OKU_AIOHTTP, BARE_LOOP)
         }
         if made[OKU_AIOHTTP] < _AIOHTTP_GOAL and made[BARE_LOOP] < _AIOHTTP_GOAL:
             yield fill_text(_SLOW_LOOP, goal=_AIOHTTP_GOAL, loop=made[BARE_LOOP])
-
-
-def _compare(results: Results, one: str, other: str, connections: int, attribute: str) -> Spread:
-    return build_ratios(
-        _pick(results, one, connections, attribute), _pick(results, other, connections, attribute)
-    )
-
-
-def _pick(results: Results, name: str, connections: int, attribute: str) -> list[float]:
-    def read(entry: Round) -> float:
-        return float(getattr(entry, attribute))
-
-    return pick(results, name, connections, read)

@@ -1,18 +1,23 @@
 """nginx as a target: one process that answers every request from memory; its own counter says how many.
 
 Configuration, logs and temporary files lie in a folder of the benchmark; those of the system are not touched.
+What it answers depends on the path of a request, see `answer_kinds`.
 """
 
 import http.client
 import os
 import re
 import socket
+import subprocess
 import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.install import describe_missing, find_program
+from oku_benchmarks.turns.answer_kinds import ANSWER_KINDS, LOCATIONS, SAME, AnswerKind, build_choices
 from oku_cli.process.child import Child
 
 _READY_S = 10.0
@@ -35,14 +40,36 @@ http {{
   fastcgi_temp_path {folder}/nginx-fastcgi;
   uwsgi_temp_path {folder}/nginx-uwsgi;
   scgi_temp_path {folder}/nginx-scgi;
+{choices}
   server {{
     listen 127.0.0.1:{port} backlog=4096;
-    location / {{ return 200 "Hello, World!"; }}
+{tls}
+{locations}
     location = {status} {{ stub_status; }}
   }}
 }}
 """
+_TLS = """\
+    listen 127.0.0.1:{port} ssl backlog=4096;
+    ssl_certificate {certificate};
+    ssl_certificate_key {key};
+    # One cipher for all clients: they prefer different ones, which cost different time.
+    ssl_protocols TLSv1.3;
+    ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;"""
 _CONNECTIONS = 4096
+
+
+@dataclass
+class Place:
+    """One of its URLs, as a target of its own.
+
+    Args:
+        url: template, with `{i}` for the index.
+        read_served: how many requests all of it has received.
+    """
+
+    url: str
+    read_served: Callable[[], int]
 
 
 class Nginx:
@@ -50,23 +77,31 @@ class Nginx:
 
     Args:
         folder: its configuration, its logs, its temporary files.
+        has_tls: whether it speaks TLS, too, with a certificate that it has signed itself.
     """
 
-    def __init__(self, folder: Path) -> None:
-        program = find_program("nginx")
-        if program is None:
-            raise BenchmarkError(describe_missing("nginx"))
+    def __init__(self, folder: Path, *, has_tls: bool = False) -> None:
+        program = _require("nginx")
         self._port = _pick_port()
+        self._tls_port = _pick_port() if has_tls else 0
         self._asked = 0
         configuration = folder / "nginx.conf"
         configuration.write_text(
-            _CONFIGURATION.format(folder=folder, port=self._port, status=_STATUS, connections=_CONNECTIONS)
+            _CONFIGURATION.format(
+                folder=folder,
+                port=self._port,
+                status=_STATUS,
+                connections=_CONNECTIONS,
+                choices=build_choices(),
+                locations=LOCATIONS,
+                tls=_build_tls(folder, self._tls_port) if has_tls else "",
+            )
         )
         command = (program, "-p", str(folder), "-e", str(folder / "nginx.log"), "-c", str(configuration))
         self._child = Child("nginx", command, folder / "nginx.log", os.environ)
         self._connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=10)
-        self.url = f"http://127.0.0.1:{self._port}/{{i}}"
-        """Template of its URLs, with `{i}` for the index."""
+        (self.url,) = self.build_urls(ANSWER_KINDS[SAME])
+        """Template of its URLs with the answer that is always the same, with `{i}` for the index."""
 
     def __enter__(self) -> Self:
         """Start it and wait until it answers."""
@@ -97,6 +132,11 @@ class Nginx:
         """Its process."""
         return self._child.pid
 
+    def build_urls(self, kind: AnswerKind) -> tuple[str, ...]:
+        """Templates of the URLs with a kind of answer, which may need TLS, with `{i}` for the index."""
+        base = f"https://127.0.0.1:{self._tls_port}" if kind.is_tls else f"http://127.0.0.1:{self._port}"
+        return tuple(base + path for path in kind.paths)
+
     def read_served(self) -> int:
         """How many requests it has received, without those that ask for this number."""
         self._connection.request("GET", _STATUS)
@@ -106,6 +146,25 @@ class Nginx:
         if counters is None:
             raise BenchmarkError(f"nginx: {text[:100]!r} is not a status page")
         return int(counters[1]) - self._asked
+
+
+def _build_tls(folder: Path, port: int) -> str:
+    certificate, key = folder / "nginx.pem", folder / "nginx.key"
+    command = [
+        _require("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
+        "-nodes", "-subj", "/CN=127.0.0.1", "-days", "2", "-keyout", str(key), "-out", str(certificate),
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BenchmarkError(f"openssl makes no certificate: {done.stderr.strip().rpartition(chr(10))[2]}")
+    return _TLS.format(port=port, certificate=certificate, key=key)
+
+
+def _require(name: str) -> str:
+    program = find_program(name)
+    if program is None:
+        raise BenchmarkError(describe_missing(name))
+    return program
 
 
 def _pick_port() -> int:

@@ -39,6 +39,7 @@ class Load:
         duration: how long it is kept.
         late: what becomes of a request that could not be sent in time; empty for Oku's default.
         scenario: the file of user code whose iterations the requests are; empty for none.
+        spec: a file that says what is asked, in place of the URL; empty for none.
     """
 
     requests: int = 0
@@ -50,9 +51,12 @@ class Load:
     duration: str = ""
     late: str = ""
     scenario: str = ""
+    spec: str = ""
 
     def build_flags(self, url: str) -> list[str]:
-        """Flags of `oku run`; `url` may be empty."""
+        """Arguments of `oku run`; `url` may be empty."""
+        if self.spec:
+            url = ""
         flags = {
             ("host" if self.scenario else "url"): url.removesuffix("/{i}") if self.scenario else url,
             "requests": str(self.requests) if self.requests else "",
@@ -65,7 +69,7 @@ class Load:
             "late": self.late,
         }
         words = [word for key, value in flags.items() if value for word in (f"--{key}", value)]
-        return [self.scenario, *words] if self.scenario else words
+        return [*filter(None, (self.scenario or self.spec,)), *words]
 
 
 @dataclass(frozen=True, kw_only=True)

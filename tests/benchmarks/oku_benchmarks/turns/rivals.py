@@ -9,6 +9,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from oku_benchmarks.install import describe_missing, find_program
 from oku_benchmarks.turns.turn import CONTESTANTS
@@ -23,8 +24,10 @@ class Effort:
     connections: int
     seconds: int
     requests: int
-    account: str
+    account: str = ""
     """The file for what a script counts of itself."""
+    more_urls: Sequence[str] = ()
+    """More templates, of the same server, that are asked in turn with the first; for wrk and h2load only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,11 +58,16 @@ class Rival:
 
 
 def _wrk(program: str, effort: Effort) -> list[str]:
-    return [program, "-t1", f"-c{effort.connections}", f"-d{effort.seconds}s", _fix(effort)]
+    command = [program, "-t1", f"-c{effort.connections}", f"-d{effort.seconds}s", _fix(effort)]
+    if not effort.more_urls:
+        return command
+    paths = [urlsplit(url).path for url in _fix_all(effort)]
+    return [*command, "-s", str(CONTESTANTS / "wrk_paths.lua"), "--", *paths]
 
 
 def _h2load(program: str, effort: Effort) -> list[str]:
-    return [program, "--h1", "-t1", f"-c{effort.connections}", "-D", str(effort.seconds), _fix(effort)]
+    urls = _fix_all(effort)
+    return [program, "--h1", "-t1", f"-c{effort.connections}", "-D", str(effort.seconds), *urls]
 
 
 def _oha(program: str, effort: Effort) -> list[str]:
@@ -102,6 +110,10 @@ def _script(name: str) -> Callable[[str, Effort], list[str]]:
 
 def _fix(effort: Effort) -> str:
     return effort.url.format(i=1)
+
+
+def _fix_all(effort: Effort) -> list[str]:
+    return [url.format(i=1) for url in (effort.url, *effort.more_urls)]
 
 
 def _hold(build: Callable[[str, Effort], list[str]], variable: str) -> Callable[[str, Effort], list[str]]:

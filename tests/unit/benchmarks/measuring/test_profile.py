@@ -7,17 +7,19 @@ REPORT = """\
 #
 # Samples: 838  of event 'cpu-clock:uk'
 #
-# Overhead  Shared Object
-# ........  ....................
+# Overhead  Shared Object                             Symbol
+# ........  ........................................  ............................
 #
-    65.48%  [kernel.kallsyms]
-    20.00%  libpython3.11.so.1.0
-     6.00%  python3.11
-     4.00%  libc.so.6
-     2.00%  loop.cpython-311-x86_64-linux-gnu.so
-     1.52%  parser.cpython-311-x86_64-linux-gnu.so
-     0.50%  [vdso]
-     0.50%  _msgspec.cpython-311-x86_64-linux-gnu.so
+    65.48%  [kernel.kallsyms]                         [k] finish_task_switch.isra.0
+    20.00%  libpython3.11.so.1.0                      [.] _PyEval_EvalFrameDefault
+     5.00%  python3.11                                [.] 0x00000000001a2b3c
+     1.00%  libpython3.11.so.1.0                      [.] sre_ucs1_match
+     3.00%  libc.so.6                                 [.] __memmove_avx_unaligned_erms
+     1.00%  libcrypto.so.3                            [.] EVP_EncryptUpdate
+     2.00%  loop.cpython-311-x86_64-linux-gnu.so      [.] uv__io_poll
+     1.52%  parser.cpython-311-x86_64-linux-gnu.so    [.] llhttp__internal__run
+     0.50%  [vdso]                                    [.] __vdso_clock_gettime
+     0.50%  _msgspec.cpython-311-x86_64-linux-gnu.so  [.] mpack_encode
 
 
 #
@@ -25,13 +27,15 @@ REPORT = """\
 """
 
 
-def test_libraries_are_summed_up_by_part() -> None:
-    """An interpreter is one part, whether it is a library or linked into the program."""
+def test_functions_are_summed_up_by_part() -> None:
+    """An interpreter is one part, whether it is a library or linked into the program, but for expressions."""
     assert build_shares(REPORT) == pytest.approx(
         {
             "kernel": 0.6548,
-            "Python's interpreter": 0.26,
-            "C library": 0.045,
+            "Python's interpreter": 0.25,
+            "regular expressions": 0.01,
+            "C library": 0.035,
+            "OpenSSL": 0.01,
             "uvloop with libuv": 0.02,
             "httptools with llhttp": 0.0152,
             OTHER: 0.005,
