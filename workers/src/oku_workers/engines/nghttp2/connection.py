@@ -217,7 +217,7 @@ class Connection(OriginConnection):
         self._times = self.measure()
         self.flush()
 
-    def data_received(self, data: bytes) -> None:
+    def data_received(self, data: bytes) -> None:  # noqa: C901  # a call for each part would take as long
         """A piece of answers arrived, mostly several whole ones."""
         if self._is_closed:
             return

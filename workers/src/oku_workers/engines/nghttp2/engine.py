@@ -146,12 +146,6 @@ class Nghttp2Engine:
         """The server has said what it allows: requests can be sent."""
         origin = connection.origin
         origin.connecting.discard(connection)
-        if connection.most_streams < self._streams and origin.most_streams != connection.most_streams:
-            _log.warning(
-                "%s allows %d streams at a time on a connection, not %d",
-                origin.name, connection.most_streams, self._streams,
-            )  # fmt: skip
-        origin.most_streams = connection.most_streams
         self.note_room(connection)
         self._fill()
 
