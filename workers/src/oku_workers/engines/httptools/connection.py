@@ -83,7 +83,6 @@ class Connection(IdleConnection):
         "_build",
         "_feed",
         "_file",
-        "_find_known",
         "_first_ns",
         "_owner",
         "_prepared_for",
@@ -113,7 +112,6 @@ class Connection(IdleConnection):
         self.since_ns = monotonic_ns()
         self._owner = owner
         self._route = route
-        self._find_known = route.known.find
         self._feed = owner.feed
         self._build = owner.build
         self._turns = owner.turns
@@ -135,9 +133,7 @@ class Connection(IdleConnection):
 
     def note(self, route: Route, tally: Tally, coordinate: int, now_ns: int, due_ns: int) -> None:
         """Take note of the request that is in flight from now on."""
-        if route is not self._route:
-            self._route = route
-            self._find_known = route.known.find
+        self._route = route
         self.tally = tally
         self.coordinate = coordinate
         self.since_ns = now_ns
@@ -198,7 +194,11 @@ class Connection(IdleConnection):
         """A piece of a response arrived, mostly the whole of it."""
         if self._state == _SENT and (
             # To look up a long one takes longer than to recognise it.
-            (len(data) <= LONGEST_BYTES and (known := self._find_known(data)) is not None)
+            (
+                (find := self._route.find_known) is not None
+                and len(data) <= LONGEST_BYTES
+                and (known := find(data)) is not None
+            )
             or (known := self._route.recognise(data)) is not None
         ):
             now_ns = monotonic_ns()
@@ -219,9 +219,7 @@ class Connection(IdleConnection):
             if (turns := self._turns) is not None:
                 if (targets := following.turns) is not None:
                     following_tally = following_tally.by_target[targets[index % len(targets)]]
-                if (route := turns[index % len(turns)]) is not self._route:
-                    self._route = route
-                    self._find_known = route.known.find
+                self._route = turns[index % len(turns)]
             self.tally = following_tally
             self.since_ns = now_ns
             following.next_coordinate = index + 1

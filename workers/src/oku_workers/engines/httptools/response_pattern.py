@@ -8,7 +8,7 @@ that a value may be. What no pattern matches is read by the reader.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from oku_core.http_client.limits import LONGEST_HEAD_BYTES
 
@@ -31,60 +31,83 @@ _FIXED = frozenset(
     }
 )
 """Headers whose values are those of the first answer: they say how to read it, or what follows."""
-_VALUE = rb".*"
-"""Anything but a line feed, at more speed than with the two others that are counted afterwards."""
+_VALUE = rb"(?=[^\r]*+\r\n).*"
+"""Anything but line breaks: two scans for one character each are faster than one for a set of them. NUL is
+looked for afterwards."""
 _LENGTH_VALUE = rb"[ \t]*(0|[1-9][0-9]{0,9})[ \t]*"
-_CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,8})\r\n")
+_SIZE = rb"([0-9a-fA-F]{1,8})\r\n"
+_CHUNK_SIZE = re.compile(_SIZE)
 _LINE_END = b"\r\n"
+_AFTER_ONLY_CHUNK = b"\r\n0\r\n\r\n"
 
 
 class ResponsePattern:
     """Answers of one shape; `learn_pattern` makes it.
 
     Args:
-        head: the shape of status line and headers.
-        lines: how many lines those are, with the blank one.
+        head: the shape of status line and headers; what it has in brackets is the length of the body. With
+            chunks it goes on to the size of the first of these.
         status: of all of them.
         is_chunked: whether their bodies come in chunks, and not with a length.
 
     Attributes:
         status: as given.
+        measure: gives the size of the body of an answer; -1 if it is not a whole one of this shape, and
+            nothing else.
     """
 
-    __slots__ = ("_is_chunked", "_lines", "_match", "status")
+    __slots__ = ("_is_chunked", "_match", "measure", "status")
 
-    def __init__(self, head: "re.Pattern[bytes]", lines: int, status: int, *, is_chunked: bool) -> None:
+    def __init__(self, head: "re.Pattern[bytes]", status: int, *, is_chunked: bool) -> None:
         self._match = head.match
-        self._lines = lines
         self._is_chunked = is_chunked
         self.status = status
-
-    def measure(self, answer: bytes) -> int:
-        """The size of the body of an answer; -1 if it is not a whole one of this shape, and nothing else."""
-        found = self._match(answer)
-        if found is None:
-            return -1
-        head_end = found.end()
-        if (
-            answer.count(b"\r", 0, head_end) != self._lines
-            or answer.find(b"\0", 0, head_end) >= 0
-            or head_end > LONGEST_HEAD_BYTES
-        ):
-            return -1
-        if self._is_chunked:
-            pieces = _find_chunks(answer, head_end)
-            return -1 if pieces is None else sum([stop - start for start, stop in pieces])
-        size = len(answer) - head_end
-        return size if size == int(found[1]) else -1
+        self.measure = _build_chunk_measure(self._match) if is_chunked else _build_measure(self._match)
 
     def take_apart(self, answer: bytes) -> tuple[bytes, bytes]:
         """Head and body of an answer that this has measured."""
         found = self._match(answer)
         assert found is not None
-        end = found.end()
         if not self._is_chunked:
-            return answer[:end], answer[end:]
-        return answer[:end], b"".join([answer[start:stop] for start, stop in _find_chunks(answer, end) or ()])
+            return answer[: found.end()], answer[found.end() :]
+        start = found.start(1)
+        pieces = _find_chunks(answer, start) or ()
+        return answer[:start], b"".join([answer[begin:stop] for begin, stop in pieces])
+
+
+_Match = Callable[[bytes], "re.Match[bytes] | None"]
+
+
+def _build_measure(match: _Match) -> Callable[[bytes], int]:
+    """The measure of answers with a length. As a function that has all at hand it takes a third less time."""
+
+    def measure(answer: bytes) -> int:
+        if (found := match(answer)) is None:
+            return -1
+        head_end = found.end()
+        if 0 in answer and answer.find(0, 0, head_end) >= 0:
+            return -1
+        size = len(answer) - head_end
+        return size if size == int(found[1]) and head_end <= LONGEST_HEAD_BYTES else -1
+
+    return measure
+
+
+def _build_chunk_measure(match: _Match) -> Callable[[bytes], int]:
+    """The same for answers in chunks, of which most have one and the last."""
+
+    def measure(answer: bytes) -> int:
+        if (found := match(answer)) is None:
+            return -1
+        head_end, begin, size = found.start(1), found.end(), int(found[1], 16)
+        if head_end > LONGEST_HEAD_BYTES or (0 in answer and answer.find(0, 0, head_end) >= 0):
+            return -1
+        if size and answer[begin + size :] == _AFTER_ONLY_CHUNK:
+            return size
+        pieces = _find_chunks(answer, head_end)
+        return -1 if pieces is None else sum([stop - start for start, stop in pieces])
+
+    return measure
 
 
 def learn_pattern(answer: bytes) -> ResponsePattern | None:
@@ -111,8 +134,9 @@ def learn_pattern(answer: bytes) -> ResponsePattern | None:
             parts.append(re.escape(header[1]) + b":" + _VALUE + _LINE_END)
     if answer[start : start + 2] != _LINE_END or framing not in ([_LENGTH], [b"chunked"]):
         return None
-    head = re.compile(b"".join(parts) + _LINE_END)
-    pattern = ResponsePattern(head, len(parts) + 1, status, is_chunked=framing == [b"chunked"])
+    is_chunked = framing == [b"chunked"]
+    head = re.compile(b"".join(parts) + _LINE_END + (_SIZE if is_chunked else b""))
+    pattern = ResponsePattern(head, status, is_chunked=is_chunked)
     return pattern if pattern.measure(answer) >= 0 else None
 
 

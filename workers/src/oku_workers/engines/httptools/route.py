@@ -19,13 +19,16 @@ from oku_workers.engines.httptools.response_pattern import MOST_PATTERNS, Respon
 from oku_workers.executions.tally import OK
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from yarl import URL
 
     from oku_workers.engines.httptools.connection import Connection
 
 _log = logging.getLogger(__name__)
+
+_MOST_DIFFERENT = 256
+"""After so many answers in a row that differ, whole ones are not looked up any more."""
 
 
 class Route:
@@ -41,16 +44,20 @@ class Route:
         build: as given.
         origin: as given.
         known: the answers that need no parsing.
+        find_known: finds one of them; None while so many have differed in a row that it is not worth it.
         keeps_connections: whether another request may follow on a connection; the spec may say no.
         has_bodies: whether answers have bodies; those to HEAD have none.
         ok_ns: how long an answer may take to count as ok.
     """
 
     __slots__ = (
+        "_different",
         "_judge",
+        "_looks_inside",
         "_patterns",
         "_recognised",
         "build",
+        "find_known",
         "has_bodies",
         "keeps_connections",
         "known",
@@ -68,12 +75,16 @@ class Route:
         self.build = build
         self.origin = origin
         self.known = ResponseCache()
+        self.find_known: Callable[[bytes], Parsed | None] | None = self.known.find
         self._patterns: list[ResponsePattern] = []
         self._recognised = b""
         """The latest answer that a pattern has recognised."""
+        self._different = 0
+        """How many it has recognised that were not the same as the one before."""
         self.keeps_connections = not asks_to_close(template.headers)
         self.has_bodies = template.method != "HEAD"
         self._judge = build_judge(template.expect, timeout_s)
+        self._looks_inside = self._judge.looks_inside
         self.ok_ns = self._judge.ok_ns
 
     def prepare(self, reader: ResponseReader) -> None:
@@ -87,18 +98,26 @@ class Route:
         for pattern in self._patterns:
             if (size := pattern.measure(answer)) < 0:
                 continue
-            judge, status = self._judge, pattern.status
-            if judge.looks_inside:
-                head, body = pattern.take_apart(answer)
-                if judge.judge(status, size, head, body[: judge.kept_bytes])[0] != OK:
-                    return None
-            parsed = OK, status, size, ""
+            if self._looks_inside and not self._passes(pattern, answer, size):
+                return None
+            parsed = OK, pattern.status, size, ""
             # A target that says the same to all, but for the time of day, is known best by all bytes.
             if answer == self._recognised:
                 self.known.add(answer, parsed)
-            self._recognised = answer
+                self.find_known = self.known.find
+                self._different = 0
+            else:
+                self._recognised = answer
+                self._different += 1
+                if self._different == _MOST_DIFFERENT:
+                    self.find_known = None
             return parsed
         return None
+
+    def _passes(self, pattern: ResponsePattern, answer: bytes, size: int) -> bool:
+        """Whether an answer passes checks that look into it."""
+        head, body = pattern.take_apart(answer)
+        return self._judge.judge(pattern.status, size, head, body[: self._judge.kept_bytes])[0] == OK
 
     def learn(self, answer: bytes, parsed: Parsed) -> None:
         """Take note of a whole answer that was ok, and left its connection open."""
