@@ -142,36 +142,41 @@ class Session:
         events = self._list_events()
         return self._sort_out(events, now_ns) if events else []
 
-    def _sort_out(  # noqa: C901, PLR0912  # a call for each kind of event would take as long as all of this
-        self, events: list[ngh2.Event], now_ns: int
-    ) -> list[Stream]:
-        """This is the hot path: most answers are three events."""
+    def _sort_out(self, events: list[ngh2.Event], now_ns: int) -> list[Stream]:  # noqa: C901  # see below
+        """This is the hot path: most answers are three events, and a call for each would take as long."""
         streams, ended = self.streams, []
         for event in events:
             if type(event) is DataReceived:
                 if (stream := streams.get(event.stream_id)) is not None:
-                    data = event.data
-                    stream.received += len(data)
-                    if (kept := stream.route.kept_bytes) > len(stream.body):
-                        stream.body += data[: kept - len(stream.body)]
-                    if stream.route.build_body and event.end_stream:
-                        self._answered.append(stream)
+                    stream.received += len(event.data)
+                    if not stream.is_plain:
+                        self._keep(stream, event)
             elif type(event) is StreamClosed:
                 if (stream := streams.pop(event.stream_id, None)) is not None:
-                    if (event.error_code or stream.is_reset) and stream not in self._answered:
-                        _explain(stream, event)
+                    if event.error_code or stream.is_reset:
+                        self._explain(stream, event)
                     ended.append(stream)
             elif type(event) is ResponseReceived:
                 if (stream := streams.get(event.stream_id)) is not None:
                     stream.headers = event.headers
                     stream.first_ns = now_ns
-                    if stream.route.build_body and event.end_stream:
-                        self._answered.append(stream)
+                    if not stream.is_plain:
+                        self._note_end(stream, event)
             else:
                 self._note(event)
         if self._answered:
             ended += self._end_answered()
         return ended
+
+    def _keep(self, stream: Stream, event: DataReceived) -> None:
+        """Keep of a body what checks look into."""
+        stream.body += event.data[: max(0, stream.route.kept_bytes - len(stream.body))]
+        self._note_end(stream, event)
+
+    def _note_end(self, stream: Stream, event: DataReceived | ResponseReceived) -> None:
+        """Note that an answer is complete; the request need not be out."""
+        if event.end_stream and stream.route.build_body is not None:
+            self._answered.append(stream)
 
     def _end_answered(self) -> list[Stream]:
         """The streams whose answers are complete, although the server has not read all of the requests."""
@@ -180,6 +185,21 @@ class Session:
         for stream in unread:
             self.reset(stream)
         return unread
+
+    def _explain(self, stream: Stream, event: StreamClosed) -> None:
+        """Say why a stream has ended without a complete answer."""
+        code = event.error_code
+        if stream in self._answered:
+            return
+        if event.local_error is not None:
+            stream.outcome, stream.reason = CONNECT_ERROR, HEADERS_TOO_LONG
+        elif code == ErrorCode.REFUSED_STREAM:
+            stream.is_refused = True
+            stream.outcome, stream.reason = DISCONNECTED, STREAM_REFUSED
+        elif stream.is_reset:
+            stream.outcome, stream.reason = DISCONNECTED, f"stream reset: {_name_code(code)}"
+        else:
+            stream.outcome, stream.reason = PROTOCOL_ERROR, MALFORMED_ANSWER
 
     def _note(self, event: ngh2.Event) -> None:
         """Take note of what is no part of most answers."""
@@ -208,20 +228,6 @@ class Session:
             self.is_draining = True
             if event.error_code and not self.farewell:
                 self.fault = f"not HTTP/2: {_name_code(event.error_code)}" if self.is_ready else NO_HTTP2
-
-
-def _explain(stream: Stream, event: StreamClosed) -> None:
-    """Say why a stream has ended without a complete answer."""
-    code = event.error_code
-    if event.local_error is not None:
-        stream.outcome, stream.reason = CONNECT_ERROR, HEADERS_TOO_LONG
-    elif code == ErrorCode.REFUSED_STREAM:
-        stream.is_refused = True
-        stream.outcome, stream.reason = DISCONNECTED, STREAM_REFUSED
-    elif stream.is_reset:
-        stream.outcome, stream.reason = DISCONNECTED, f"stream reset: {_name_code(code)}"
-    else:
-        stream.outcome, stream.reason = PROTOCOL_ERROR, MALFORMED_ANSWER
 
 
 def _name_code(code: int) -> str:

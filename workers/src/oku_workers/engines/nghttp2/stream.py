@@ -28,6 +28,7 @@ class Stream:
         received: the bytes of body that have come.
         body: what has come of them, if checks want it.
         first_ns: when its answer began.
+        is_plain: whether the request has no body, and nothing of its answer's body is kept.
         is_reset: whether the server has reset it.
         outcome: what it counts as without a complete answer; `OK` as long as that may come.
         reason: why it has none.
@@ -42,6 +43,7 @@ class Stream:
         "first_ns",
         "headers",
         "index",
+        "is_plain",
         "is_refused",
         "is_reset",
         "lateness_us",
@@ -60,6 +62,7 @@ class Stream:
         self, route: "Route", tally: Tally, coordinate: int, index: int, since_ns: int, lateness_us: int
     ) -> None:
         self.route = route
+        self.is_plain = not route.kept_bytes and route.build_body is None
         self.tally = tally
         self.coordinate = coordinate
         self.index = index
