@@ -3,7 +3,9 @@
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
-from tests.kit.servers.hostile_server import HostileServer, Script, Serve
+from tests.kit.http2.server import Http2Server, Script, ServeHttp2
+from tests.kit.servers.hostile_server import HostileServer, Serve
+from tests.kit.servers.hostile_server import Script as Http1Script
 from tests.kit.workers.engine_worker import EngineWorker
 
 
@@ -20,7 +22,7 @@ async def serve(worker: EngineWorker) -> AsyncIterator[Serve]:
     """Starts hostile servers that outlive the worker's requests."""
     servers: list[HostileServer] = []
 
-    async def start(script: Script, **settings: object) -> HostileServer:
+    async def start(script: Http1Script, **settings: object) -> HostileServer:
         server = HostileServer(script, **settings)  # type: ignore[arg-type]
         servers.append(server)
         await server.start()
@@ -29,3 +31,20 @@ async def serve(worker: EngineWorker) -> AsyncIterator[Serve]:
     yield start
     for server in servers:
         await server.end()
+
+
+@pytest.fixture
+async def serve_http2(worker: EngineWorker) -> AsyncIterator[ServeHttp2]:
+    """Starts servers of HTTP/2 that outlive the worker's requests; what they expect of clients must hold."""
+    servers: list[Http2Server] = []
+
+    async def start(script: Script | None = None, **settings: object) -> Http2Server:
+        server = Http2Server(script, **settings)  # type: ignore[arg-type]
+        servers.append(server)
+        await server.start()
+        return server
+
+    yield start
+    for server in servers:
+        await server.end()
+    assert [fault for server in servers for fault in server.faults] == []
