@@ -524,5 +524,7 @@ FLOODS: dict[str, Flood] = {
         _BOTH,
     ),
     "unknown frames": Flood("5.5", lambda _: b"", lambda _: build_frame(0xBE, bytes(1000)) * 100, _BOTH),
-    "GOAWAY": Flood("6.8", lambda _: b"", lambda s: build_goaway(s, debug=bytes(1000)) * 100, _BOTH),
+    "GOAWAY": Flood(
+        "6.8", lambda _: b"", lambda s: build_goaway(s, debug=bytes(1000)) * 100, _BOTH | {"disconnected"}
+    ),
 }  # fmt: skip

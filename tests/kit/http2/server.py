@@ -215,7 +215,8 @@ class Connection:
             self.send, server.settings, hears_early=server.hears_early, grants=server.grants
         )
         self.is_lost = False
-        self._has_ended = False
+        self._has_begun = self._has_ended = False
+        self._early = b""
         self._server = server
         self._frames: asyncio.Queue[Frame | None] = asyncio.Queue()
         self._reader = FrameReader()
@@ -224,6 +225,11 @@ class Connection:
         self._drained = asyncio.Event()
         self._drained.set()
         self._transport: asyncio.Transport
+
+    @property
+    def peer(self) -> str:
+        """The address of the client."""
+        return str(self._transport.get_extra_info("peername")[0])
 
     @property
     def is_closing(self) -> bool:
@@ -285,11 +291,10 @@ class Connection:
         if self._server.play is not None:
             for frame in self._reader.feed(data):
                 self._frames.put_nowait(frame)
-            return
-        for request in self.session.feed(data):
-            self._server.requests.append(request)
-            self._start(self._server.answer(StreamExchange(request, self._turn, self)))
-            self._turn += 1
+        elif not self._has_begun:
+            self._early += data
+        else:
+            self._serve(data)
 
     def note_full(self, *, is_full: bool) -> None:
         """Much waits for the client to read it, or does no more."""
@@ -311,9 +316,17 @@ class Connection:
             await self._server.greet(self)
         if self._server.play is None:
             self.session.begin()
+            self._has_begun = True
+            self._serve(self._early)
             return
         with contextlib.suppress(ConnectionError):
             await self._server.play(self)
+
+    def _serve(self, data: bytes) -> None:
+        for request in self.session.feed(data):
+            self._server.requests.append(request)
+            self._start(self._server.answer(StreamExchange(request, self._turn, self)))
+            self._turn += 1
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.ensure_future(work)
