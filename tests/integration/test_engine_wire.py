@@ -6,7 +6,7 @@ import pytest
 from tests.kit.servers.hostile_server import Request, Serve, always, build_response
 from tests.kit.workers.engine_worker import EngineWorker, count
 
-from oku_core.spec.spec import HTTP_ENGINES, Spec
+from oku_core.spec.spec import HTTP1_ENGINES, Spec
 from oku_core.spec.values.header import Header, parse_headers
 from oku_core.spec.values.url import Url
 
@@ -52,7 +52,7 @@ async def test_engines_send_the_same(worker: EngineWorker, serve: Serve, case: s
     fields = dict(fields)
     url = server.url.replace("://", f"://{fields.pop('user', '')}") + target
     sent = []
-    for engine in HTTP_ENGINES:
+    for engine in HTTP1_ENGINES:
         server.requests.clear()
         spec = Spec(urls=(Url(url),), engine=engine, concurrency=1, timeout_s=5.0, **fields)
         assert count(await worker.run(spec, 3, start=8)) == {"ok": 3}
