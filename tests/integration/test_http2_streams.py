@@ -133,8 +133,8 @@ async def test_a_limit_that_changes_while_requests_are_sent(
 
     async def script(exchange: StreamExchange) -> None:
         session = exchange.session
-        if server.received in limits and exchange.turn == server.received - 1:
-            session.change_settings({Setting.MAX_CONCURRENT_STREAMS: limits[server.received]})
+        if exchange.turn + 1 in limits:
+            session.change_settings({Setting.MAX_CONCURRENT_STREAMS: limits[exchange.turn + 1]})
         phase = exchange.turn // 20
         if 20 * phase + 12 < exchange.turn:  # the streams from before have ended
             most_open[phase] = max(most_open[phase], len(session.open_streams))

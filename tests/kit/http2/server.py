@@ -55,13 +55,15 @@ class StreamExchange:
         return self.session.streams[self.stream].reset is not None
 
     async def respond(
-        self, status: int = 200, body: bytes = b"", *headers: tuple[str, str], length: bool = True
+        self, status: int = 200, body: bytes = b"", *headers: tuple[str, str], pause_s: float = 0.0
     ) -> None:
-        """Answer as a whole, with the length of the body unless told otherwise."""
-        lengths = [("content-length", str(len(body)))] if length else []
+        """Answer as a whole, or with a pause between head and body."""
         if self.is_over:
             return
-        self.session.send_headers(self.stream, [(":status", str(status)), *headers, *lengths], end=not body)
+        length = ("content-length", str(len(body)))
+        self.session.send_headers(self.stream, [(":status", str(status)), *headers, length], end=not body)
+        if pause_s:
+            await asyncio.sleep(pause_s)
         if body:
             await self.send_body(body)
 

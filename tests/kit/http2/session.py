@@ -215,7 +215,10 @@ class Session:
         if not frame.ends_headers:
             return
         # Every block is decoded, or those after it could not be.
-        fields = [(str(name), str(value)) for name, value in self._decoder.decode(self._block[1])]
+        pairs = (
+            (bytes(name), bytes(value)) for name, value in self._decoder.decode(self._block[1], raw=True)
+        )
+        fields = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs]
         self._block, number = None, first.stream
         if number in self.streams:  # trailers
             yield from self._hear(number)
