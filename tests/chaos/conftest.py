@@ -5,7 +5,7 @@ import pytest
 from tests.kit.runs.local_run import LocalRun, Start, starting_runs
 from tests.kit.runs.steady_load import LOAD
 
-from oku_core.spec.spec import HTTP_ENGINES, Engine
+from oku_core.spec.spec import HTTP1_ENGINES, Engine
 
 _CAMPAIGN = "test_campaign.py"
 
@@ -24,7 +24,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in left_out]
 
 
-@pytest.fixture(params=HTTP_ENGINES, ids=str)
+@pytest.fixture(params=HTTP1_ENGINES, ids=str)
 def engine(request: pytest.FixtureRequest) -> Engine:
     """Each engine, for what happens to workers and requests; other tests name the one that they take."""
     assert isinstance(request.param, Engine)
@@ -52,7 +52,7 @@ def start_both(start: Start) -> Callable[..., dict[Engine, LocalRun]]:
 
     def start_each(requests: int, *flags: str) -> dict[Engine, LocalRun]:
         runs: dict[Engine, LocalRun] = {}
-        for engine in HTTP_ENGINES:
+        for engine in HTTP1_ENGINES:
             runs[engine] = start(
                 "run", "--requests", str(requests), "--engine", engine, *LOAD, *flags, data_dir=str(engine)
             )

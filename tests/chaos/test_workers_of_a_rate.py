@@ -19,7 +19,7 @@ from tests.kit.runs.local_run import OKU, LocalRun, Start, wait_until
 from tests.kit.servers.arrival_target import ArrivalTarget, run_arrival_target
 
 from oku_coordinator.ledger import Ledger
-from oku_core.spec.spec import HTTP_ENGINES, Engine
+from oku_core.spec.spec import HTTP1_ENGINES, Engine
 
 pytestmark = pytest.mark.alone
 
@@ -64,7 +64,7 @@ def start_rate(start: Start) -> Iterator[StartRate]:
     with ExitStack() as stack:
 
         def start_each(seconds: float, *flags: str, workers: int = 3) -> dict[Engine, Watched]:
-            targets = {engine: stack.enter_context(run_arrival_target(0.02)) for engine in HTTP_ENGINES}
+            targets = {engine: stack.enter_context(run_arrival_target(0.02)) for engine in HTTP1_ENGINES}
             load = ("--rate", f"{RATE}/s", "--duration", f"{seconds}s", "--workers", str(workers), "--quiet")
             return {
                 engine: Watched(
@@ -260,7 +260,8 @@ def test_a_worker_of_a_run_with_an_end_is_killed(start: Start, subtests: pytest.
     seconds = 10
     load = ("--duration", f"{seconds}s", "--concurrency", "5", "--delay", "20ms..80ms", "--workers", "2")
     runs = {
-        engine: start("run", *load, "--quiet", "--engine", engine, data_dir=engine) for engine in HTTP_ENGINES
+        engine: start("run", *load, "--quiet", "--engine", engine, data_dir=engine)
+        for engine in HTTP1_ENGINES
     }
     for run in runs.values():
         run.wait_for_accounted(200)

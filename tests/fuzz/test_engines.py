@@ -10,7 +10,7 @@ from tests.kit.servers.responses import INVALID, VALID, Invalid, Valid
 from tests.kit.workers.engine_fixtures import serve, worker
 from tests.kit.workers.engine_worker import EngineWorker, LeaseAccount
 
-from oku_core.spec.spec import HTTP_ENGINES, Engine, Spec
+from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
 from oku_core.spec.values.expected_status import ExpectedStatus
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
@@ -66,7 +66,7 @@ async def test_engines_agree_on_any_response(
     worker.overlook("")
     memory_mb = read_rss_mb("self")
     for start in range(0, EXAMPLES * scale, BATCH):
-        accounts = [await ask(worker, server, engine, start, BATCH) for engine in HTTP_ENGINES]
+        accounts = [await ask(worker, server, engine, start, BATCH) for engine in HTTP1_ENGINES]
         if describe(accounts[0]) != describe(accounts[1]):
             await name_difference(worker, server, seed, start)
     assert read_rss_mb("self") - memory_mb < MOST_MB
@@ -76,7 +76,7 @@ async def name_difference(worker: EngineWorker, server: HostileServer, seed: int
     """Fail with the bytes that engines disagree on."""
     for number in range(start, start + BATCH):
         found = {
-            str(engine): describe(await ask(worker, server, engine, number, 1)) for engine in HTTP_ENGINES
+            str(engine): describe(await ask(worker, server, engine, number, 1)) for engine in HTTP1_ENGINES
         }
         assert len({str(one) for one in found.values()}) == 1, (
             mutate_one_of(SAMPLES, f"{seed} {number}"),

@@ -12,7 +12,7 @@ from tests.kit.servers.hostile_server import Exchange, Script, Serve, always, bu
 from tests.kit.workers.engine_worker import EngineWorker, count
 from tests.kit.workers.measured_worker import measure
 
-from oku_core.spec.spec import HTTP_ENGINES, Engine, Spec
+from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
 from oku_core.spec.values.url import Url
 
 OK = build_response(body=b"hi")
@@ -84,7 +84,7 @@ class Hostility:
     greet: Greet | None = None
     scheme: str = "http"
     fields: dict[str, Any] = field(default_factory=dict)
-    engines: tuple[Engine, ...] = HTTP_ENGINES
+    engines: tuple[Engine, ...] = HTTP1_ENGINES
 
 
 def drip_handshake(transport: asyncio.Transport) -> None:

@@ -11,28 +11,34 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from tests.kit.servers.hostile_server import Exchange, HostileServer, Serve, always, build_response, stall
+import pytest
+from tests.kit.servers.any_server import AnyExchange, AnyServer, answer
+from tests.kit.servers.any_server import ServeAny as Serve
+from tests.kit.workers.engine_fixtures import every_engine as engine
+from tests.kit.workers.engine_fixtures import serve_any as serve
 from tests.kit.workers.engine_worker import EngineWorker, LeaseAccount, count
 
-from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
 from oku_core.spec.values.url import Url
 
-OK = build_response(body=b"hi")
+__all__ = ["engine", "serve"]
+
 CONCURRENCY = 20
+STREAMS = 10
 
 
 class Gate:
     """Holds every request until it is let through."""
 
     def __init__(self) -> None:
-        self._held: list[tuple[Exchange, asyncio.Event]] = []
+        self._held: list[tuple[AnyExchange, asyncio.Event]] = []
 
-    async def script(self, exchange: Exchange) -> None:
+    async def script(self, exchange: AnyExchange) -> None:
         """Hold a request."""
         passed = asyncio.Event()
         self._held.append((exchange, passed))
         await passed.wait()
-        await exchange.send(OK)
+        await answer(exchange)
 
     def open_one(self) -> str:
         """Let the one through that has waited longest; its target."""
@@ -46,10 +52,20 @@ class Gate:
             self.open_one()
 
 
-def build_spec(engine: Engine, server: HostileServer, **changes: Any) -> Spec:
+def build_spec(engine: Engine, server: AnyServer, **changes: Any) -> Spec:
     """What to send; nothing ends by its timeout."""
-    fields: dict[str, Any] = {"concurrency": CONCURRENCY, "timeout_s": 20.0}
+    fields: dict[str, Any] = {"concurrency": CONCURRENCY, "streams": STREAMS, "timeout_s": 20.0}
     return Spec(urls=(Url(f"{server.url}/{{i}}"),), engine=engine, **(fields | changes))
+
+
+def count_connections(engine: Engine, requests: int) -> int:
+    """How many connections it takes to have so many requests in flight."""
+    return -(-requests // STREAMS) if engine is Engine.NGHTTP2 else requests
+
+
+async def stall(_: AnyExchange) -> None:
+    """Never answer."""
+    await asyncio.Event().wait()
 
 
 async def wait_until(is_so: Callable[[], bool]) -> None:
@@ -64,7 +80,7 @@ def list_covered(account: LeaseAccount) -> list[int]:
     return sorted(set(range(account.start, account.done)) - set(account.given_back))
 
 
-def read_indices(server: HostileServer) -> list[int]:
+def read_indices(server: AnyServer) -> list[int]:
     """The indices that the server was asked for, rising."""
     return sorted(int(target[1:]) for target in server.targets)
 
@@ -122,10 +138,10 @@ async def test_the_grace_of_a_spec_leaves_each_request_its_timeout(
 async def test_a_grace_that_is_too_short(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
     """Answers within it count, the rest is given back; a second order changes nothing."""
 
-    async def script(exchange: Exchange) -> None:
+    async def script(exchange: AnyExchange) -> None:
         if int(exchange.request.target[1:]) % 2:
             await asyncio.sleep(0.1)
-            await exchange.send(OK)
+            await answer(exchange)
         else:
             await stall(exchange)
 
@@ -145,7 +161,7 @@ async def test_a_grace_that_is_too_short(engine: Engine, worker: EngineWorker, s
 
 async def test_an_order_that_means_others(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
     """A stop for another run stops nothing."""
-    server = await serve(always(OK))
+    server = await serve(answer)
     running = asyncio.ensure_future(worker.run(build_spec(engine, server), 3000))
     await wait_until(lambda: server.received > 0)
 
@@ -158,9 +174,9 @@ async def test_stops_at_any_moment(engine: Engine, worker: EngineWorker, serve: 
     """Whenever the order comes, each index that was sent is accounted for or given back, and none is both."""
     luck = random.Random(2)
 
-    async def script(exchange: Exchange) -> None:
+    async def script(exchange: AnyExchange) -> None:
         await asyncio.sleep(luck.choice([0, 0, 0.001, 0.005]))
-        await exchange.send(OK[:20], OK[20:], pause_s=0.001)
+        await exchange.respond(body=b"hi", pause_s=0.001)
 
     server = await serve(script)
     spec = build_spec(engine, server)
@@ -205,7 +221,7 @@ async def test_the_window_stays_full_from_lease_to_lease(
 
     assert [count(account) for account in accounts] == [{"ok": 50}, {"ok": 50}]
     assert server.most_at_once == CONCURRENCY
-    assert server.connections == CONCURRENCY
+    assert server.connections == count_connections(engine, CONCURRENCY)
     # The second one began when the first had no index left, not when it came.
     assert accounts[1].checkpoint.started_at >= before_its_last_index
 
@@ -239,7 +255,7 @@ async def test_another_spec_waits_for_the_end_of_the_one_before(
 ) -> None:
     """Nothing of a new spec is sent while requests of the old one are in flight."""
     gate = Gate()
-    old, new = await serve(gate.script), await serve(always(OK))
+    old, new = await serve(gate.script), await serve(answer)
     first = asyncio.ensure_future(worker.run(build_spec(engine, old), CONCURRENCY))
     await wait_until(lambda: old.received == CONCURRENCY)
     second = asyncio.ensure_future(worker.run(build_spec(engine, new, concurrency=3), 30, start=7))
@@ -251,7 +267,7 @@ async def test_another_spec_waits_for_the_end_of_the_one_before(
     accounts = [await first, await second]
 
     assert [count(account) for account in accounts] == [{"ok": CONCURRENCY}, {"ok": 30}]
-    assert new.connections == 3
+    assert new.connections == count_connections(engine, 3)
     await wait_until(lambda: old.is_quiet)
 
 
@@ -278,10 +294,10 @@ async def test_a_lease_that_waits_for_its_engine_can_be_stopped(
 async def test_the_seconds_sum_to_the_report(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
     """What the worker said while it ran, second by second, is together exactly what it accounts."""
 
-    async def script(exchange: Exchange) -> None:
+    async def script(exchange: AnyExchange) -> None:
         index = int(exchange.request.target[1:])
         await asyncio.sleep(index % 7 / 1000)
-        await exchange.send(build_response("500 Oops" if index % 5 == 0 else "200 OK", b"x" * (index % 11)))
+        await exchange.respond(500 if index % 5 == 0 else 200, b"x" * (index % 11))
 
     server = await serve(script)
     running = asyncio.ensure_future(worker.run(build_spec(engine, server), 2000))
@@ -331,6 +347,7 @@ def allow_few_open_files(more: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@pytest.mark.parametrize("engine", HTTP1_ENGINES)
 async def test_too_few_open_files(engine: Engine, worker: EngineWorker, serve: Serve) -> None:
     """A request for which the worker has no file is a `connect_error`; with files again all is well."""
     with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
@@ -347,5 +364,5 @@ async def test_too_few_open_files(engine: Engine, worker: EngineWorker, serve: S
 
     assert set(count(account)) == {"connect_error", "timeout"}
     assert sum(account.outcomes) == 500
-    server = await serve(always(OK))
+    server = await serve(answer)
     assert count(await worker.run(build_spec(engine, server), 100)) == {"ok": 100}

@@ -3,10 +3,12 @@
 from typing import Any
 
 import pytest
-from tests.kit.servers.hostile_server import Request, Serve, always, build_response
+from tests.kit.http2.server import ServeHttp2
+from tests.kit.servers.any_server import AnyExchange, AnyServer
+from tests.kit.servers.hostile_server import Request, Serve
 from tests.kit.workers.engine_worker import EngineWorker, count
 
-from oku_core.spec.spec import HTTP_ENGINES, Spec
+from oku_core.spec.spec import HTTP_ENGINES, Engine, Spec
 from oku_core.spec.values.header import Header, parse_headers
 from oku_core.spec.values.url import Url
 
@@ -37,26 +39,35 @@ SPECS: dict[str, tuple[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
-def describe(request: Request) -> tuple[Any, ...]:
+def describe(request: Request, authority: str) -> tuple[Any, ...]:
     """What means something: the order of headers counts among those of one name only."""
-    headers = sorted(((name.lower(), value) for name, value in request.headers), key=lambda header: header[0])
+    named = ((name.lower(), value.replace(authority, "host")) for name, value in request.headers)
+    headers = sorted(named, key=lambda header: header[0])
     return request.method, request.target, headers, request.body
 
 
+async def answer(exchange: AnyExchange) -> None:
+    """Answer well, to any method."""
+    await exchange.respond()
+
+
 @pytest.mark.parametrize("case", SPECS)
-async def test_engines_send_the_same(worker: EngineWorker, serve: Serve, case: str) -> None:
+async def test_engines_send_the_same(
+    worker: EngineWorker, serve: Serve, serve_http2: ServeHttp2, case: str
+) -> None:
     """Request line, headers, repeated ones in their order, and body agree."""
     target, fields = SPECS[case]
-
-    server = await serve(always(build_response()))
     fields = dict(fields)
-    url = server.url.replace("://", f"://{fields.pop('user', '')}") + target
+    user = fields.pop("user", "")
+    servers: dict[bool, AnyServer] = {True: await serve_http2(answer), False: await serve(answer)}
     sent = []
     for engine in HTTP_ENGINES:
+        server = servers[engine is Engine.NGHTTP2]
         server.requests.clear()
+        url = server.url.replace("://", f"://{user}") + target
         spec = Spec(urls=(Url(url),), engine=engine, concurrency=1, timeout_s=5.0, **fields)
         assert count(await worker.run(spec, 3, start=8)) == {"ok": 3}
-        sent.append([describe(request) for request in server.requests])
+        sent.append([describe(request, server.url[7:]) for request in server.requests])
 
-    assert sent[0] == sent[1]
+    assert sent[0] == sent[1] == sent[2]
     assert len(sent[0]) == 3

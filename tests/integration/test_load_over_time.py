@@ -10,7 +10,7 @@ from tests.kit.runs.account import assert_completed, list_flags
 from tests.kit.runs.standing_stack import StandingStack, run_standing_stack
 from tests.kit.servers.arrival_target import ArrivalTarget, run_arrival_target
 
-from oku_core.spec.spec import HTTP_ENGINES, Engine
+from oku_core.spec.spec import HTTP1_ENGINES, Engine
 
 pytestmark = pytest.mark.alone
 
@@ -34,7 +34,7 @@ def stacks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Engine, St
     with ExitStack() as stack:
         yield {
             engine: stack.enter_context(run_standing_stack(tmp_path_factory.mktemp(engine), WORKERS))
-            for engine in HTTP_ENGINES
+            for engine in HTTP1_ENGINES
         }
 
 

@@ -18,7 +18,7 @@ from tests.kit.runs.planned_seconds import Second, assert_as_planned, list_secon
 from tests.kit.runs.standing_stack import run_standing_stack
 
 from oku_coordinator.ledger import Ledger
-from oku_core.spec.spec import HTTP_ENGINES
+from oku_core.spec.spec import HTTP1_ENGINES
 
 pytestmark = pytest.mark.alone
 
@@ -50,15 +50,15 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], li
     """Each load with each number of workers, one after the other; both engines beside each other."""
     runs: dict[tuple[str, int], list[Played]] = {}
     for workers in WORKERS:
-        with ThreadPoolExecutor(len(HTTP_ENGINES)) as pool, ExitStack() as stack:
+        with ThreadPoolExecutor(len(HTTP1_ENGINES)) as pool, ExitStack() as stack:
             stacks = [
                 stack.enter_context(run_standing_stack(tmp_path_factory.mktemp(engine), workers))
-                for engine in HTTP_ENGINES
+                for engine in HTTP1_ENGINES
             ]
             for load, flags in LOADS.items():
                 begun = [
                     pool.submit(each.run, *flags, "--engine", engine, "--delay", "5ms")
-                    for each, engine in zip(stacks, HTTP_ENGINES, strict=True)
+                    for each, engine in zip(stacks, HTTP1_ENGINES, strict=True)
                 ]
                 runs[load, workers] = [
                     Played(each.ledger, run.result()) for each, run in zip(stacks, begun, strict=True)
@@ -68,7 +68,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], li
 
 def start_each(start: Start, *flags: str) -> list[LocalRun]:
     """Start a run with each engine."""
-    return [start("run", *flags, *STACK, "--engine", engine, data_dir=engine) for engine in HTTP_ENGINES]
+    return [start("run", *flags, *STACK, "--engine", engine, data_dir=engine) for engine in HTTP1_ENGINES]
 
 
 def find_ledger(run: LocalRun) -> Path:
@@ -99,7 +99,7 @@ def test_every_second_has_what_is_due_in_it(
     played: dict[tuple[str, int], list[Played]], load: str, workers: int
 ) -> None:
     """To one request, as the schedule has it: the due times do not depend on who sends."""
-    assert len(played[load, workers]) == len(HTTP_ENGINES)
+    assert len(played[load, workers]) == len(HTTP1_ENGINES)
     for ledger, summary in played[load, workers]:
         assert_all_sent(summary)
         assert len(check_seconds(ledger, summary)) == 5

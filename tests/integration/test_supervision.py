@@ -17,7 +17,7 @@ from tests.kit.workers.engine_worker import EngineWorker, count
 from tests.kit.workers.worker_process import run_worker
 
 from oku_coordinator.loki import LokiTarget
-from oku_core.spec.spec import HTTP_ENGINES, Engine, Spec
+from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
 from oku_core.spec.values.url import Url
 
 _WITHIN_S = 40
@@ -73,7 +73,7 @@ async def test_a_run_completes_although_every_task_of_the_coordinator_fails_once
     assert any(labels["kind"] == "summary" for labels, _, _ in loki.lines)
 
 
-@pytest.mark.parametrize("engine", HTTP_ENGINES, ids=str)
+@pytest.mark.parametrize("engine", HTTP1_ENGINES, ids=str)
 async def test_requests_end_although_every_task_of_their_engine_fails_once(
     tmp_path: Path, engine: Engine
 ) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.kit.runs.account import assert_completed
 from tests.kit.runs.local_run import LocalRun, Start, run_oku
 
-from oku_core.spec.spec import HTTP_ENGINES
+from oku_core.spec.spec import HTTP1_ENGINES
 
 pytestmark = pytest.mark.alone
 
@@ -48,7 +48,7 @@ def test_a_run_that_goes_on_has_the_rest_of_its_time(
 ) -> None:
     """What was taken before counts; what nobody has taken at the end is no request of the run."""
     before = {}
-    for engine in HTTP_ENGINES:
+    for engine in HTTP1_ENGINES:
         run = start("run", *FLAGS, *requests, "--engine", engine, data_dir=engine)
         run.wait_for_accounted(500)
         stop(run)
@@ -58,7 +58,7 @@ def test_a_run_that_goes_on_has_the_rest_of_its_time(
         assert 0 < stopped["active_s"] < SECONDS - 1
 
     runs = {
-        engine: start("resume", before[engine]["run"], "--quiet", data_dir=engine) for engine in HTTP_ENGINES
+        engine: start("resume", before[engine]["run"], "--quiet", data_dir=engine) for engine in HTTP1_ENGINES
     }
     for engine, resumed in runs.items():
         summary = resumed.finish()

@@ -31,7 +31,7 @@ from tests.kit.workers.worker_process import Process
 from oku_core.messaging.celery_app import LEASE_TASK, build_lease_queue
 from oku_core.messaging.codec import seal_leases
 from oku_core.messaging.lease import Lease
-from oku_core.spec.spec import HTTP_ENGINES, Engine, Spec
+from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
 from oku_workers.health import EXIT_STUCK
@@ -486,7 +486,7 @@ def test_a_port_for_probes_that_is_taken_is_named(desk: Desk, tmp_path: Path) ->
     assert f"--health-port: {port} is in use on 127.0.0.1" in ended.stderr
 
 
-@pytest.mark.parametrize("engine", HTTP_ENGINES)
+@pytest.mark.parametrize("engine", HTTP1_ENGINES)
 def test_a_log_contains_no_secret_of_a_request(desk: Desk, tmp_path: Path, engine: Engine) -> None:
     """Errors of libraries name the URL that was requested, with all that is in it."""
     with ThreadingTCPServer(("127.0.0.1", 0), _Babbler) as target, run_worker(desk, tmp_path):
@@ -506,7 +506,7 @@ def test_a_log_contains_no_secret_of_a_request(desk: Desk, tmp_path: Path, engin
     assert "hunter2" not in log
 
 
-@pytest.mark.parametrize("engine", HTTP_ENGINES)
+@pytest.mark.parametrize("engine", HTTP1_ENGINES)
 def test_secrets_are_put_in_where_requests_are_sent(
     desk: Desk, tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -566,7 +566,7 @@ def test_a_missing_secret_is_refused_by_name(
         assert desk.run_lease().outcomes[0] == 50
 
 
-@pytest.mark.parametrize("engine", HTTP_ENGINES)
+@pytest.mark.parametrize("engine", HTTP1_ENGINES)
 @pytest.mark.parametrize("requests", [10, 10**15])
 def test_a_window_that_is_never_filled_takes_no_memory(
     desk: Desk, tmp_path: Path, engine: Engine, requests: int

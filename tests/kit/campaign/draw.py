@@ -4,7 +4,7 @@ import random
 from enum import Enum, StrEnum, auto
 from typing import NamedTuple
 
-from oku_core.spec.spec import HTTP_ENGINES, Engine
+from oku_core.spec.spec import HTTP1_ENGINES, Engine
 
 _DELAYS = ("0s", "5ms", "20ms", "5ms..50ms", "exp:20ms", "100ms..800ms")
 _LONGEST_RUN_S = 25.0
@@ -108,7 +108,7 @@ def draw_run(seed: int) -> Draw:
     return Draw(
         seed=seed,
         load=_draw_load(chance, concurrency, capacity_rps),
-        engine=chance.choice(HTTP_ENGINES),
+        engine=chance.choice(HTTP1_ENGINES),
         workers=workers,
         servers=servers,
         delay=delay,

@@ -9,7 +9,7 @@ from tests.kit.runs.targets import BODIES, HEADERS, STATUSES, with_expectations,
 
 from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.load_rules import complete_load, find_load_fault
-from oku_core.spec.spec import USER_CODE_ENGINES, Engine, Hook, Spec
+from oku_core.spec.spec import HTTP1_ENGINES, USER_CODE_ENGINES, Engine, Hook, Spec
 from oku_core.spec.values.code_file import CodeFile
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.header import CLOSE
@@ -32,7 +32,6 @@ RATES = st.sampled_from(["5000/s", "300/m", "1.5k/s", "0.7/s", "7", "40/h"]).map
 RATE_STAGES = st.sampled_from(["1m:0..5000/s", "soak=10m:5k/s", "1.5s:7/s", "500ms:70..30/m"]).map(StageText)
 CONCURRENCY_STAGES = st.sampled_from(["1m:0..200", "soak=10m:5k", "1.5s:7", "500ms:70..30"]).map(StageText)
 LATES = st.sampled_from(["1s", "20ms", "send"]).map(Late)
-HTTP_ENGINES = (Engine.AIOHTTP, Engine.HTTPTOOLS)
 CODE_FILES = st.sampled_from(["a.py", "lib/b.py", "lib/ü c.json"]).map(
     lambda path: CodeFile(f"{path}@sha256:{'0' * 64}:7:{path.rpartition('/')[2]}")
 )
@@ -136,7 +135,7 @@ def plain_specs(draw: st.DrawFn) -> Spec:
             "servers": draw(COUNTS),
             "delay": draw(st.none() | DELAYS),
         }
-    engine, keepalive = draw(st.sampled_from(HTTP_ENGINES)), draw(st.booleans())
+    engine, keepalive = draw(st.sampled_from(HTTP1_ENGINES)), draw(st.booleans())
     headers = (*draw(st.lists(HEADERS, max_size=3)), *(() if keepalive else (CLOSE,)))
     return Spec(
         requests=draw(st.integers(1, 10**15)),

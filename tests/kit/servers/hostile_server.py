@@ -52,6 +52,14 @@ class Exchange:
                 return
             self.transport.write(part)
 
+    async def respond(
+        self, status: int = 200, body: bytes = b"", *headers: tuple[str, str], pause_s: float = 0.0
+    ) -> None:
+        """Answer as a whole, or with a pause between head and body."""
+        lines = (f"{name}: {value}" for name, value in headers)
+        head = build_response(f"{status} Any", b"", *lines, f"Content-Length: {len(body)}", length=False)
+        await self.send(*((head, body) if pause_s else (head + body,)), pause_s=pause_s)
+
     def hang_up(self) -> None:
         """Close our side of the connection."""
         self.is_over = True

@@ -51,9 +51,11 @@ class EngineBench(ABC):
 
     Attributes:
         refuses: whether no connection can be made.
+        told_of_end: what is said of a request that an error has broken off.
     """
 
     kind: ClassVar[Engine]
+    told_of_end: ClassVar[str] = "first disconnected: the server hung up; OSError: over and out"
     clocked: ClassVar[tuple[ModuleType, ...]]
     engine: EngineProtocol
 
@@ -227,6 +229,3 @@ class HttptoolsBench(EngineBench):
     def _find(self, index: int) -> Transport:
         [transport] = [transport for transport in self.open if index in transport.indices]
         return transport
-
-
-BENCHES: tuple[type[EngineBench], ...] = (AiohttpBench, HttptoolsBench)

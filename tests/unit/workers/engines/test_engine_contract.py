@@ -5,7 +5,8 @@ import logging
 from collections.abc import AsyncIterator, Callable
 
 import pytest
-from tests.kit.workers.engine_benches import BENCHES, EngineBench, settle
+from tests.kit.workers.engine_benches import AiohttpBench, EngineBench, HttptoolsBench, settle
+from tests.kit.workers.http2_benches import MultiplexedBench, Nghttp2Bench
 
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.data.data_error import DataError
@@ -35,6 +36,7 @@ from oku_workers.executions.tally import (
 )
 
 BuildBench = Callable[..., EngineBench]
+BENCHES: tuple[type[EngineBench], ...] = (AiohttpBench, HttptoolsBench, Nghttp2Bench, MultiplexedBench)
 
 
 def test_each_engine_of_a_spec_has_a_bench() -> None:
@@ -42,7 +44,7 @@ def test_each_engine_of_a_spec_has_a_bench() -> None:
     assert {bench.kind for bench in BENCHES} == set(HTTP_ENGINES)
 
 
-@pytest.fixture(params=BENCHES, ids=lambda bench: str(bench.kind))
+@pytest.fixture(params=BENCHES, ids=lambda bench: bench.__name__)
 async def build_bench(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[BuildBench]:
@@ -64,7 +66,7 @@ async def bench(build_bench: BuildBench) -> EngineBench:
     return build_bench()
 
 
-@pytest.mark.parametrize("engine", [bench.kind for bench in BENCHES])
+@pytest.mark.parametrize("engine", HTTP_ENGINES)
 @pytest.mark.parametrize("is_started", [False, True])
 async def test_an_engine_without_work_can_be_closed(engine: Engine, *, is_started: bool) -> None:
     """Nothing is in flight, whether it has begun or not."""
@@ -368,7 +370,7 @@ async def test_the_first_error_of_a_kind_is_told(
             await settle()
             bench.break_off(index, OSError("over\nand out"))
         await asyncio.wait_for(execution.finished, 1)
-    assert caplog.messages == ["first disconnected: the server hung up; OSError: over and out"]
+    assert caplog.messages == [bench.told_of_end]
 
 
 async def test_what_takes_too_long_is_swept(bench: EngineBench) -> None:
