@@ -17,7 +17,7 @@ from oku_workers.engines.nghttp2.origin import Origin
 from oku_workers.engines.nghttp2.session import Session, SessionClosedError
 from oku_workers.engines.nghttp2.stream import Headers, Stream
 from oku_workers.executions.feed_protocol import FeedProtocol
-from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT
+from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, Tally
 
 ALPN = "h2"
 """How TLS names HTTP/2 (RFC 9113, section 3.2)."""
@@ -234,6 +234,7 @@ class Connection(OriginConnection):
             latency_ns = now_ns - stream.since_ns
             if (
                 stream.outcome != OK
+                or stream.refusals
                 or (status := route.ok_statuses.get(stream.headers[0][1])) is None
                 or latency_ns > route.ok_ns
             ):
@@ -244,9 +245,8 @@ class Connection(OriginConnection):
                 if stream.first_ns != now_ns:
                     tally.note_split(latency_ns // 1000, (stream.first_ns - stream.since_ns) // 1000)
                 tally.answer(OK, status, latency_ns // 1000, stream.received, stream.lateness_us)
-            except Exception as error:
-                tally.execution.abandon(error)
-                raise
+            except Exception as error:  # noqa: BLE001  # as `_finish`
+                self._abandon(tally, error)
             following = feed.current
             if (
                 following is None
@@ -306,7 +306,7 @@ class Connection(OriginConnection):
             self.since_ns = self.heard_ns
             self._owner.note_ready(self)
         else:
-            self._owner.note_room(self)
+            self._owner.refill(self)
 
     def _finish(self, stream: Stream, now_ns: int) -> bool:
         """A request has ended in another way than most do; whether that is without an answer."""
@@ -322,9 +322,18 @@ class Connection(OriginConnection):
             parsed = self._owner.limit.judge(parsed, latency_ns)
         if stream.first_ns != now_ns and parsed[0] != TIMEOUT:
             stream.tally.note_split(latency_ns // 1000, (stream.first_ns - stream.since_ns) // 1000)
-        count_answer(stream.tally, stream.coordinate, parsed, latency_ns, stream.lateness_us)
+        try:
+            count_answer(stream.tally, stream.coordinate, parsed, latency_ns, stream.lateness_us)
+        except Exception as error:  # noqa: BLE001  # `_abandon` tells everybody who wants to know
+            self._abandon(stream.tally, error)
         self._owner.go_on(self)
         return False
+
+    def _abandon(self, tally: Tally, error: Exception) -> None:
+        """A fault of our own: the lease must not hang then, and neither must the other requests here."""
+        tally.execution.abandon(error)
+        context = {"message": "an answer cannot be counted", "exception": error, "protocol": self}
+        asyncio.get_running_loop().call_exception_handler(context)
 
     def _end(self) -> None:
         """Nothing can be sent any more, or nothing will be."""

@@ -116,6 +116,7 @@ class Nghttp2Engine:
                 connection.reset(stream)
                 self._give_back(stream)
             if dropped:
+                self.note_room(connection)
                 connection.flush()
         self._fill()
 
@@ -275,11 +276,11 @@ class Nghttp2Engine:
     def _send_waiting(self, origin: Origin, touched: set[Connection]) -> None:
         """Send what has waited for a stream; make connections if there are too few for it."""
         for _ in range(len(origin.waiting)):
-            stream = origin.waiting[0]
+            stream = origin.waiting.popleft()
             connection = origin.find_roomy(stream.refused_by)
-            if connection is None:
-                break
-            origin.waiting.popleft()
+            if connection is None or (connection is stream.refused_by and len(origin.connections) > 1):
+                origin.waiting.append(stream)
+                continue
             if headers := self._build_headers(stream.route, stream.index):
                 self._open(connection, stream, headers, touched)
             else:
