@@ -1,7 +1,7 @@
 """`./task setup:peers` installs the load generators that a compiler builds: those of Go, of Rust and of C.
 
 Each is built once, of the version that is pinned here, into `.peers`. What cannot be built is said and left
-out, as are wrk, h2load and nginx when the system does not have them: nothing here fails.
+out, as are wrk, h2load, nghttpd and nginx when the system does not have them: nothing here fails.
 """
 
 import os
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.progress import log
 
 PEERS = Path(".peers")
@@ -42,6 +43,7 @@ SYSTEM: Mapping[str, str] = {
     "nginx": "nginx-light",
     "wrk": "wrk",
     "h2load": "nghttp2-client",
+    "nghttpd": "nghttp2-server",
     "openssl": "openssl",
 }
 """Programs of the system, and what Debian calls their packages."""
@@ -51,6 +53,14 @@ def find_program(name: str) -> str | None:
     """The path of a program, ours before the system's; None when it is not there."""
     folders = [str(PEERS.absolute() / "bin"), os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]
     return shutil.which(name, path=os.pathsep.join(folders))
+
+
+def require_program(name: str) -> str:
+    """The path of a program that a benchmark cannot do without; `BenchmarkError` when it is not there."""
+    program = find_program(name)
+    if program is None:
+        raise BenchmarkError(describe_missing(name))
+    return program
 
 
 def describe_missing(name: str) -> str:

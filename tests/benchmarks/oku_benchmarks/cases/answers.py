@@ -21,10 +21,11 @@ from oku_benchmarks.cases.peer_contest import (
 )
 from oku_benchmarks.install import find_program
 from oku_benchmarks.measuring.profile import Profiler
+from oku_benchmarks.measuring.target import Place
 from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log
 from oku_benchmarks.turns.answer_kinds import ANSWER_KINDS, SAME, VARYING, AnswerKind
-from oku_benchmarks.turns.nginx import Nginx, Place
+from oku_benchmarks.turns.nginx import Nginx
 from oku_benchmarks.turns.oku_turn import WORKER
 from oku_benchmarks.turns.rivals import BARE_LOOP, H2LOAD, WRK
 from oku_benchmarks.turns.turn import Stage

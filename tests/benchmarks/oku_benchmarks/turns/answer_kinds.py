@@ -15,16 +15,19 @@ class AnswerKind:
     Args:
         paths: templates with `{i}` for the index; several are asked in turn.
         is_tls: whether it is asked over TLS.
+        is_http2: whether it is asked in HTTP/2, with prior knowledge if it is not over TLS.
     """
 
     paths: tuple[str, ...]
     is_tls: bool = False
+    is_http2: bool = False
 
 
 SAME, VARYING, CHUNKED, JSON, TLS, FOUR_TARGETS = "same", "varying", "chunked", "json", "tls", "four targets"
-_VARYING, _CHUNKED, _JSON, _SESSION = "/varying/{i}", "/chunked/{i}", "/json/{i}", "/session/{i}"
+_SAME, _VARYING = "/{i}", "/varying/{i}"
+_CHUNKED, _JSON, _SESSION = "/chunked/{i}", "/json/{i}", "/session/{i}"
 ANSWER_KINDS: Mapping[str, AnswerKind] = {
-    SAME: AnswerKind(("/{i}",)),
+    SAME: AnswerKind((_SAME,)),
     VARYING: AnswerKind((_VARYING,)),
     CHUNKED: AnswerKind((_CHUNKED,)),
     JSON: AnswerKind((_JSON,)),
@@ -32,6 +35,15 @@ ANSWER_KINDS: Mapping[str, AnswerKind] = {
     FOUR_TARGETS: AnswerKind((_VARYING, _CHUNKED, _JSON, _SESSION)),
 }
 """By the names that they have on the page."""
+HTTP2_CLEAR, HTTP2_TLS, HTTP2_VARYING = "nginx, clear", "nginx, TLS", "nginx, varying"
+HTTP2_KINDS: Mapping[str, AnswerKind] = {
+    HTTP2_CLEAR: AnswerKind((_SAME,), is_http2=True),
+    HTTP2_TLS: AnswerKind((_SAME,), is_tls=True, is_http2=True),
+    HTTP2_VARYING: AnswerKind((_VARYING,), is_http2=True),
+}
+"""Answers in HTTP/2."""
+BEHIND = AnswerKind(("/behind/{i}",), is_http2=True)
+"""What a server behind nginx answers."""
 LENGTHS = range(800, 1200, 25)
 """Of the items in a body of JSON; so many bodies there are."""
 _ITEM = '{"sku":"SKU-104729","name":"A thing with a name","price":19.95,"stock":42},'

@@ -1,22 +1,21 @@
 """nginx as a target: one process that answers every request from memory; its own counter says how many.
 
-Configuration, logs and temporary files lie in a folder of the benchmark; those of the system are not touched.
-What it answers depends on the path of a request, see `answer_kinds`.
+It is asked for that in HTTP/1.1, whatever contestants speak. What it answers depends on the path of a
+request, see `answer_kinds`. Configuration, logs and temporary files lie in a folder of the benchmark; those
+of the system are not touched.
 """
 
 import http.client
 import os
 import re
-import socket
 import subprocess
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from oku_benchmarks.error import BenchmarkError
-from oku_benchmarks.install import describe_missing, find_program
+from oku_benchmarks.install import require_program
+from oku_benchmarks.measuring.target import pick_port
 from oku_benchmarks.turns.answer_kinds import ANSWER_KINDS, LOCATIONS, SAME, AnswerKind, build_choices
 from oku_cli.process.child import Child
 
@@ -41,35 +40,37 @@ http {{
   uwsgi_temp_path {folder}/nginx-uwsgi;
   scgi_temp_path {folder}/nginx-scgi;
 {choices}
+{upstream}
   server {{
     listen 127.0.0.1:{port} backlog=4096;
-{tls}
+{listeners}
 {locations}
     location = {status} {{ stub_status; }}
   }}
 }}
 """
+_HTTP2 = "    listen 127.0.0.1:{port} http2 backlog=4096;"
 _TLS = """\
-    listen 127.0.0.1:{port} ssl backlog=4096;
+    listen 127.0.0.1:{port} ssl{http2} backlog=4096;
     ssl_certificate {certificate};
     ssl_certificate_key {key};
     # One cipher for all clients: they prefer different ones, which cost different time.
     ssl_protocols TLSv1.3;
     ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;"""
+_UPSTREAM = """\
+  upstream behind {{
+    server {address};
+    keepalive {connections};
+  }}"""
+_PASSED_ON = """\
+    location /behind/ {
+      proxy_pass http://behind;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+    }"""
 _CONNECTIONS = 4096
-
-
-@dataclass
-class Place:
-    """One of its URLs, as a target of its own.
-
-    Args:
-        url: template, with `{i}` for the index.
-        read_served: how many requests all of it has received.
-    """
-
-    url: str
-    read_served: Callable[[], int]
+_CONNECTIONS_BEHIND = 12_000
+"""If it passes requests on: one for each of them in flight."""
 
 
 class Nginx:
@@ -78,12 +79,20 @@ class Nginx:
     Args:
         folder: its configuration, its logs, its temporary files.
         has_tls: whether it speaks TLS, too, with a certificate that it has signed itself.
+        has_http2: whether it speaks HTTP/2, too: in clear on a port of its own, and over TLS.
+        behind: the address of a server of HTTP/1.1 that gets what is asked of `/behind/`; empty for none.
     """
 
-    def __init__(self, folder: Path, *, has_tls: bool = False) -> None:
-        program = _require("nginx")
-        self._port = _pick_port()
-        self._tls_port = _pick_port() if has_tls else 0
+    def __init__(
+        self, folder: Path, *, has_tls: bool = False, has_http2: bool = False, behind: str = ""
+    ) -> None:
+        program = require_program("nginx")
+        self._port, self._http2_port, self._tls_port = pick_port(), pick_port(), pick_port()
+        connections = _CONNECTIONS_BEHIND if behind else _CONNECTIONS
+        listeners = [
+            *([_HTTP2.format(port=self._http2_port)] if has_http2 else []),
+            *([_build_tls(folder, self._tls_port, has_http2=has_http2)] if has_tls else []),
+        ]
         self._asked = 0
         configuration = folder / "nginx.conf"
         configuration.write_text(
@@ -91,10 +100,11 @@ class Nginx:
                 folder=folder,
                 port=self._port,
                 status=_STATUS,
-                connections=_CONNECTIONS,
+                connections=connections,
                 choices=build_choices(),
-                locations=LOCATIONS,
-                tls=_build_tls(folder, self._tls_port) if has_tls else "",
+                upstream=_UPSTREAM.format(address=behind, connections=connections) if behind else "",
+                locations="\n".join([LOCATIONS, *([_PASSED_ON] if behind else [])]),
+                listeners="\n".join(listeners),
             )
         )
         command = (program, "-p", str(folder), "-e", str(folder / "nginx.log"), "-c", str(configuration))
@@ -134,8 +144,10 @@ class Nginx:
 
     def build_urls(self, kind: AnswerKind) -> tuple[str, ...]:
         """Templates of the URLs with a kind of answer, which may need TLS, with `{i}` for the index."""
-        base = f"https://127.0.0.1:{self._tls_port}" if kind.is_tls else f"http://127.0.0.1:{self._port}"
-        return tuple(base + path for path in kind.paths)
+        scheme, port = "http", self._http2_port if kind.is_http2 else self._port
+        if kind.is_tls:
+            scheme, port = "https", self._tls_port
+        return tuple(f"{scheme}://127.0.0.1:{port}{path}" for path in kind.paths)
 
     def read_served(self) -> int:
         """How many requests it has received, without those that ask for this number."""
@@ -148,26 +160,15 @@ class Nginx:
         return int(counters[1]) - self._asked
 
 
-def _build_tls(folder: Path, port: int) -> str:
+def _build_tls(folder: Path, port: int, *, has_http2: bool) -> str:
     certificate, key = folder / "nginx.pem", folder / "nginx.key"
     command = [
-        _require("openssl"), "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-        "-nodes", "-subj", "/CN=127.0.0.1", "-days", "2", "-keyout", str(key), "-out", str(certificate),
+        require_program("openssl"), "req", "-x509",
+        "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+        "-subj", "/CN=127.0.0.1", "-days", "2", "-keyout", str(key), "-out", str(certificate),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise BenchmarkError(f"openssl makes no certificate: {done.stderr.strip().rpartition(chr(10))[2]}")
-    return _TLS.format(port=port, certificate=certificate, key=key)
-
-
-def _require(name: str) -> str:
-    program = find_program(name)
-    if program is None:
-        raise BenchmarkError(describe_missing(name))
-    return program
-
-
-def _pick_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-    return port
+    http2 = " http2" if has_http2 else ""
+    return _TLS.format(port=port, http2=http2, certificate=certificate, key=key)

@@ -3,13 +3,13 @@ import re
 
 import pytest
 
-from oku_benchmarks.turns.answer_kinds import ANSWER_KINDS, LENGTHS, LOCATIONS, build_choices
+from oku_benchmarks.turns.answer_kinds import ANSWER_KINDS, HTTP2_KINDS, LENGTHS, LOCATIONS, build_choices
 
 
-@pytest.mark.parametrize("kind", ANSWER_KINDS)
+@pytest.mark.parametrize("kind", [*ANSWER_KINDS, *HTTP2_KINDS])
 def test_each_kind_of_answers_has_its_location(kind: str) -> None:
     """What has none would be answered as the one that is always the same."""
-    for path in ANSWER_KINDS[kind].paths:
+    for path in {**ANSWER_KINDS, **HTTP2_KINDS}[kind].paths:
         assert f"location {path.removesuffix('{i}')} {{" in LOCATIONS
 
 
