@@ -18,12 +18,13 @@ from oku_core.errors import UserError
 
 _PACKAGES = (
     "aiohttp", "yarl", "uvloop", "celery", "kombu", "redis", "msgspec",
-    "locust", "gevent", "geventhttpclient", "requests", "requests-futures", "httptools", "matplotlib",
+    "locust", "gevent", "geventhttpclient", "requests", "requests-futures", "httptools", "ngh2", "matplotlib",
 )  # fmt: skip
 _PROGRAMS = {
     "nginx": (("-v",), r"nginx/(\S+)"),
     "wrk": (("-v",), r"wrk (\S+)"),
     "h2load": (("--version",), r"nghttp2/(\S+)"),
+    "nghttpd": (("--version",), r"nghttp2/(\S+)"),
     "oha": (("--version",), r"oha (\S+)"),
     "k6": (("version",), r"k6 v(\S+)"),
     "fortio": (("version",), r"(\S+)"),
