@@ -11,22 +11,19 @@ from pathlib import Path
 import msgspec
 
 from oku_benchmarks.cases.peer_contest import (
-    CLIENT,
-    NGINX,
     OKU,
     OKU_AIOHTTP,
+    TARGET,
     PeerContest,
+    Question,
     Round,
     find_missing,
 )
-from oku_benchmarks.install import find_program
-from oku_benchmarks.measuring.profile import Profiler
+from oku_benchmarks.cases.request_profile import Profile, measure_profiles
 from oku_benchmarks.measuring.target import Place
 from oku_benchmarks.plan import Plan
-from oku_benchmarks.progress import log
 from oku_benchmarks.turns.answer_kinds import ANSWER_KINDS, SAME, VARYING, AnswerKind
 from oku_benchmarks.turns.nginx import Nginx
-from oku_benchmarks.turns.oku_turn import WORKER
 from oku_benchmarks.turns.rivals import BARE_LOOP, H2LOAD, WRK
 from oku_benchmarks.turns.turn import Stage
 
@@ -34,23 +31,6 @@ LOOP_CONNECTIONS = 100
 """Of the engine `aiohttp` and the bare loop, and of the profile."""
 LOOP_KINDS = (SAME, VARYING)
 """The kinds of answers that these two are measured at."""
-_PROFILE_AFTER = 20_000
-
-
-class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the processor time of a request goes.
-
-    Attributes:
-        kind: of the answers.
-        contestant: whose process it is.
-        cpu_us: of one request, while it was profiled.
-        shares: of that, by part.
-    """
-
-    kind: str
-    contestant: str
-    cpu_us: float
-    shares: dict[str, float]
 
 
 class Results(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,7 +65,13 @@ def measure(plan: Plan, folder: Path) -> Results:
                 # Who comes first after the turn of others changes.
                 for name in names if number % 2 else reversed(names):
                     rounds[kind].append(contest.measure_round(name, connections, number))
-        profiles = _measure_profiles(contests, folder, plan.peer_turn_s / 2, missing)
+        profiles = measure_profiles(
+            {kind: contests[kind, LOOP_CONNECTIONS] for kind in ANSWER_KINDS},
+            [name for name in (OKU, WRK) if name not in missing],
+            LOOP_CONNECTIONS,
+            folder,
+            plan.peer_turn_s / 2,
+        )
     return Results(turn_s=plan.peer_turn_s, rounds=rounds, profiles=profiles, missing=missing)
 
 
@@ -99,8 +85,8 @@ def _build_contest(nginx: Nginx, folder: Path, name: str, turn_s: int) -> PeerCo
     url, *more_urls = nginx.build_urls(kind)
     spec = folder / f"{name.replace(' ', '-')}.json"
     spec.write_text(json.dumps(_build_spec(kind, [url, *more_urls])))
-    stage = Stage(Place(url, nginx.read_served), folder, beside={NGINX: nginx.pid})
-    return PeerContest(stage, turn_s, more_urls=more_urls, spec=str(spec), label=name)
+    stage = Stage(Place(url, nginx.read_served), folder, beside={TARGET: nginx.pid})
+    return PeerContest(stage, turn_s, Question(more_urls=more_urls, spec=str(spec), label=name))
 
 
 def _build_spec(kind: AnswerKind, urls: list[str]) -> Mapping[str, object]:
@@ -112,23 +98,3 @@ def _build_spec(kind: AnswerKind, urls: list[str]) -> Mapping[str, object]:
         "targets": [{"name": f"target {number}", "url": url} for number, url in enumerate(urls, 1)],
         **tls,
     }
-
-
-def _measure_profiles(
-    contests: Mapping[tuple[str, int], PeerContest], folder: Path, for_s: float, missing: Mapping[str, str]
-) -> list[Profile]:
-    if find_program("perf") is None:
-        log("  no profile: perf is not installed")
-        return []
-    profiles = []
-    for kind in ANSWER_KINDS:
-        for name in (OKU, WRK):
-            if name in missing:
-                continue
-            profiler = Profiler(WORKER if name == OKU else CLIENT, _PROFILE_AFTER, for_s, folder)
-            played = contests[kind, LOOP_CONNECTIONS].play(name, LOOP_CONNECTIONS, 0, profiler.look)
-            if shares := profiler.read_shares():
-                rounded = {part: round(share, 4) for part, share in shares.items()}
-                profiles.append(Profile(kind=kind, contestant=name, cpu_us=played.cpu_us, shares=rounded))
-        log(f"  profiled: {kind}")
-    return profiles

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from oku_benchmarks.cases.peer_contest import NGINX, OKU, OKU_AIOHTTP, PeerContest, Round, find_missing
+from oku_benchmarks.cases.peer_contest import OKU, OKU_AIOHTTP, TARGET, PeerContest, Round, find_missing
 from oku_benchmarks.plan import Plan
 from oku_benchmarks.turns.nginx import Nginx
 from oku_benchmarks.turns.rivals import RIVALS
@@ -24,7 +24,7 @@ def measure(plan: Plan, folder: Path) -> Results:
     """Let all contestants take their turns."""
     missing = find_missing(RIVALS)
     with Nginx(folder) as nginx:
-        contest = PeerContest(Stage(nginx, folder, beside={NGINX: nginx.pid}), plan.peer_turn_s)
+        contest = PeerContest(Stage(nginx, folder, beside={TARGET: nginx.pid}), plan.peer_turn_s)
         names = [OKU, *(name for name in RIVALS if name not in missing), OKU_AIOHTTP]
         rounds = [
             contest.measure_round(name, connections, number)

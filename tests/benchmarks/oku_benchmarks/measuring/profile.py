@@ -23,7 +23,10 @@ _PARTS = {
     "Python's interpreter": r"^(libpython|python)",
     "OpenSSL": r"^lib(ssl|crypto)\.",
     "C library": r"^(libc|libpthread|libm|ld-linux|\[vdso\])",
+    # msgspec has a `_core`, too, which a worker calls a few times a second.
+    "libnghttp2 and ngh2": r"^(libnghttp2|(_core|events)\.cpython)",
     "wrk": r"^wrk",
+    "h2load": r"^h2load",
 }
 
 

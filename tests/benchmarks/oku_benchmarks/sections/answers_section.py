@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from oku_benchmarks.cases.answers import LOOP_CONNECTIONS, LOOP_KINDS, Profile, Results
+from oku_benchmarks.cases.answers import LOOP_CONNECTIONS, LOOP_KINDS, Results
 from oku_benchmarks.cases.peer_contest import OKU, OKU_AIOHTTP, Round, compare, pick
+from oku_benchmarks.cases.request_profile import Profile
 from oku_benchmarks.measuring.spread import build_spread
+from oku_benchmarks.sections.profile_table import NO_PROFILE, build_profile_table, explain_differences
 from oku_benchmarks.sections.section import NONE, Goal, Section, build_table, fill_text
 from oku_benchmarks.turns.answer_kinds import CHUNKED, JSON, LENGTHS, SAME, VARYING
 from oku_benchmarks.turns.rivals import BARE_LOOP, H2LOAD, WRK
@@ -12,7 +14,6 @@ from oku_benchmarks.turns.rivals import BARE_LOOP, H2LOAD, WRK
 _LEAST: Mapping[str, float] = {SAME: 0.95, VARYING: 0.9, CHUNKED: 0.85, JSON: 0.85}
 """Of the rate of wrk and of h2load."""
 _LOOP_LEAST = 1.0
-_LEAST_SHOWN_US = 0.1
 _CONTESTANTS = (OKU, WRK, H2LOAD, OKU_AIOHTTP, BARE_LOOP)
 _OWN = {OKU: OKU, WRK: OKU, H2LOAD: OKU, OKU_AIOHTTP: OKU_AIOHTTP, BARE_LOOP: OKU_AIOHTTP}
 """Which engine a contestant is held against."""
@@ -41,8 +42,6 @@ httptools is the parser, for answers that are not recognised.
 {table}
 
 {reasons}"""
-_REASON = """\
-For `{kind}` a request takes {more:.1f} µs more of Oku's worker than of wrk: {parts}."""
 
 
 def build_section(results: Results, cores: int) -> Section:
@@ -91,7 +90,7 @@ def _build_row(kind: str, rounds: Sequence[Round], name: str, connections: int) 
         NONE if name == own else compare(rounds, own, name, connections, "rate_rps").format(".2f"),
         spread("cpu_us", ".1f"),
         spread("cpu_share", ".2f"),
-        spread("nginx_share", ".2f"),
+        spread("target_share", ".2f"),
     ]
 
 
@@ -129,43 +128,10 @@ def _has(rounds: Sequence[Round], name: str, connections: int) -> bool:
 
 def _describe_profiles(profiles: Sequence[Profile]) -> str:
     if not profiles:
-        return "There is no profile: perf is not installed, or not permitted."
-    parts = {part for profile in profiles for part in profile.shares}
-    largest = sorted(parts, key=lambda part: (-max(_measure_us(each, part) for each in profiles), part))
-    rows = [
-        [
-            f"{profile.kind}: {profile.contestant}",
-            f"{profile.cpu_us:.1f}",
-            *(f"{us:.2f}" if (us := _measure_us(profile, part)) else NONE for part in largest),
-        ]
-        for profile in profiles
-    ]
+        return NO_PROFILE
     return fill_text(
         _PROFILE,
         connections=LOOP_CONNECTIONS,
-        table=build_table(["", "all", *largest], rows),
-        reasons=" ".join(_explain(profiles)),
+        table=build_profile_table(profiles),
+        reasons=explain_differences(profiles, (SAME, VARYING), (OKU, WRK)),
     )
-
-
-def _explain(profiles: Sequence[Profile]) -> Iterator[str]:
-    """What makes a request of Oku dearer than one of wrk, the largest part first."""
-    by_name = {(profile.kind, profile.contestant): profile for profile in profiles}
-    for kind in (SAME, VARYING):
-        own, other = by_name.get((kind, OKU)), by_name.get((kind, WRK))
-        if own is None or other is None:
-            continue
-        differences = {
-            part: _measure_us(own, part) - _measure_us(other, part)
-            for part in own.shares.keys() | other.shares.keys()
-        }
-        shown = [
-            f"{part} {difference:+.1f}"
-            for part, difference in sorted(differences.items(), key=lambda item: (-abs(item[1]), item[0]))
-            if abs(difference) >= _LEAST_SHOWN_US
-        ]
-        yield _REASON.format(kind=kind, more=own.cpu_us - other.cpu_us, parts=", ".join(shown))
-
-
-def _measure_us(profile: Profile, part: str) -> float:
-    return profile.shares.get(part, 0.0) * profile.cpu_us

@@ -94,7 +94,7 @@ def _build_row(results: Results, name: str, connections: int) -> list[str]:
         NONE if name == OKU else compare(results.rounds, OKU, name, connections, "rate_rps").format(".2f"),
         spread("cpu_us", ".1f"),
         spread("cpu_share", ".2f"),
-        spread("nginx_share", ".2f"),
+        spread("target_share", ".2f"),
     ]
 
 

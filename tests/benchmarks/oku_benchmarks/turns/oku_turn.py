@@ -21,7 +21,7 @@ from oku_core.results.summary import Summary
 WORKER = "worker-1"
 """What the stack calls its first worker."""
 COORDINATOR = "coordinator"
-AIOHTTP, HTTPTOOLS = "aiohttp", "httptools"
+AIOHTTP, HTTPTOOLS, NGHTTP2 = "aiohttp", "httptools", "nghttp2"
 """The engines."""
 
 

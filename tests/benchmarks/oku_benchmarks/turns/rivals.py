@@ -3,12 +3,13 @@
 Those that take a duration get one; those that take a number of requests get as many as they last did in that
 time. `wrk -t1` and `h2load -t1` have one thread. What has threads of its own is run twice: held to one
 processor, as their like, and as it comes.
+Those that speak HTTP/2 are told so in a list of their own.
 """
 
 import importlib.util
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 from oku_benchmarks.install import describe_missing, find_program
@@ -26,6 +27,8 @@ class Effort:
     requests: int
     account: str = ""
     """The file for what a script counts of itself."""
+    streams: int = 1
+    """Requests in flight on each connection, in HTTP/2."""
     more_urls: Sequence[str] = ()
     """More templates, of the same server, that are asked in turn with the first; for wrk and h2load only."""
 
@@ -101,6 +104,25 @@ def _k6(program: str, effort: Effort) -> list[str]:
     ]  # fmt: skip
 
 
+def _h2load_http2(program: str, effort: Effort) -> list[str]:
+    return [
+        program, "-t1", f"-c{effort.connections}", f"-m{effort.streams}", "-D", str(effort.seconds),
+        *_fix_all(effort),
+    ]  # fmt: skip
+
+
+def _oha_http2(program: str, effort: Effort) -> list[str]:
+    *flags, url = _oha(program, effort)
+    return [*flags, "--http2", "--insecure", "-p", str(effort.streams), url]
+
+
+def _k6_http2(program: str, effort: Effort) -> list[str]:
+    # A user of k6 has a connection of its own, and waits for each answer.
+    users = effort.connections * effort.streams
+    *flags, script = _k6(program, replace(effort, connections=users))
+    return [*flags, "--insecure-skip-tls-verify", script]
+
+
 def _script(name: str) -> Callable[[str, Effort], list[str]]:
     return lambda program, effort: [
         program, str(CONTESTANTS / name), effort.url, str(effort.requests), str(effort.connections),
@@ -121,17 +143,26 @@ def _hold(build: Callable[[str, Effort], list[str]], variable: str) -> Callable[
 
 
 WRK, H2LOAD, BARE_LOOP, LOCUST = "wrk", "h2load", "bare loop", "locust"
-RIVALS = {
+OHA, OHA_1, K6, K6_1 = "oha", "oha, 1 thread", "k6", "k6, 1 thread"
+RIVALS: Mapping[str, Rival] = {
     WRK: Rival(program="wrk", build=_wrk),
     H2LOAD: Rival(program="h2load", build=_h2load),
-    "oha, 1 thread": Rival(program="oha", build=_hold(_oha, "TOKIO_WORKER_THREADS")),
-    "oha": Rival(program="oha", build=_oha),
+    OHA_1: Rival(program="oha", build=_hold(_oha, "TOKIO_WORKER_THREADS")),
+    OHA: Rival(program="oha", build=_oha),
     "hey, 1 thread": Rival(program="hey", build=_hold(_hey, "GOMAXPROCS")),
     "hey": Rival(program="hey", build=_hey),
     "vegeta, 1 thread": Rival(program="vegeta", build=_hold(_vegeta, "GOMAXPROCS")),
     "vegeta": Rival(program="vegeta", build=_vegeta),
-    "k6, 1 thread": Rival(program="k6", build=_hold(_k6, "GOMAXPROCS")),
-    "k6": Rival(program="k6", build=_k6),
+    K6_1: Rival(program="k6", build=_hold(_k6, "GOMAXPROCS")),
+    K6: Rival(program="k6", build=_k6),
     LOCUST: Rival(program="locust", build=_script("locust_user.py"), is_script=True, expected_rps=8_000),
     BARE_LOOP: Rival(program="aiohttp", build=_script("bare_loop.py"), is_script=True, expected_rps=12_000),
 }
+HTTP2_RIVALS: Mapping[str, Rival] = {
+    H2LOAD: Rival(program="h2load", build=_h2load_http2),
+    OHA_1: Rival(program="oha", build=_hold(_oha_http2, "TOKIO_WORKER_THREADS")),
+    OHA: Rival(program="oha", build=_oha_http2),
+    K6_1: Rival(program="k6", build=_hold(_k6_http2, "GOMAXPROCS")),
+    K6: Rival(program="k6", build=_k6_http2),
+}
+"""Those that speak HTTP/2, and how they are told; k6 does so over TLS only."""

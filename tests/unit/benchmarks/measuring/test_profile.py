@@ -18,6 +18,8 @@ REPORT = """\
      1.00%  libcrypto.so.3                            [.] EVP_EncryptUpdate
      2.00%  loop.cpython-311-x86_64-linux-gnu.so      [.] uv__io_poll
      1.52%  parser.cpython-311-x86_64-linux-gnu.so    [.] llhttp__internal__run
+     0.20%  _core.cpython-311-x86_64-linux-gnu.so     [.] nghttp2_session_mem_recv
+     0.10%  libnghttp2.so.14.24.1                     [.] nghttp2_session_mem_recv
      0.50%  [vdso]                                    [.] __vdso_clock_gettime
      0.50%  _msgspec.cpython-311-x86_64-linux-gnu.so  [.] mpack_encode
 
@@ -38,6 +40,7 @@ def test_functions_are_summed_up_by_part() -> None:
             "OpenSSL": 0.01,
             "uvloop with libuv": 0.02,
             "httptools with llhttp": 0.0152,
+            "libnghttp2 and ngh2": 0.003,
             OTHER: 0.005,
         }
     )

@@ -1,5 +1,6 @@
-from oku_benchmarks.cases.answers import LOOP_CONNECTIONS, LOOP_KINDS, Profile, Results
+from oku_benchmarks.cases.answers import LOOP_CONNECTIONS, LOOP_KINDS, Results
 from oku_benchmarks.cases.peer_contest import OKU, OKU_AIOHTTP, Round
+from oku_benchmarks.cases.request_profile import Profile
 from oku_benchmarks.sections.answers_section import build_section
 from oku_benchmarks.turns.answer_kinds import ANSWER_KINDS, VARYING
 from oku_benchmarks.turns.rivals import BARE_LOOP, H2LOAD, WRK
@@ -18,7 +19,7 @@ def build_round(contestant: str, connections: int) -> Round:
         rate_rps=rate,
         cpu_us=1e6 / rate,
         cpu_share=1.0,
-        nginx_share=0.5,
+        target_share=0.5,
     )
 
 
