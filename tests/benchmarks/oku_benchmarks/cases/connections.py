@@ -5,6 +5,8 @@ from when as many requests as are to be in flight have reached the target until 
 answered asks again at once.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -12,6 +14,7 @@ import msgspec
 
 from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.measuring.observer import find_peak_mb
+from oku_benchmarks.measuring.spread import Spread, build_spread
 from oku_benchmarks.plan import Plan
 from oku_benchmarks.progress import log
 from oku_benchmarks.turns.delay_server import DelayServer
@@ -21,7 +24,7 @@ from oku_benchmarks.turns.turn import Stage
 DELAY = "3000ms..4000ms"
 BASE = 100
 _TURNOVERS = 2
-"""How often each connection asks."""
+"""How often each of those in flight is followed by another one, the first included."""
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,18 +50,18 @@ def measure(plan: Plan, folder: Path) -> Results:
         stage = Stage(target, folder)
         return Results(
             rounds=[
-                _measure_round(stage, number, in_flight)
+                measure_round(stage, number, Load(concurrency=in_flight, engine=HTTPTOOLS))
                 for number in range(1, plan.rounds + 1)
                 for in_flight in (BASE, *plan.connections)
             ]
         )
 
 
-def _measure_round(stage: Stage, number: int, in_flight: int) -> Round:
-    requests = _TURNOVERS * in_flight
-    load = Load(requests=requests, concurrency=in_flight, engine=HTTPTOOLS)
+def measure_round(stage: Stage, number: int, load: Load) -> Round:
+    """One run of a load whose requests are as many as its concurrency makes, at a target that waits."""
+    in_flight, requests = load.concurrency, _TURNOVERS * load.concurrency
     with open_data_dir(stage.folder) as data_dir:
-        played = play_oku(stage, data_dir, load)
+        played = play_oku(stage, data_dir, replace(load, requests=requests))
     if played.summary.outcomes.ok != requests:
         raise BenchmarkError(f"{played.summary.outcomes.ok} of {requests} requests are ok")
     samples = played.turn.samples
@@ -73,3 +76,13 @@ def _measure_round(stage: Stage, number: int, in_flight: int) -> Round:
     )
     log(f"  round {number}, {in_flight:,} in flight: {result.worker_mb:.1f} MB")
     return result
+
+
+def measure_cost_kb(rounds: Sequence[Round], in_flight: int) -> Spread:
+    """Memory of each request in flight beyond the base, round by round; kB are 10**3 bytes."""
+    base_mb = {entry.number: entry.worker_mb for entry in rounds if entry.in_flight == BASE}
+    return build_spread(
+        (entry.worker_mb - base_mb[entry.number]) * 1000 / (in_flight - BASE)
+        for entry in rounds
+        if entry.in_flight == in_flight
+    )

@@ -1,7 +1,7 @@
 """The section of the benchmark `connections`: memory of a worker for each connection in flight."""
 
-from oku_benchmarks.cases.connections import BASE, DELAY, Results
-from oku_benchmarks.measuring.spread import Spread, build_spread
+from oku_benchmarks.cases.connections import BASE, DELAY, Results, measure_cost_kb
+from oku_benchmarks.measuring.spread import build_spread
 from oku_benchmarks.sections.section import NONE, Goal, Section, build_table, fill_text
 
 _GOAL_KB = 4
@@ -39,7 +39,7 @@ def build_section(results: Results) -> Section:
 
 def _build_row(results: Results, in_flight: int) -> list[str]:
     rounds = [entry for entry in results.rounds if entry.in_flight == in_flight]
-    cost = NONE if in_flight == BASE else f"{_measure_cost_kb(results, in_flight).format('.2f')} kB"
+    cost = NONE if in_flight == BASE else f"{measure_cost_kb(results.rounds, in_flight).format('.2f')} kB"
     return [
         f"{in_flight:,}",
         f"{build_spread(entry.worker_mb for entry in rounds).format('.1f')} MB",
@@ -48,17 +48,8 @@ def _build_row(results: Results, in_flight: int) -> list[str]:
     ]
 
 
-def _measure_cost_kb(results: Results, in_flight: int) -> Spread:
-    base_mb = {entry.number: entry.worker_mb for entry in results.rounds if entry.in_flight == BASE}
-    return build_spread(
-        (entry.worker_mb - base_mb[entry.number]) * 1000 / (in_flight - BASE)
-        for entry in results.rounds
-        if entry.in_flight == in_flight
-    )
-
-
 def _build_goal(results: Results, in_flight: int) -> Goal:
-    cost_kb = _measure_cost_kb(results, in_flight)
+    cost_kb = measure_cost_kb(results.rounds, in_flight)
     return Goal(
         text=f"memory of a connection, {in_flight:,} in flight: at most {_GOAL_KB} kB",
         result=f"{cost_kb.format('.2f')} kB",
