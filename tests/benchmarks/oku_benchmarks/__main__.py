@@ -27,7 +27,7 @@ from oku_core.process.open_files import raise_open_files
 
 _LEASES = "leases"
 _RATES = "rates"
-_ONLY_NAMED = ("answers", _LEASES, "speed", _RATES)
+_ONLY_NAMED = ("answers", "http2", _LEASES, "speed", _RATES)
 """Measured only if they are named."""
 _PARTS: Mapping[str, Collection[str]] = {_LEASES: tuple(LEASE_CASES), _RATES: tuple(RATE_PARTS)}
 """What may follow a name: parts of it."""

@@ -35,6 +35,7 @@ class Plan:
         concurrencies: connections of the contest.
         peer_turn_s: how long a contestant's turn is.
         connections: how many a worker has in flight, to see what one costs.
+        http2_streams: how many a worker has in flight, to see what one costs.
         wide_workers: of the run with very many requests in flight.
         wide_concurrency: of each of them.
         wide_requests: of that run.
@@ -70,6 +71,7 @@ class Plan:
     concurrencies: tuple[int, ...] = (100, 1000)
     peer_turn_s: int
     connections: tuple[int, ...]
+    http2_streams: int
     wide_workers: int
     wide_concurrency: int
     wide_requests: int
@@ -105,6 +107,7 @@ FULL = Plan(
     rounds=5,
     peer_turn_s=4,
     connections=(1_000, 5_000, 15_000),
+    http2_streams=10_000,
     wide_workers=4,
     wide_concurrency=15_000,
     wide_requests=2_000_000,
@@ -137,6 +140,7 @@ QUICK = Plan(
     concurrencies=(100,),
     peer_turn_s=2,
     connections=(1_000, 3_000),
+    http2_streams=2_000,
     wide_workers=2,
     wide_concurrency=2_000,
     wide_requests=60_000,
