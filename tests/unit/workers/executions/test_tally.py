@@ -85,3 +85,20 @@ def test_an_iteration_that_ran_to_its_end_has_a_latency_and_no_status() -> None:
     assert execution.finished.done()
     assert tally.outcomes == make_counts(1, failed_check=1, exception=1)
     assert (tally.statuses, tally.latency.build_snapshot().sum_us) == ({}, 4000)
+
+
+@given(latencies_us=TIMES_US.filter(bool), is_dense=st.booleans())
+def test_answers_that_are_counted_together_count_as_one_by_one(
+    latencies_us: list[int], *, is_dense: bool
+) -> None:
+    """All figures are the same, also those of times beyond the longest."""
+    one_by_one, together = (Tally(build_execution(len(latencies_us)), is_dense=is_dense) for _ in range(2))
+    for latency_us in latencies_us:
+        one_by_one.answer(OK, 201, latency_us, 7)
+    together.answer_all(201, latencies_us, 7 * len(latencies_us))
+    for tally in (one_by_one, together):
+        assert tally.execution.ended == len(latencies_us)
+    assert together.outcomes == one_by_one.outcomes
+    assert together.statuses == one_by_one.statuses
+    assert together.bytes_received == one_by_one.bytes_received
+    assert together.latency.build_snapshot() == one_by_one.latency.build_snapshot()

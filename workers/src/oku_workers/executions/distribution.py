@@ -4,7 +4,7 @@ It is kept in a list, or in a dictionary where few times are to come: that is sl
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain, compress
 
 from oku_core.accounting.histogram import (
@@ -50,6 +50,20 @@ class Distribution:
             self.min_us = value_us
         if value_us > self.max_us:  # noqa: PLR1730
             self.max_us = value_us
+
+    def record_all(self, values_us: Sequence[int]) -> None:
+        """Count several times, at least one, as `record` does each; there is less to do for each."""
+        longest = max(values_us)
+        if longest > HIGHEST_US:
+            values_us = [min(value_us, HIGHEST_US) for value_us in values_us]
+            longest = HIGHEST_US
+        counts = self.counts
+        for value_us in values_us:
+            shift = value_us.bit_length() - SUB_BUCKET_BITS
+            counts[(shift << HALF_BITS) + (value_us >> shift) if shift > 0 else value_us] += 1
+        self.sum_us += sum(values_us)
+        self.min_us = min(self.min_us, *values_us)
+        self.max_us = max(self.max_us, longest)
 
     def compact(self) -> None:
         """Keep it in less memory: few are still to come."""

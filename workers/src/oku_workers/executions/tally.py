@@ -5,6 +5,7 @@ integer arithmetic on attributes, no allocation that lasts. What is not ok has a
 from that: by `fail`, or by `explain` before the answer.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from oku_core.accounting.histogram import HIGHEST_US, SUB_BUCKET_BITS
@@ -121,6 +122,25 @@ class Tally:
             latency.max_us = latency_us
         execution = self.execution
         execution.ended += 1
+        if execution.next_coordinate == execution.stop:
+            execution.settle()
+
+    def answer_all(self, status: int, latencies_us: Sequence[int], received: int) -> None:
+        """Complete responses came that are ok and have the same status; as `answer` for each of them.
+
+        Args:
+            status: their status.
+            latencies_us: how long after its request was sent each of them came; at least one.
+            received: the bytes of their bodies.
+        """
+        count = len(latencies_us)
+        self.outcomes[OK] += count
+        statuses = self.statuses
+        statuses[status] = statuses.get(status, 0) + count
+        self.bytes_received += received
+        self.latency.record_all(latencies_us)
+        execution = self.execution
+        execution.ended += count
         if execution.next_coordinate == execution.stop:
             execution.settle()
 

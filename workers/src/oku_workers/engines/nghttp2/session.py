@@ -191,6 +191,7 @@ class Session:
         code = event.error_code
         if stream in self._answered:
             return
+        stream.is_odd = True
         if event.local_error is not None:
             stream.outcome, stream.reason = CONNECT_ERROR, HEADERS_TOO_LONG
         elif code == ErrorCode.REFUSED_STREAM:

@@ -28,6 +28,7 @@ class Stream:
         received: the bytes of body that have come.
         body: what has come of them, if checks want it.
         first_ns: when its answer began.
+        is_odd: whether it has no answer, or was refused before.
         is_plain: whether the request has no body, and nothing of its answer's body is kept.
         is_reset: whether the server has reset it.
         outcome: what it counts as without a complete answer; `OK` as long as that may come.
@@ -43,6 +44,7 @@ class Stream:
         "first_ns",
         "headers",
         "index",
+        "is_odd",
         "is_plain",
         "is_refused",
         "is_reset",
@@ -71,7 +73,7 @@ class Stream:
         self.number = self.received = self.first_ns = 0
         self.headers: Headers = ()
         self.body = bytearray()
-        self.is_reset = self.is_refused = False
+        self.is_reset = self.is_refused = self.is_odd = False
         self.outcome, self.reason = OK, ""
         self.refusals = 0
         self.refused_by: object = None
@@ -81,4 +83,5 @@ class Stream:
         self.number = self.received = self.first_ns = 0
         self.body.clear()
         self.is_reset = self.is_refused = False
+        self.is_odd = True
         self.outcome, self.reason = OK, ""
