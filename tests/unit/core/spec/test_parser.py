@@ -141,6 +141,11 @@ def test_every_key_fills_its_attribute() -> None:
         concurrency=10, shares_concurrency=True,
     )  # fmt: skip
     assert parse_spec(Source(None, {"rate": "5/s", "requests": 10})).rate == "5/s"
+    multiplexed: dict[str, object] = {"http2": True, "streams": 25, "connections": "4"}
+    assert parse_spec(Source(None, multiplexed | {"url": "http://h/"})) == Spec(
+        urls=(Url("http://h/"),), requests=1000, engine=Engine.NGHTTP2, http2=True, streams=25, connections=4,
+        concurrency=100,
+    )  # fmt: skip
     several: dict[str, object] = {"base-url": "http://h", "targets": [{"name": "home", "url": "/"}]}
     assert parse_spec(Source(None, several)) == Spec(
         requests=1000, base_url=Url("http://h"), targets=(Target(name="home", url="/"),)
@@ -168,7 +173,7 @@ def test_every_key_fills_its_attribute() -> None:
         "hooks": ["teardown", "setup"],
     }
     assert parse_spec(Source(None, hooked)).hooks == (Hook.SETUP, Hook.TEARDOWN)
-    assert set(KEYS) == {*written, *opened, *several, *coded, *hooked, "url", "rate", "data"}
+    assert set(KEYS) == {*written, *opened, *multiplexed, *several, *coded, *hooked, "url", "rate", "data"}
 
 
 @pytest.mark.parametrize(
