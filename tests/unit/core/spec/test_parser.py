@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kit.runs.specs import plain_specs, specs, user_code_specs
+from tests.kit.runs.specs import http2_specs, plain_specs, specs, user_code_specs
 
 from oku_core.errors import UserError
 from oku_core.schedule.arrivals import Arrivals
@@ -236,7 +236,7 @@ def test_what_follows_from_other_keys_is_written_with_the_spec(values: dict[str,
     assert parse_spec(Source(None, build_mapping(spec))) == spec
 
 
-@given(specs() | user_code_specs())
+@given(specs() | http2_specs() | user_code_specs())
 def test_a_spec_survives_being_written(spec: Spec) -> None:
     """The mapping has the keys of the table, and is read back as an equal spec, even by way of JSON."""
     mapping = build_mapping(spec)
@@ -245,7 +245,7 @@ def test_a_spec_survives_being_written(spec: Spec) -> None:
     assert decode_spec(encode_spec(spec)) == spec
 
 
-@given(specs())
+@given(specs() | http2_specs())
 def test_a_written_spec_has_only_plain_values(spec: Spec) -> None:
     """The mapping has only values that YAML and JSON know, and only keys that apply."""
     mapping = build_mapping(spec)
