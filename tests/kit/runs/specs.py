@@ -92,6 +92,23 @@ def specs(draw: st.DrawFn) -> Spec:
 
 
 @st.composite
+def http2_specs(draw: st.DrawFn) -> Spec:
+    """Any spec of HTTP/2 that a user can have written."""
+    spec = draw(specs())
+    assume(not spec.brings_servers and spec.keepalive)
+    return msgspec.structs.replace(
+        spec,
+        engine=Engine.NGHTTP2,
+        http2=True,
+        streams=draw(st.integers(1, 10_000)),
+        connections=draw(st.none() | st.integers(1, 100_000)),
+        proxy=None,
+        max_redirects=0,
+        cookies=False,
+    )
+
+
+@st.composite
 def user_code_specs(draw: st.DrawFn) -> Spec:
     """Any spec of user code that a command can have made."""
     engine = draw(st.sampled_from(sorted(USER_CODE_ENGINES)))

@@ -1,6 +1,7 @@
 """The engine for HTTP/2 in memory, with one stream on each connection and with several."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -23,6 +24,13 @@ class Http2Transport:
         self.session = Session(self._send)
         self.requests: list[StreamRequest] = []
         self.is_aborted = False
+        self._unread: bytes | None = b""
+
+    def begin(self, settings: Mapping[int, int]) -> None:
+        """Say what the server has to say first, and read from now on."""
+        self.session.change_settings(settings)
+        unread, self._unread = self._unread or b"", None
+        self.write(unread)
 
     def get_extra_info(self, name: str) -> object:
         """Look like a TLS connection, whose file descriptor nobody writes to."""
@@ -34,6 +42,9 @@ class Http2Transport:
 
     def write(self, data: bytes) -> None:
         """Take what the client sends."""
+        if self._unread is not None:
+            self._unread += data
+            return
         self.requests.extend(self.session.feed(data))
 
     def get_write_buffer_size(self) -> int:
@@ -72,7 +83,11 @@ class Http2Transport:
 
 
 class Nghttp2Bench(EngineBench):
-    """The nghttp2 engine with a connection for each request; `open` has those that were made."""
+    """The nghttp2 engine with a connection for each request; `open` has those that were made.
+
+    Attributes:
+        settings: what servers say first; None to say nothing, and to read nothing.
+    """
 
     kind = Engine.NGHTTP2
     clocked = (nghttp2_engine, nghttp2_connection)
@@ -84,6 +99,7 @@ class Nghttp2Bench(EngineBench):
     def put_targets(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Stand for the network."""
         self.open: list[Http2Transport] = []
+        self.settings: dict[int, int] | None = {}
         self.may_connect = asyncio.Event()
         self.may_connect.set()
         monkeypatch.setattr(Origin, "connect", lambda _, connection: self.connect(connection))
@@ -95,7 +111,8 @@ class Nghttp2Bench(EngineBench):
             raise ConnectionRefusedError(111, "refused")
         transport: Any = Http2Transport(connection)
         self.open.append(transport)
-        transport.session.begin()
+        if self.settings is not None:
+            transport.begin(self.settings)
         connection.connection_made(transport)
 
     @property

@@ -5,14 +5,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 from urllib.parse import quote_plus
 
-from oku_cli.imports.curl_flags import Flag, read_flags
+from oku_cli.imports.curl_flags import VERSIONS, Flag, read_flags
 from oku_cli.imports.headers import choose_headers
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
 from oku_cli.imports.shell_words import split_words
+from oku_core.spec.fields import FIELD_BY_KEY
 
 ReadFile = Callable[[str], str]
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
+_HTTP3 = "--http3"
 _REDIRECTS = 50
 """As many as curl follows."""
 _DATA = frozenset({"data", "data-ascii", "data-raw", "data-binary", "data-urlencode", "json"})
@@ -45,15 +47,33 @@ def read_curl(command: str, read_file: ReadFile) -> ImportedSpec:
     headers = _build_headers(flags, names, has_body=body is not None)
     method = _choose_method(flags, names, has_body=body is not None)
     requests = [ImportedRequest(url=url, method=method, headers=headers, body=body) for url in urls]
-    return ImportedSpec(source="curl", requests=requests, settings=_build_settings(flags, names), notes=notes)
+    settings = _build_settings(flags, names)
+    if version := _find_http2(flags):
+        notes += _add_http2(settings, version, urls)
+    return ImportedSpec(source="curl", requests=requests, settings=settings, notes=notes)
 
 
 def _describe_ignored(flags: Sequence[str]) -> Iterator[str]:
-    versions = [flag for flag in flags if flag.startswith(("--http2", "--http3"))]
-    if others := [flag for flag in flags if flag not in versions]:
+    if others := [flag for flag in flags if flag != _HTTP3]:
         yield f"Ignored, as it does not change what is sent: {', '.join(others)}."
-    if versions:
-        yield f"Sent as HTTP/1.1, the only one that Oku speaks: {', '.join(versions)}."
+    if _HTTP3 in flags:
+        yield f"Not sent as HTTP/3, which Oku does not speak: {_HTTP3}."
+
+
+def _find_http2(flags: Iterable[Flag]) -> str:
+    """The flag that asks for HTTP/2; empty if none does."""
+    versions = [flag.name for flag in flags if flag.name in VERSIONS]
+    return versions[-1] if versions and versions[-1] != "http1.1" else ""
+
+
+def _add_http2(settings: dict[str, Any], version: str, urls: Iterable[str]) -> Iterator[str]:
+    """Have HTTP/2 spoken if that goes with the other settings; what there is to be said of it."""
+    if others := [key for key in settings if key == "keepalive" or FIELD_BY_KEY[key].aiohttp_only]:
+        yield f"Sent as HTTP/1.1, for HTTP/2 cannot be combined with {', '.join(others)}: --{version}."
+        return
+    settings["http2"] = True
+    if version == "http2" and any(url.lower().startswith("http:") for url in urls):
+        yield "In clear text, HTTP/2 is spoken from the beginning, as with --http2-prior-knowledge."
 
 
 def _complete_url(url: str) -> str:

@@ -22,7 +22,9 @@ WITH_VALUE = frozenset({
     "max-redirs", "range",
 })  # fmt: skip
 """Flags with a value that a spec can say."""
-SWITCHES = frozenset({"get", "insecure", "location", "head", "compressed", "no-keepalive"})
+VERSIONS = ("http1.1", "http2", "http2-prior-knowledge")
+"""Flags that choose a version of HTTP; as with curl, the last one counts."""
+SWITCHES = frozenset({"get", "insecure", "location", "head", "compressed", "no-keepalive", *VERSIONS})
 """Flags without a value that a spec can say."""
 _IGNORED_WITH_VALUE = frozenset({
     "output", "write-out", "cookie-jar", "dump-header", "connect-timeout", "retry", "retry-delay",
@@ -31,8 +33,8 @@ _IGNORED_WITH_VALUE = frozenset({
 })  # fmt: skip
 _IGNORED = frozenset({
     "silent", "show-error", "verbose", "include", "remote-name", "remote-name-all", "remote-header-name",
-    "fail", "fail-with-body", "no-buffer", "progress-bar", "no-progress-meter", "globoff", "http1.1",
-    "http2", "http2-prior-knowledge", "http3", "ipv4", "ipv6", "tcp-nodelay", "path-as-is", "create-dirs",
+    "fail", "fail-with-body", "no-buffer", "progress-bar", "no-progress-meter", "globoff", "http3",
+    "ipv4", "ipv6", "tcp-nodelay", "path-as-is", "create-dirs",
     "junk-session-cookies", "styled-output", "no-styled-output", "retry-all-errors", "no-sessionid",
     "no-alpn", "retry-connrefused",
 })  # fmt: skip

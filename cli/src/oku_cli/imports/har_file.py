@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,8 +17,11 @@ _ASSET_TYPE = re.compile(
 _ASSET_END = re.compile(
     r"\.(?:png|jpe?g|gif|svg|webp|avif|ico|css|m?js|map|woff2?|ttf|otf|eot|mp[34]|webm|wasm)$", re.IGNORECASE
 )
+_VERSION = re.compile(r"(?:h|http/)([123])\b", re.IGNORECASE)
+"""Browsers write HTTP/2, http/2.0 or h2."""
 _NOT_MODIFIED = 304
 _OK = 200
+_HTTP2 = "HTTP/2"
 _MOST_NAMED = 5
 
 
@@ -58,7 +61,13 @@ def read_har(content: bytes, choice: HarChoice) -> ImportedSpec:
         raise ValueError(f"no request is left of {len(entries)}: {_describe_left(left)}")
     notes = [f"Left out: {_describe_left(left)}."] if left else []
     requests = [_build_request(method, url, same) for (method, url), same in groups.items()]
-    return ImportedSpec(source="har", requests=requests, notes=notes)
+    versions = Counter(_find_version(entry) for same in groups.values() for entry in same)
+    is_http2 = versions.keys() == {_HTTP2}
+    if not is_http2:
+        notes += _describe_versions(versions)
+    return ImportedSpec(
+        source="har", requests=requests, settings={"http2": True} if is_http2 else {}, notes=notes
+    )
 
 
 def _list_entries(content: bytes) -> Sequence[Mapping[str, Any]]:
@@ -100,6 +109,20 @@ def _find_reason(entry: Mapping[str, Any], main: str, choice: HarChoice) -> str:
 def _is_asset(entry: Mapping[str, Any], url: str) -> bool:
     kind = _read(entry, "response", "content", "mimeType") or ""
     return bool(_ASSET_END.search(urlsplit(url).path) or _ASSET_TYPE.match(str(kind)))
+
+
+def _find_version(entry: Mapping[str, Any]) -> str:
+    """Which version of HTTP an answer came by; that of the request may be what the browser wished for."""
+    written = _read(entry, "response", "httpVersion") or _read(entry, "request", "httpVersion")
+    found = _VERSION.match(str(written))
+    return f"HTTP/{found[1]}" if found else ""
+
+
+def _describe_versions(versions: Mapping[str, int]) -> Iterator[str]:
+    """Say that requests are sent by another version of HTTP than the one they were recorded with."""
+    newer = [f"{name} ({versions[name]})" for name in (_HTTP2, "HTTP/3") if versions.get(name)]
+    if newer:
+        yield f"Sent as HTTP/1.1, but recorded over {', '.join(newer)}; http2: true sends all over HTTP/2."
 
 
 def _build_request(method: str, url: str, entries: Sequence[Mapping[str, Any]]) -> ImportedRequest:

@@ -6,7 +6,9 @@ import msgspec
 
 from oku_core.accounting.failure_reason import UNTRUSTED
 from oku_core.accounting.outcome import Outcome
+from oku_core.http_client.error_reason import NO_HTTP2
 from oku_core.results.summary import FailureSummary, Summary, Unit
+from oku_core.spec.spec import Engine
 
 _ON_ITERATIONS = {
     Outcome.TIMEOUT: "no iteration ended in time: --iteration-timeout says how long one may take",
@@ -23,6 +25,11 @@ _ADVICE = {
     Outcome.FAILED_CHECK: "no response passed its checks: look at what the target answers",
     Outcome.EXCEPTION: "user code raised an exception in each iteration: its traceback says where",
 }
+_OVER_HTTP2 = {
+    Outcome.DISCONNECTED: "connections or streams were closed without a response: look at the reasons",
+    Outcome.PROTOCOL_ERROR: "no response was valid HTTP/2: look at the reasons",
+}
+"""What is said otherwise over HTTP/2: the target does speak that then."""
 
 
 def describe_failure(summary: Summary) -> str | None:
@@ -40,15 +47,19 @@ def describe_failure(summary: Summary) -> str | None:
         return (_ADVICE | _ON_ITERATIONS)[most]
     if most is Outcome.UNEXPECTED_STATUS:
         return _describe_statuses({f"{status[0]}xx" for status in summary.statuses})
-    if most is Outcome.CONNECT_ERROR and _is_untrusted(summary.failures):
-        return "no connection could be made: the certificate of the target is not trusted"
-    return _ADVICE[most]
+    if most is Outcome.CONNECT_ERROR:
+        return _describe_connecting(summary.failures)
+    return (_ADVICE | _OVER_HTTP2)[most] if summary.engine is Engine.NGHTTP2 else _ADVICE[most]
 
 
-def _is_untrusted(failures: Sequence[FailureSummary]) -> bool:
-    """Whether most connections failed for want of a certificate that is trusted; the first are the most."""
+def _describe_connecting(failures: Sequence[FailureSummary]) -> str:
+    """Why most connections failed, where that says what to check; the first reason is the most frequent."""
     reasons = [failure.reason for failure in failures if failure.outcome is Outcome.CONNECT_ERROR]
-    return bool(reasons) and reasons[0].startswith(UNTRUSTED)
+    if reasons and reasons[0].startswith(UNTRUSTED):
+        return "no connection could be made: the certificate of the target is not trusted"
+    if reasons and reasons[0] == NO_HTTP2:
+        return f"{NO_HTTP2}: leave --http2 out, or check scheme and port of the URL"
+    return _ADVICE[Outcome.CONNECT_ERROR]
 
 
 def _describe_statuses(classes: set[str]) -> str:

@@ -14,6 +14,7 @@ from oku_core.spec.values.header import Header
 
 _OF_CONNECTIONS = frozenset({"connection", "proxy-connection", "keep-alive"})
 """Headers that HTTP/2 has frames for in their place (RFC 9113, section 8.2.2)."""
+_USER_CODE = "cannot be combined with user code, which speaks HTTP/1.1"
 
 
 def find_http2_fault(spec: Spec, given: Collection[str]) -> Fault | None:
@@ -27,6 +28,7 @@ def find_http2_fault(spec: Spec, given: Collection[str]) -> Fault | None:
 
 
 def _iter_http1_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
+    own = _USER_CODE if spec.runs_user_code else f"applies only to HTTP/2: {_describe(spec)}, use http2"
     if spec.engine is Engine.NGHTTP2:
         yield (
             "http2",
@@ -34,12 +36,12 @@ def _iter_http1_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
         )
     for field in FIELDS:
         if field.http2_only and field.key in given:
-            yield field.key, f"applies only to HTTP/2: the engine {spec.engine} speaks HTTP/1.1, use http2"
+            yield field.key, own
 
 
 def _iter_http2_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
     if spec.engine is not Engine.NGHTTP2:
-        yield "http2", f"the engine {spec.engine} speaks HTTP/1.1, use {Engine.NGHTTP2}"
+        yield "http2", _USER_CODE if spec.runs_user_code else f"{_describe(spec)}, use {Engine.NGHTTP2}"
     if not spec.keepalive:
         yield "keepalive", "connections of HTTP/2 are kept; leave it out, or use HTTP/1.1"
     if spec.brings_servers:
@@ -50,6 +52,10 @@ def _iter_http2_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
     for target in spec.targets:
         if fault := _find_header_fault(list_headers(spec, target)):
             yield "targets", f"{format_value(target.name)}: header: {fault}"
+
+
+def _describe(spec: Spec) -> str:
+    return f"the engine {spec.engine} speaks HTTP/1.1"
 
 
 def _find_header_fault(headers: Iterable[Header]) -> str | None:

@@ -74,13 +74,58 @@ def test_settings_become_keys_of_the_spec() -> None:
     assert imported.notes == ["Ignored, as it does not change what is sent: --output, --silent."]
 
 
-def test_another_version_of_http_is_said_not_to_be_sent() -> None:
+@pytest.mark.parametrize(
+    ("flags", "is_http2"),
+    [
+        ("", False),
+        ("--http2", True),
+        ("--http2-prior-knowledge", True),
+        ("--http1.1", False),
+        ("--http2 --http1.1", False),
+        ("--http1.1 --http2", True),
+        ("--http3", False),
+        ("--http2 --http3", True),
+    ],
+)
+def test_the_version_of_http_is_that_of_curl(flags: str, *, is_http2: bool) -> None:
+    """The last flag counts; the one of HTTP/1.1 needs no key."""
+    settings = read_curl(f"curl {flags} https://h/", str).settings
+    assert settings == ({"http2": True} if is_http2 else {})
+
+
+def test_what_cannot_be_spoken_is_said() -> None:
     """It is not among what changes nothing."""
-    imported = read_curl("curl --http2 -s --http3 http://h/", str)
+    imported = read_curl("curl -s --http3 http://h/", str)
     assert imported.notes == [
         "Ignored, as it does not change what is sent: --silent.",
-        "Sent as HTTP/1.1, the only one that Oku speaks: --http2, --http3.",
+        "Not sent as HTTP/3, which Oku does not speak: --http3.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("command", "notes"),
+    [
+        ("--http2 https://h/", []),
+        ("--http2-prior-knowledge http://h/", []),
+        (
+            "--http2 h",
+            ["In clear text, HTTP/2 is spoken from the beginning, as with --http2-prior-knowledge."],
+        ),
+    ],
+)
+def test_a_connection_is_not_upgraded(command: str, notes: list[str]) -> None:
+    """With `--http2` and no TLS, curl would ask for that; the target may know nothing else."""
+    assert read_curl(f"curl {command}", str).notes == notes
+
+
+@pytest.mark.parametrize(
+    ("flags", "key"), [("-L", "max-redirects"), ("-x p:1", "proxy"), ("--no-keepalive", "keepalive")]
+)
+def test_http2_gives_way_to_what_it_cannot_be_combined_with(flags: str, key: str) -> None:
+    """The spec runs, and says why it is HTTP/1.1."""
+    imported = read_curl(f"curl --http2 -k {flags} https://h/", str)
+    assert imported.settings.keys() == {"insecure", key}
+    assert imported.notes == [f"Sent as HTTP/1.1, for HTTP/2 cannot be combined with {key}: --http2."]
 
 
 @pytest.mark.parametrize(

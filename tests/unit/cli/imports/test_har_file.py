@@ -7,6 +7,7 @@ from oku_cli.imports.har_file import HarChoice, read_har
 from oku_cli.imports.imported_spec import ImportedSpec
 
 ALL = HarChoice()
+OVER_HTTP1 = "Sent as HTTP/1.1, but recorded over"
 
 
 def entry(
@@ -35,6 +36,37 @@ def test_equal_requests_are_one_with_their_number() -> None:
         ("POST", "http://h/a", 1),
     ]
     assert all(each.headers == [] for each in imported.requests)
+
+
+@pytest.mark.parametrize(
+    ("versions", "settings", "notes"),
+    [
+        (["HTTP/2"], {"http2": True}, []),
+        (["h2", "http/2.0", "HTTP/2.0"], {"http2": True}, []),
+        (["HTTP/1.1", "http/1.1"], {}, []),
+        (["", "unknown", None, 2], {}, []),
+        (
+            ["h2", "h2", "http/1.1", "h3"], {},
+            [f"{OVER_HTTP1} HTTP/2 (2), HTTP/3 (1); http2: true sends all over HTTP/2."],
+        ),
+        (["h3"], {}, [f"{OVER_HTTP1} HTTP/3 (1); http2: true sends all over HTTP/2."]),
+    ],
+)  # fmt: skip
+def test_what_was_recorded_over_http2_is_sent_so(
+    versions: list[Any], settings: dict[str, Any], notes: list[str]
+) -> None:
+    """Only if all of it was; the answer says which version it was."""
+    entries = [entry("https://h/", httpVersion="HTTP/1.1") for _ in versions]
+    for each, version in zip(entries, versions, strict=True):
+        each["response"]["httpVersion"] = version
+    imported = read(*entries)
+    assert (imported.settings, imported.notes) == (settings, notes)
+
+
+def test_the_version_of_a_request_is_taken_where_its_answer_has_none() -> None:
+    """What is left out does not matter."""
+    imported = read(entry("https://h/", httpVersion="h2"), entry("https://h/a.css", httpVersion="h3"))
+    assert imported.settings == {"http2": True}
 
 
 def test_only_the_first_page_s_origin_is_taken() -> None:

@@ -5,7 +5,9 @@ import pytest
 from oku_cli.views.account_view import build_headline
 from oku_cli.views.failure_view import describe_failure
 from oku_core.accounting.outcome import Outcome
+from oku_core.http_client.error_reason import NO_HTTP2
 from oku_core.results.summary import FailureSummary, OutcomeCounts, Summary
+from oku_core.spec.spec import Engine
 
 MakeSummary = Callable[..., Summary]
 Render = Callable[..., list[str]]
@@ -47,6 +49,29 @@ def test_a_certificate_that_is_not_trusted_is_named(make_summary: MakeSummary) -
     assert advice == "no connection could be made: the certificate of the target is not trusted"
     advice = describe_failure(make_summary(outcomes=outcomes, failures=[refused, untrusted]))
     assert advice == "no connection could be made: check scheme, host and port of the URL"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "reason", "said"),
+    [
+        ("protocol_error", "not HTTP/2: a malformed response", "no response was valid HTTP/2"),
+        (
+            "disconnected",
+            "stream reset: INTERNAL_ERROR",
+            "connections or streams were closed without a response",
+        ),
+        ("connect_error", NO_HTTP2, "the server does not speak HTTP/2: leave --http2 out, or check scheme"),
+        ("connect_error", "refused", "no connection could be made: check scheme, host and port of the URL"),
+        ("timeout", "no answer within 10s", "nothing was answered in time: --timeout says"),
+    ],
+)
+def test_a_run_over_http2_is_not_told_of_http1(
+    make_summary: MakeSummary, outcome: str, reason: str, said: str
+) -> None:
+    """What was answered at all was HTTP/2, unless the target speaks something else: then that is said."""
+    failures = [FailureSummary(outcome=Outcome(outcome), reason=reason, requests=2)]
+    summary = make_summary(outcomes=count(**{outcome: 2}), failures=failures, engine=Engine.NGHTTP2)
+    assert (describe_failure(summary) or "").startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ ALONE = {
     ("oku_core/http_client/addresses.py", "_start_lookup"): "one lookup; the next connection starts another",
     ("oku_workers/engines/aiohttp/engine.py", "_start_slot"): "the engine starts a slot that failed again",
     ("oku_workers/engines/httptools/engine.py", "_connect"): "one connection: its request ends with it",
+    ("oku_workers/engines/nghttp2/engine.py", "_connect"): "one connection: a request ends with it",
     ("oku_workers/engines/user_code/engine.py", "_try_host"): "awaited where it is made",
     ("oku_workers/engines/user_code/host_process.py", "__init__"): "one host: the engine starts another one",
     ("oku_workers/engines/user_code/host_process.py", "close"): "waits for the end of one process, and ends",

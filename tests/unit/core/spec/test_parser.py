@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kit.runs.specs import plain_specs, specs, user_code_specs
+from tests.kit.runs.specs import http2_specs, plain_specs, specs, user_code_specs
 
 from oku_core.errors import UserError
 from oku_core.schedule.arrivals import Arrivals
@@ -141,6 +141,11 @@ def test_every_key_fills_its_attribute() -> None:
         concurrency=10, shares_concurrency=True,
     )  # fmt: skip
     assert parse_spec(Source(None, {"rate": "5/s", "requests": 10})).rate == "5/s"
+    multiplexed: dict[str, object] = {"http2": True, "streams": 25, "connections": "4"}
+    assert parse_spec(Source(None, multiplexed | {"url": "http://h/"})) == Spec(
+        urls=(Url("http://h/"),), requests=1000, engine=Engine.NGHTTP2, http2=True, streams=25, connections=4,
+        concurrency=100,
+    )  # fmt: skip
     several: dict[str, object] = {"base-url": "http://h", "targets": [{"name": "home", "url": "/"}]}
     assert parse_spec(Source(None, several)) == Spec(
         requests=1000, base_url=Url("http://h"), targets=(Target(name="home", url="/"),)
@@ -168,7 +173,7 @@ def test_every_key_fills_its_attribute() -> None:
         "hooks": ["teardown", "setup"],
     }
     assert parse_spec(Source(None, hooked)).hooks == (Hook.SETUP, Hook.TEARDOWN)
-    assert set(KEYS) == {*written, *opened, *several, *coded, *hooked, "url", "rate", "data"}
+    assert set(KEYS) == {*written, *opened, *multiplexed, *several, *coded, *hooked, "url", "rate", "data"}
 
 
 @pytest.mark.parametrize(
@@ -231,7 +236,7 @@ def test_what_follows_from_other_keys_is_written_with_the_spec(values: dict[str,
     assert parse_spec(Source(None, build_mapping(spec))) == spec
 
 
-@given(specs() | user_code_specs())
+@given(specs() | http2_specs() | user_code_specs())
 def test_a_spec_survives_being_written(spec: Spec) -> None:
     """The mapping has the keys of the table, and is read back as an equal spec, even by way of JSON."""
     mapping = build_mapping(spec)
@@ -240,7 +245,7 @@ def test_a_spec_survives_being_written(spec: Spec) -> None:
     assert decode_spec(encode_spec(spec)) == spec
 
 
-@given(specs())
+@given(specs() | http2_specs())
 def test_a_written_spec_has_only_plain_values(spec: Spec) -> None:
     """The mapping has only values that YAML and JSON know, and only keys that apply."""
     mapping = build_mapping(spec)

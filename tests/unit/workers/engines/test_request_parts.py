@@ -22,6 +22,7 @@ from oku_workers.engines.aiohttp.request import build_arguments, build_shared_he
 from oku_workers.engines.data_rows import open_rows
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.httptools.request import build_request
+from oku_workers.engines.nghttp2.request import build_request as build_http2_request
 from oku_workers.engines.request_parts import list_values
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=12)
@@ -94,7 +95,7 @@ def test_no_value_breaks_out_of_its_place(sku: str, text: str, index: int) -> No
 
 
 @given(sku=TEXTS, text=TEXTS, index=st.integers(0, 10**15))
-def test_both_engines_send_the_same(sku: str, text: str, index: int) -> None:
+def test_all_engines_send_the_same(sku: str, text: str, index: int) -> None:
     """URL, headers and body of a request do not depend on the engine."""
     spec = build_spec()
     rows = OneRow(spec, {"sku": sku, "text": text})
@@ -108,6 +109,12 @@ def test_both_engines_send_the_same(sku: str, text: str, index: int) -> None:
     assert build_url(template.url, template.columns, rows)(index).raw_path_qs == target
     assert {name: value for name, value in headers if name.startswith(("X-", "Content-Type"))} == dict(own)
     assert arguments["data"] == body
+    framed = build_http2_request(template, build_origin(template.url), rows)
+    fields = {name.decode(): value.decode() for name, value in framed.headers(index)}
+    assert framed.body is not None
+    assert (fields[":path"], framed.body(index)) == (target, body)
+    same = {name.lower(): value.strip(" \t") for name, value in headers if name != "Host"}
+    assert {name: value for name, value in fields.items() if name[0] != ":"} == same
 
 
 def test_what_requests_need_of_a_row_is_listed_once() -> None:

@@ -1,4 +1,4 @@
-"""What the requests of a template are made of: both engines build from it, and whoever shows a request."""
+"""What the requests of a template are made of: all engines build from it, and whoever shows a request."""
 
 from collections.abc import Collection, Iterator
 from typing import NamedTuple

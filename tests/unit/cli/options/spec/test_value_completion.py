@@ -20,7 +20,7 @@ def list_words(*arguments: str) -> list[str]:
 def test_words_of_which_there_are_few_are_offered() -> None:
     """Engines, methods, arrivals, and what commands choose from."""
     assert list_words("run", "--arrivals", "p") == ["poisson"]
-    assert list_words("run", "--engine", "") == ["aiohttp", "httptools", "python", "locust"]
+    assert list_words("run", "--engine", "") == ["aiohttp", "httptools", "nghttp2", "python", "locust"]
     assert list_words("run", "--engine", "h") == ["httptools"]
     assert list_words("run", "-m", "p") == ["POST", "PUT", "PATCH"]
     assert list_words("completion", "") == ["bash", "zsh", "fish"]

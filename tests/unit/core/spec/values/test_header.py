@@ -21,7 +21,7 @@ REFUSED = [
     ("Transfer-Encoding: chunked", "a", "Transfer-Encoding: chunked: bodies are sent whole"),
     ("TRANSFER-ENCODING:identity", None, "TRANSFER-ENCODING: identity: bodies are sent whole"),
     ("Expect: 100-continue", "a", "Expect: 100-continue: bodies are sent at once"),
-    ("Upgrade: h2c", None, "Upgrade: h2c: connections speak HTTP/1.1 only"),
+    ("Upgrade: h2c", None, "Upgrade: h2c: connections speak one protocol"),
     ("Connection: upgrade", None, "Connection: upgrade: only close and keep-alive are allowed"),
     (
         "Connection: keep-alive, {i}",

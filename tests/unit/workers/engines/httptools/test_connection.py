@@ -20,6 +20,7 @@ from oku_core.spec.values.check import JsonValue, Pattern, SizeBound
 from oku_core.spec.values.expected_status import ExpectedStatus
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
+from oku_workers.engines.counting import TimeLimit
 from oku_workers.engines.httptools.connection import LARGE_REQUEST_BYTES, Connection
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.response_cache import LONGEST_BYTES
@@ -74,8 +75,7 @@ class Bench:
     """Stands for the engine: sends a request on each connection that has become free."""
 
     def __init__(self, method: str = "GET", **expect: Any) -> None:
-        self.limit_ns = 3600 * 10**9
-        self.timeout_reason = "no answer within 3600s"
+        self.limit = TimeLimit(3600)
         template = RequestTemplate(
             url=Url("http://h/"),
             method=method,
@@ -452,7 +452,7 @@ def test_what_is_complete_after_the_limit_is_a_timeout() -> None:
     """It is one even if the same response was seen before."""
     bench = Bench()
     bench.receive(PLAIN)
-    bench.limit_ns = bench.route.ok_ns = 0
+    bench.limit.ns = bench.route.ok_ns = 0
     bench.receive(PLAIN, PLAIN[:5], PLAIN[5:])
     assert (bench.execution.outcomes[OK], bench.execution.outcomes[TIMEOUT]) == (1, 2)
 
@@ -595,7 +595,7 @@ def test_an_answer_to_a_request_that_is_still_being_sent_may_come_in_one_piece()
 def test_an_answer_in_two_pieces_that_is_too_late_is_not_timed() -> None:
     """It is no answer any more."""
     bench = Bench()
-    bench.limit_ns = bench.route.ok_ns = 0
+    bench.limit.ns = bench.route.ok_ns = 0
     bench.receive(PLAIN[:-1], PLAIN[-1:])
     assert bench.execution.outcomes[TIMEOUT] == 1
     assert bench.execution.tally.timings.transfer.build_snapshot().total == 0

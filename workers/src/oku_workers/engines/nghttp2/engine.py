@@ -411,8 +411,9 @@ class Nghttp2Engine:
             for stream in late:
                 connection.reset(stream)
                 self.fail(stream, TIMEOUT, "")
-            # Nothing at all has come since: nobody may be there any more.
-            if any(connection.heard_ns < stream.since_ns for stream in late):
+            # Nothing at all has come since: nobody may be there any more. Most requests are sent with the
+            # answer to another one, at the very time at which that was heard.
+            if any(connection.heard_ns <= stream.since_ns for stream in late):
                 connection.retire()
             if late:
                 self.note_room(connection)

@@ -31,6 +31,9 @@ class BuildRequest(NamedTuple):
 NOTHING = BuildRequest(lambda _: (), None)
 """Makes requests that cannot be sent."""
 _HOST, _LENGTH = "host", "content-length"
+_BLANKS = b" \t"
+"""What no value begins or ends with: here that makes a request malformed, and HTTP/1.1 takes no notice of it
+(RFC 9113, section 8.2.1; RFC 9110, section 5.5)."""
 
 
 def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = None) -> BuildRequest:
@@ -103,7 +106,15 @@ def _bind_fields(fields: list[tuple[str, Template]], rows: Rows | None) -> Calla
     if len(varying) == 1:
         [place] = varying
         before, (field, _), after = constant[:place], constant[place], constant[place + 1 :]
-        build_value = fields[place][1].bind_bytes(rows)
+        build_value = _bind_value(*fields[place], rows)
         return lambda index: (*before, (field, build_value(index)), *after)
-    builders = [(name.encode(), value.bind_bytes(rows)) for name, value in fields]
+    builders = [(name.encode(), _bind_value(name, value, rows)) for name, value in fields]
     return lambda index: tuple([(name, build_value(index)) for name, build_value in builders])
+
+
+def _bind_value(name: str, value: Template, rows: Rows | None) -> Callable[[int], bytes]:
+    """A function from an index to the value of a field."""
+    build = value.bind_bytes(rows)
+    if not value.values or name == ":path":
+        return build
+    return lambda index: build(index).strip(_BLANKS)

@@ -216,8 +216,7 @@ class Session:
             self._note_connection(event)
 
     def _note_connection(self, event: ngh2.Event) -> None:
-        """Take note of what is about the whole connection."""
-        self.has_news = True
+        """Take note of what is about the whole connection; most of it changes nothing for us."""
         if isinstance(event, ngh2.SettingsReceived):
             self.is_ready = True
             self.most_streams = event.settings.get(Setting.MAX_CONCURRENT_STREAMS, self.most_streams)
@@ -229,6 +228,9 @@ class Session:
             self.is_draining = True
             if event.error_code and not self.farewell:
                 self.fault = f"not HTTP/2: {_name_code(event.error_code)}" if self.is_ready else NO_HTTP2
+        else:
+            return
+        self.has_news = True
 
 
 def _name_code(code: int) -> str:

@@ -1,0 +1,272 @@
+import string
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from yarl import URL
+
+from oku_core.data.data_format import DataFormat
+from oku_core.data.escape import AS_TEXT, IN_HEADER
+from oku_core.data.row_reader import Value
+from oku_core.http_client.urls import build_origin
+from oku_core.spec.data_file import DataFile
+from oku_core.spec.request_template import RequestMix
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.template import Rows
+from oku_core.spec.values.url import Url
+from oku_workers.engines.nghttp2.request import NOTHING, BuildRequest, build_request
+
+INDICES = st.integers(0, 10**15)
+TARGET_CHARACTERS = string.ascii_letters + string.digits + "-._~/%:@!$&'()*+,;=[]"
+TEXTS = st.lists(st.sampled_from(["{i}", "%", "%d", "%%", "%b", "ü", "{", "}", "\r\n", "\0", "x"])).map(
+    "".join
+)
+DATA = DataFile(
+    name="a.csv", format=DataFormat.CSV, digest="0" * 64, size=9, rows=9, columns=("sku",), index="1" * 64
+)
+Fields = list[tuple[str, str]]
+
+
+class LongerRows:
+    """Row `i` has a value of `i` letters."""
+
+    def __init__(self, *values: Value) -> None:
+        self.values = values
+
+    def read(self, index: int) -> tuple[bytes, ...]:
+        """The row of a request."""
+        return (b"s" * index,) * len(self.values)
+
+
+def prepare(text: str = "http://h/", rows: Rows | None = None, **fields: Any) -> BuildRequest:
+    """What makes the requests of a spec."""
+    url = Url(text)
+    template = RequestMix(Spec(urls=(url,), **fields)).templates[0]
+    return build_request(template, build_origin(url), rows)
+
+
+def build(index: int, text: str = "http://h/", **fields: Any) -> tuple[Fields, bytes | None]:
+    """Fields and body of one request."""
+    built = prepare(text, **fields)
+    pairs = [(name.decode(), value.decode()) for name, value in built.headers(index)]
+    return pairs, None if built.body is None else built.body(index)
+
+
+def list_values(fields: Fields, name: str) -> list[str]:
+    """The values of all fields of a name."""
+    return [value for each, value in fields if each == name]
+
+
+def test_a_request_is_as_short_as_that() -> None:
+    """Nothing is in it that no target needs, and its names are in lower case, as RFC 9113 demands."""
+    fields, body = build(7, "http://h:8080/{i}")
+    assert body is None
+    assert fields == [
+        (":method", "GET"), (":scheme", "http"), (":authority", "h:8080"), (":path", "/7"),
+        ("accept", "*/*"), ("accept-encoding", "gzip, deflate"), ("user-agent", "oku/0.1"),
+    ]  # fmt: skip
+
+
+@given(
+    path=st.text(TARGET_CHARACTERS),
+    query=st.none() | st.text(TARGET_CHARACTERS + "?"),
+    places=st.lists(st.integers(0), max_size=3),
+    index=INDICES,
+)
+def test_what_a_url_may_contain_is_sent_as_it_is_written(
+    path: str, query: str | None, places: list[int], index: int
+) -> None:
+    """Dots and escapes stay; only the index is put in, wherever and however often it stands."""
+    target = f"/{path}" + (f"?{query}" if query else "")
+    for place in places:
+        at = 1 + place % len(target)
+        target = target[:at] + "{i}" + target[at:]
+    target = target.replace("{{i}i}", "{i}")
+    fields, _ = build(index, f"http://127.0.0.1:8080{target}")
+    assert list_values(fields, ":path") == [target.replace("{i}", str(index))]
+
+
+@pytest.mark.parametrize("text", ["http://h", "http://h?", "http://h/#part"])
+def test_a_path_is_never_empty(text: str) -> None:
+    """A server would have to refuse it."""
+    assert list_values(build(0, text)[0], ":path") == ["/"]
+
+
+@pytest.mark.parametrize(
+    ("url", "scheme", "authority"),
+    [
+        ("http://h:80/", "http", "h"),
+        ("https://h:443/", "https", "h"),
+        ("https://h:80/", "https", "h:80"),
+        ("http://H.Example:8080/", "http", "h.example:8080"),
+        ("http://[::1]:8080/", "http", "[::1]:8080"),
+        ("http://straße.example/", "http", "xn--strae-oqa.example"),
+        ("http://user:secret@h:8080/", "http", "h:8080"),
+    ],
+)
+def test_scheme_and_authority_are_those_of_the_url(url: str, scheme: str, authority: str) -> None:
+    """It has its port unless that is the one of the scheme, and no credentials."""
+    fields, _ = build(0, url)
+    assert (list_values(fields, ":scheme"), list_values(fields, ":authority")) == ([scheme], [authority])
+
+
+@pytest.mark.parametrize("name", ["Host", "host"])
+def test_a_host_of_the_spec_is_the_authority(name: str) -> None:
+    """Both in one request could contradict each other; it may vary, as any other value."""
+    fields, _ = build(7, "http://h/", headers=(Header("A: b"), Header(f"{name}: site{{i}}.example")))
+    assert list_values(fields, ":authority") == ["site7.example"]
+    assert list_values(fields, "host") == []
+    assert [each for each, _ in fields].index(":authority") == 2
+
+
+@pytest.mark.parametrize(
+    ("user", "credentials"),
+    [("me:secret", "bWU6c2VjcmV0"), ("me", "bWU6"), ("a%40b:c%3A", "YUBiOmM6")],
+)
+def test_a_user_in_a_url_is_told(user: str, credentials: str) -> None:
+    """It becomes a field, unless the spec has one."""
+    assert list_values(build(0, f"http://{user}@h/")[0], "authorization") == [f"Basic {credentials}"]
+    fields, _ = build(0, f"http://{user}@h/", headers=(Header("Authorization: mine"),))
+    assert list_values(fields, "authorization") == ["mine"]
+
+
+@given(
+    index=INDICES,
+    headers=st.lists(
+        st.tuples(
+            st.sampled_from(["A", "a", "B-c", "User-Agent", "accept", "Content-Type", "TE", "Cookie"]),
+            st.sampled_from(["", "x", "{i}", "x{i}y{i}", "a:b", "ü%d%"]),
+        )
+    ),
+    body=st.none() | st.just("b{i}"),
+)
+def test_headers_are_those_of_the_spec(index: int, headers: list[tuple[str, str]], body: str | None) -> None:
+    """Their order is kept; Oku's own are sent where the spec has none of that name."""
+    sent, _ = build(index, headers=tuple(Header(f"{name}: {value}") for name, value in headers), body=body)
+    named = {name.lower() for name, _ in headers}
+    expected = [(name.lower(), value.replace("{i}", str(index))) for name, value in headers]
+    assert [(name, value) for name, value in sent if name in named] == expected
+    own = {"accept", "accept-encoding", "user-agent"}
+    own |= {"content-type", "content-length"} if body is not None else set()
+    pseudo = [":method", ":scheme", ":authority", ":path"]
+    assert [name for name, _ in sent[:4]] == pseudo
+    others = [name for name, _ in sent[4:] if name not in named]
+    assert sorted(others) == sorted(own - named)
+
+
+@given(index=INDICES, body=TEXTS)
+def test_a_body_has_its_length(index: int, body: str) -> None:
+    """It is counted in bytes, with the index put in; what looks like a format of Python is text."""
+    expected = body.replace("{i}", str(index)).encode()
+    fields, sent = build(index, method="POST", body=body)
+    assert sent == expected
+    assert list_values(fields, "content-length") == [str(len(expected))]
+    assert list_values(fields, "content-type") == ["application/octet-stream"]
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "PURGE"])
+def test_a_method_that_has_a_body_says_when_there_is_none(method: str) -> None:
+    """Nobody waits for a body then, and no frame follows for it."""
+    fields, body = build(0, method=method)
+    assert (list_values(fields, "content-length"), body) == (["0"], None)
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "TRACE"])
+def test_a_method_without_a_body_says_nothing_of_it(method: str) -> None:
+    """As every client does."""
+    fields, body = build(0, method=method)
+    assert (fields[0], list_values(fields, "content-length"), body) == ((":method", method), [], None)
+
+
+def test_an_empty_body_is_one() -> None:
+    """It has its length, whatever the method is."""
+    fields, body = build(0, method="GET", body="")
+    assert (list_values(fields, "content-length"), body) == (["0"], b"")
+
+
+@pytest.mark.parametrize(("body", "length"), [("abc", "2"), (None, "0"), ("x{i}", "9")])
+def test_a_length_that_the_spec_gives_stands(body: str | None, length: str) -> None:
+    """It may be wrong: that may be what is to be tested."""
+    header = Header(f"Content-Length: {length}")
+    fields, sent = build(7, method="POST", body=body, headers=(header,))
+    assert list_values(fields, "content-length") == [length]
+    assert sent == (None if body is None else body.replace("{i}", "7").encode())
+
+
+@pytest.mark.parametrize("index", [0, 3, 100])
+def test_rows_stand_where_the_index_may(index: int) -> None:
+    """The length of a body is that of its row."""
+    rows = LongerRows(Value("sku", AS_TEXT), Value("sku", IN_HEADER))
+    built = prepare(
+        rows=rows,
+        data=DATA,
+        method="POST",
+        body="<{sku}>",
+        headers=(Header("X-Sku: {sku}"), Header("X-I: {i}")),
+    )
+    fields = dict(built.headers(index))
+    assert built.body is not None
+    assert built.body(index) == b"<%b>" % (b"s" * index)
+    assert fields[b"content-length"] == b"%d" % (index + 2)
+    assert (fields[b"x-sku"], fields[b"x-i"]) == (b"s" * index, b"%d" % index)
+
+
+def test_one_value_of_a_row_in_a_field_is_enough() -> None:
+    """All others are made in advance."""
+    rows = LongerRows(Value("sku", IN_HEADER))
+    built = prepare(rows=rows, data=DATA, headers=(Header("X-Sku: <{sku}>"),))
+    first, second = built.headers(1), built.headers(2)
+    assert (dict(first)[b"x-sku"], dict(second)[b"x-sku"]) == (b"<s>", b"<ss>")
+    assert list(iter_differences(first, second)) == [b"x-sku"]
+
+
+class OneRow(LongerRows):
+    """Every row has a value with blanks around it."""
+
+    def read(self, _: int) -> tuple[bytes, ...]:
+        """The row of a request."""
+        return (b" \ta b ",) * len(self.values)
+
+
+@pytest.mark.parametrize("headers", ["X-Sku: {sku}", "X-Sku: {sku}\nX-I: {i}", "X-Sku: <{sku}"])
+def test_blanks_around_the_value_of_a_row_are_left_out(headers: str) -> None:
+    """A server would refuse the request for them, where one of HTTP/1.1 takes no notice; bodies have them."""
+    rows = OneRow(Value("sku", IN_HEADER), Value("sku", AS_TEXT))
+    lines = tuple(map(Header, headers.splitlines()))
+    built = prepare(rows=rows, data=DATA, headers=lines, method="POST", body="{sku}")
+    expected = b"< \ta b" if "<" in headers else b"a b"
+    assert dict(built.headers(0))[b"x-sku"] == expected
+    assert built.body is not None
+    assert built.body(0) == b" \ta b "
+
+
+def iter_differences(first: tuple[Any, ...], second: tuple[Any, ...]) -> Iterator[bytes]:
+    """The names of the fields that are not the same object in both requests."""
+    for one, other in zip(first, second, strict=True):
+        if one is not other:
+            yield one[0]
+
+
+@pytest.mark.parametrize("header", ["A: b\r\nC: d", "A: \0", "A\r: b", "A: {i}\n{i}", "Host: h\r\nC: d"])
+def test_a_line_that_would_be_two_cannot_be_sent(header: str) -> None:
+    """It is refused when the engine is built, not when it is too late."""
+    with pytest.raises(ValueError, match="has a line break or NUL"):
+        build(0, headers=(Header(header),))
+
+
+@given(INDICES, INDICES)
+def test_what_has_no_index_is_written_once(first: int, second: int) -> None:
+    """Each request is the same object, not an equal one."""
+    spec = Spec(urls=(Url("http://h/"),), method="POST", body="x")
+    built = build_request(RequestMix(spec).templates[0], URL("http://h"))
+    assert built.headers(first) is built.headers(second)
+    assert built.body is not None
+    assert built.body(first) is built.body(second)
+
+
+def test_a_request_that_cannot_be_sent_has_no_fields() -> None:
+    """That is how the engine knows it."""
+    assert NOTHING.headers(0) == ()

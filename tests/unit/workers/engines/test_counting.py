@@ -1,0 +1,79 @@
+"""What complete answers count as, and which of them come too late."""
+
+import asyncio
+
+import pytest
+
+from oku_core.accounting.failure_reason import ReasonCount
+from oku_core.messaging.lease import Lease
+from oku_core.spec.spec import Spec
+from oku_workers.engines.answer_checks import CHECK_WITHIN
+from oku_workers.engines.counting import Parsed, TimeLimit, count_answer
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.tally import FAILED_CHECK, OK, TIMEOUT, UNEXPECTED_STATUS, Tally
+
+FINE: Parsed = (OK, 200, 5, "")
+UNEXPECTED: Parsed = (UNEXPECTED_STATUS, 503, 5, "status 503")
+SECOND_NS = 10**9
+
+
+@pytest.fixture
+def tally(loop: asyncio.AbstractEventLoop) -> Tally:
+    """Counts requests of a lease, of which one was taken."""
+    lease = Lease(id="l", run="r", ranges=[(10, 20)], limit=10)
+    return Tally(Execution(lease, Spec(), loop.create_future()))
+
+
+@pytest.mark.parametrize(
+    ("parsed", "latency_ns", "judged"),
+    [
+        (FINE, 2 * SECOND_NS, (FAILED_CHECK, 200, 5, CHECK_WITHIN)),
+        (UNEXPECTED, 2 * SECOND_NS, UNEXPECTED),
+        (FINE, 2 * SECOND_NS + 1, (TIMEOUT, 200, 5, "no answer within 2s")),
+        (UNEXPECTED, 2 * SECOND_NS + 1, (TIMEOUT, 503, 5, "no answer within 2s")),
+    ],
+)
+def test_an_answer_that_is_too_late_to_be_ok_is_no_answer_after_the_limit(
+    parsed: Parsed, latency_ns: int, judged: Parsed
+) -> None:
+    """Before that it has failed its check, unless it has failed anyway."""
+    limit = TimeLimit(2)
+    assert (limit.ns, limit.reason) == (2 * SECOND_NS, "no answer within 2s")
+    assert limit.judge(parsed, latency_ns) == judged
+
+
+def test_a_limit_may_be_a_part_of_a_second() -> None:
+    """It is told as one would write it."""
+    limit = TimeLimit(0.0015)
+    assert (limit.ns, limit.reason) == (1_500_000, "no answer within 0.0015s")
+
+
+@pytest.mark.parametrize("parsed", [FINE, UNEXPECTED])
+def test_an_answer_counts_with_its_time_and_its_bytes(tally: Tally, parsed: Parsed) -> None:
+    """Why it is not ok is told as well."""
+    outcome, status, _, reason = parsed
+    count_answer(tally, 12, parsed, 7_000_500, 0)
+    assert tally.outcomes[outcome] == sum(tally.outcomes) == 1
+    assert (tally.statuses, tally.bytes_received) == ({status: 1}, 5)
+    assert tally.latency.build_snapshot().sum_us == 7000
+    assert tally.failures.build_reasons() == ([ReasonCount(outcome, reason, 1, 12, 12)] if reason else [])
+
+
+def test_an_answer_that_came_too_late_counts_as_none(tally: Tally) -> None:
+    """It has no latency, no status and no bytes."""
+    count_answer(tally, 12, (TIMEOUT, 200, 5, "no answer within 2s"), 3 * SECOND_NS, 0)
+    assert tally.outcomes[TIMEOUT] == sum(tally.outcomes) == 1
+    assert (tally.statuses, tally.bytes_received, tally.latency.build_snapshot().total) == ({}, 0, 0)
+    assert tally.failures.build_reasons() == [ReasonCount(TIMEOUT, "no answer within 2s", 1, 12, 12)]
+
+
+def test_a_fault_of_our_own_ends_the_lease(tally: Tally, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits for it learns of it."""
+
+    def fail(*_: object) -> None:
+        raise ArithmeticError("cannot count")
+
+    monkeypatch.setattr(Tally, "answer", fail)
+    with pytest.raises(ArithmeticError):
+        count_answer(tally, 12, FINE, 1000, 0)
+    assert tally.execution.is_abandoned
