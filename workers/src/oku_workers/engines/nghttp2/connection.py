@@ -142,6 +142,11 @@ class Connection(OriginConnection):
         return not self._session.streams
 
     @property
+    def was_used(self) -> bool:
+        """Whether any request was sent on it."""
+        return self.is_ready and self._times is None
+
+    @property
     def has_room(self) -> bool:
         """Whether another request can be sent on it now."""
         return (

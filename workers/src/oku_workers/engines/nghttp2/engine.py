@@ -29,7 +29,7 @@ from oku_workers.engines.nghttp2.stream import Headers, Stream
 from oku_workers.engines.window import FILES_BESIDE, choose_window
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
-from oku_workers.executions.tally import CONNECT_ERROR, TIMEOUT
+from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,7 +39,8 @@ _log = logging.getLogger(__name__)
 CONNECTING_AT_ONCE = 256
 """How many connections are set up at a time, so that the queue of a listening server does not overflow."""
 MOST_REFUSALS = 5
-"""So often a request is sent that the server says it has not looked at."""
+"""So often a request is sent that the server says it has not looked at, or waits for a connection that the
+server ends before it can be sent."""
 AHEAD_S = 0.01
 """Connections are made before their time for what is due at first within so long."""
 SWEEP_S = 0.25
@@ -199,20 +200,17 @@ class Nghttp2Engine:
 
     def take_back(self, connection: Connection, stream: Stream) -> None:
         """The server has not looked at a request: it is sent again."""
-        stream.refusals += 1
-        if stream.refusals >= MOST_REFUSALS:
-            self.fail(stream, stream.outcome, stream.reason)
-            return
-        stream.begin_again()
-        stream.refused_by = connection
-        connection.origin.waiting.append(stream)
+        self._try_again(connection, stream, stream.outcome, stream.reason)
 
     def lose(self, connection: Connection, error: object) -> None:
-        """A connection is of no further use; a request that waited for it ends, if it was never ready."""
-        origin, was_ready = connection.origin, connection.is_ready
+        """A connection is of no further use; if it never was, a request that waited for it has tried once."""
+        waiting = connection.origin.waiting
         self._drop(connection)
-        if not was_ready and origin.waiting and not self._is_closing:
-            self.fail(origin.waiting.popleft(), CONNECT_ERROR, error)
+        if not connection.was_used and waiting and not self._is_closing:
+            if connection.is_ready:
+                self._try_again(connection, waiting.popleft(), DISCONNECTED, error)
+            else:
+                self.fail(waiting.popleft(), CONNECT_ERROR, error)
         self._fill()
 
     def forget(self, connection: Connection) -> None:
@@ -220,6 +218,16 @@ class Nghttp2Engine:
         self._connections.discard(connection)
         if self._all_gone is not None and not self._connections and not self._all_gone.done():
             self._all_gone.set_result(None)
+
+    def _try_again(self, connection: Connection, stream: Stream, outcome: int, error: object) -> None:
+        """A connection has not taken a request: it goes to another one, unless it has tried too often."""
+        stream.refusals += 1
+        if stream.refusals >= MOST_REFUSALS:
+            self.fail(stream, outcome, error)
+            return
+        stream.begin_again()
+        stream.refused_by = connection
+        connection.origin.waiting.append(stream)
 
     async def _follow_feed(self, health: Health) -> None:
         self._connect_ahead()

@@ -1,0 +1,73 @@
+"""Servers of HTTP/2 that are of little use: each request ends once, and nobody is asked without end."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.kit.http2.frames import (
+    ACK,
+    LARGEST_WINDOW,
+    WINDOW,
+    Kind,
+    Setting,
+    build_goaway,
+    build_headers,
+    build_ping,
+    build_settings,
+    build_settings_ack,
+    build_window_update,
+)
+from tests.kit.http2.server import Connection, ServeHttp2, StreamExchange, always
+from tests.kit.workers.engine_worker import EngineWorker, LeaseAccount, count
+
+from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.values.header import Header
+from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.url import Url
+
+MIB = 1 << 20
+WIDE = build_settings({Setting.INITIAL_WINDOW_SIZE: LARGEST_WINDOW}) + build_window_update(
+    0, LARGEST_WINDOW - WINDOW
+)
+"""What a server says that has room for everything."""
+
+
+def build_spec(url: str, **changes: Any) -> Spec:
+    """What to send; nothing ends by its timeout."""
+    fields: dict[str, Any] = {"concurrency": 10, "timeout_s": 20.0}
+    return Spec(urls=(Url(f"{url}/{{i}}"),), engine=Engine.NGHTTP2, **(fields | changes))
+
+
+def list_reasons(account: LeaseAccount) -> dict[str, int]:
+    """Why requests failed, and how many for each reason."""
+    return {reason.reason: reason.requests for reason in account.part.reasons}
+
+
+@pytest.mark.parametrize(
+    ("greeting", "hangs_up"),
+    [
+        (build_settings() + build_goaway(0), False),
+        (build_settings() + build_goaway(0), True),
+        (build_settings({Setting.MAX_CONCURRENT_STREAMS: 0}), True),
+    ],
+    ids=["GOAWAY", "GOAWAY and the end", "no streams and the end"],
+)
+async def test_a_server_that_ends_each_connection_before_it_takes_a_request(
+    worker: EngineWorker, serve_http2: ServeHttp2, greeting: bytes, *, hangs_up: bool
+) -> None:
+    """It is asked a few times for each request, as one that refuses streams, and not for ever."""
+
+    async def play(connection: Connection) -> None:
+        connection.send(greeting)
+        if hangs_up:
+            connection.close()
+        while True:
+            await connection.receive()
+
+    server = await serve_http2(play=play)
+
+    account = await worker.run(build_spec(server.url, concurrency=3), 20)
+
+    assert count(account) == {"disconnected": 20}
+    assert list_reasons(account) == {"the server hung up": 20}
+    assert 20 < server.connections <= 20 * 6
