@@ -71,3 +71,15 @@ async def test_a_server_that_ends_each_connection_before_it_takes_a_request(
     assert count(account) == {"disconnected": 20}
     assert list_reasons(account) == {"the server hung up": 20}
     assert 20 < server.connections <= 20 * 6
+
+
+async def test_headers_that_are_too_long(worker: EngineWorker, serve_http2: ServeHttp2) -> None:
+    """However many requests end before they are sent, each does so once, and others of the worker go on."""
+    server = await serve_http2(always())
+    header = Header("X-Long: " + "x" * 2 * MIB)
+
+    account = await worker.run(build_spec(server.url, headers=(header,)), 4000)
+
+    assert count(account) == {"connect_error": 4000}
+    assert list_reasons(account) == {"the headers of the request are too long": 4000}
+    assert (server.received, server.connections) == (0, 1)

@@ -56,6 +56,10 @@ class Owner(Protocol):
         """Requests have ended without an answer."""
         ...
 
+    def refill_soon(self, connection: "Connection") -> None:
+        """The same, when those that follow may end at once in the same way."""
+        ...
+
     def fail(self, stream: Stream, outcome: int, error: object) -> None:
         """A request has ended without an answer."""
         ...
@@ -178,15 +182,16 @@ class Connection(OriginConnection):
     def flush(self) -> None:
         """Send what there is to be sent."""
         session = self._session
-        while not self._is_closed and not session.fault:
+        if self._is_closed:
+            return
+        if not session.fault:
             if not self._is_paused and (data := session.take_bytes()):
                 self._write(data)
-            # What was malformed ends when the server is told so.
-            if not (ended := session.settle(monotonic_ns())):
-                break
-            for stream in ended:
-                self._finish(stream, monotonic_ns())
-            self._owner.refill(self)
+            # What was malformed ends when the server is told so, and what is too long ends here.
+            if ended := session.settle(monotonic_ns()):
+                for stream in ended:
+                    self._finish(stream, monotonic_ns())
+                self._owner.refill_soon(self)
         if session.fault or (self.is_retired and not session.streams):
             self._end()
 

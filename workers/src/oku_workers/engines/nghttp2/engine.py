@@ -70,7 +70,7 @@ class Nghttp2Engine:
         self._connections: set[Connection] = set()
         self._making: dict[Connection, asyncio.Task[None]] = {}
         self._errors = FirstErrors()
-        self._is_filling = self._is_closing = False
+        self._is_filling = self._will_fill = self._is_closing = False
         self._chores: list[asyncio.Task[None]] = []
         self._all_gone: asyncio.Future[None] | None = None
 
@@ -191,6 +191,11 @@ class Nghttp2Engine:
         self.note_room(connection)
         self._fill()
 
+    def refill_soon(self, connection: Connection) -> None:
+        """The same at the next turn of the event loop: those that follow may end at once in the same way."""
+        self.note_room(connection)
+        self._fill_soon()
+
     def fail(self, stream: Stream, outcome: int, error: object) -> None:
         """A request has ended without an answer."""
         reason = explain_error(outcome, error, self.limit.reason)
@@ -269,7 +274,7 @@ class Nghttp2Engine:
         """Take requests for what is free in the window, as far as streams may be opened."""
         if self._is_filling or self._is_closing:
             return
-        self._is_filling = True
+        self._is_filling, self._will_fill = True, False
         touched: set[Connection] = set()
         try:
             for origin in self._origins:
@@ -280,6 +285,12 @@ class Nghttp2Engine:
             self._is_filling = False
         for connection in touched:
             connection.flush()
+
+    def _fill_soon(self) -> None:
+        """The same at the next turn of the event loop."""
+        if not self._will_fill:
+            self._will_fill = True
+            asyncio.get_running_loop().call_soon(self._fill)
 
     def _send_waiting(self, origin: Origin, touched: set[Connection]) -> None:
         """Send what has waited for a stream; make connections if there are too few for it."""
@@ -308,7 +319,7 @@ class Nghttp2Engine:
             if origin is None or not headers:
                 failed += 1
                 if failed > MOST_FAILURES_AT_ONCE:
-                    asyncio.get_running_loop().call_soon(self._fill)
+                    self._fill_soon()
                     return
                 self.free -= 1
                 self.fail(self._take(route), CONNECT_ERROR, NO_URL if origin is None else NO_ROW)
