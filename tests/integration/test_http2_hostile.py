@@ -22,7 +22,6 @@ from tests.kit.workers.engine_worker import EngineWorker, LeaseAccount, count
 
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.header import Header
-from oku_core.spec.values.rate import Rate
 from oku_core.spec.values.url import Url
 
 MIB = 1 << 20
@@ -83,3 +82,27 @@ async def test_headers_that_are_too_long(worker: EngineWorker, serve_http2: Serv
     assert count(account) == {"connect_error": 4000}
     assert list_reasons(account) == {"the headers of the request are too long": 4000}
     assert (server.received, server.connections) == (0, 1)
+
+
+async def test_limits_that_differ_from_connection_to_connection(
+    worker: EngineWorker, serve_http2: ServeHttp2, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each connection keeps to its own; the log has each that is lower than those before, once."""
+
+    async def script(exchange: StreamExchange) -> None:
+        if exchange.turn == 0:
+            limit = 3 + server.made.index(exchange.connection) % 2
+            exchange.session.change_settings({Setting.MAX_CONCURRENT_STREAMS: limit})
+        await asyncio.sleep(0.001 * (exchange.index % 3))
+        await exchange.respond(body=b"hi")
+
+    server = await serve_http2(script)
+
+    account = await worker.run(build_spec(server.url, concurrency=20), 1000)
+
+    assert count(account) == {"ok": 1000}
+    told = [message for message in caplog.messages if "streams at a time" in message]
+    assert [message.partition("allows ")[2][:9] for message in told] in (
+        ["4 streams", "3 streams"],
+        ["3 streams"],
+    )

@@ -136,11 +136,6 @@ class Connection(OriginConnection):
         return self._session.streams.values()
 
     @property
-    def most_streams(self) -> int:
-        """How many streams it may have now."""
-        return self._limit
-
-    @property
     def is_idle(self) -> bool:
         """Whether no request is in flight on it."""
         return not self._session.streams
@@ -308,7 +303,10 @@ class Connection(OriginConnection):
         """Something has changed of what the server allows."""
         session = self._session
         session.has_news = False
-        self._limit = min(self._most_streams, session.most_streams)
+        limit = min(self._most_streams, session.most_streams)
+        if session.is_ready and (limit != self._limit or not self.is_ready):
+            self.origin.note_limit(limit, self._most_streams)
+        self._limit = limit
         if session.is_draining and not self.is_retired:
             self.retire()
         if session.is_ready and not self.is_ready:

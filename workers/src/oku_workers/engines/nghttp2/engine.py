@@ -7,7 +7,6 @@ one request. See docs/decisions/0057-the-engine-of-http2.md.
 """
 
 import asyncio
-import logging
 from functools import partial
 from time import monotonic_ns
 from typing import TYPE_CHECKING
@@ -33,8 +32,6 @@ from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-_log = logging.getLogger(__name__)
 
 CONNECTING_AT_ONCE = 256
 """How many connections are set up at a time, so that the queue of a listening server does not overflow."""
@@ -157,13 +154,6 @@ class Nghttp2Engine:
         if connection.is_retired:
             origin.connections.discard(connection)
             origin.connecting.discard(connection)
-        if connection.is_ready and connection.most_streams != origin.most_streams:
-            origin.most_streams = connection.most_streams
-            if origin.most_streams < self._streams:
-                _log.warning(
-                    "%s allows %d streams at a time on a connection, not %d",
-                    origin.name, origin.most_streams, self._streams,
-                )  # fmt: skip
         if not connection.has_room:
             origin.roomy.pop(connection, None)
         elif connection not in origin.roomy:
