@@ -106,3 +106,44 @@ async def test_limits_that_differ_from_connection_to_connection(
         ["4 streams", "3 streams"],
         ["3 streams"],
     )
+
+
+async def serve_wide(connection: Connection) -> None:
+    """Answer each request; there is room for every body."""
+    connection.send(WIDE)
+    while True:
+        frame = await connection.receive()
+        if frame.kind == Kind.SETTINGS and not frame.flags & ACK:
+            connection.send(build_settings_ack())
+        if frame.ends_stream:
+            connection.send(build_headers(frame.stream, [(":status", "200")], end=True))
+
+
+async def test_requests_that_have_not_gone_out_when_a_server_leaves(
+    worker: EngineWorker, serve_http2: ServeHttp2
+) -> None:
+    """A server that does not read leaves some of them with the worker: they go to another connection."""
+
+    async def play(connection: Connection) -> None:
+        if server.connections > 1:
+            await serve_wide(connection)
+            return
+        connection.send(WIDE)
+        frame = await connection.receive()
+        while frame.kind != Kind.HEADERS:
+            frame = await connection.receive()
+        connection.pause()
+        # The first answers let requests follow that find the way blocked.
+        for stream in (1, 3, 5):
+            connection.send(build_headers(stream, [(":status", "200")], end=True))
+            await asyncio.sleep(0.05)
+        connection.send(build_goaway(5))
+        await asyncio.sleep(0.05)
+        connection.resume()
+
+    server = await serve_http2(play=play)
+
+    account = await worker.run(build_spec(server.url, method="POST", body="x" * 8 * MIB), 15)
+
+    assert count(account) == {"ok": 15}
+    assert server.connections == 2

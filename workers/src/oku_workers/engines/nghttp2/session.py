@@ -191,9 +191,9 @@ class Session:
         code = event.error_code
         if stream in self._answered:
             return
-        if event.local_error is not None:
+        if event.local_error is not None and not isinstance(event.local_error, ngh2.ConnectionClosingError):
             stream.outcome, stream.reason = CONNECT_ERROR, HEADERS_TOO_LONG
-        elif code == ErrorCode.REFUSED_STREAM:
+        elif code == ErrorCode.REFUSED_STREAM:  # or it has not gone out before the connection was to end
             stream.is_refused = True
             stream.outcome, stream.reason = DISCONNECTED, STREAM_REFUSED
         elif stream.is_reset:
