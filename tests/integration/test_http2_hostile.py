@@ -12,7 +12,6 @@ from tests.kit.http2.frames import (
     Setting,
     build_goaway,
     build_headers,
-    build_ping,
     build_settings,
     build_settings_ack,
     build_window_update,

@@ -65,6 +65,8 @@ class Origin(Connector):
         """A connection that can take another stream; another one than `avoided` if there is one."""
         found = None
         for connection in self.roomy:
+            if not connection.has_room:  # its server has just hung up, and the event loop will say so
+                continue
             found = connection
             if connection is not avoided:
                 break
