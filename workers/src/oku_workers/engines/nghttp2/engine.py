@@ -235,7 +235,8 @@ class Nghttp2Engine:
         """Whether another request could be sent now, or a connection be made for it."""
         if self.free <= 0:
             return False
-        execution = self.feed.current if len(self._origins) > 1 else None
+        # `current` would drop what has become too late, and it is the feed that asks.
+        execution = self.feed.find_first() if len(self._origins) > 1 else None
         if execution is None:
             return any(origin.roomy or self._can_connect(origin) for origin in self._origins)
         origin = self.turns[execution.next_index % self._period].origin
