@@ -8,8 +8,10 @@ from tests.kit.http2.frames import (
     ACK,
     LARGEST_WINDOW,
     WINDOW,
+    ErrorCode,
     Kind,
     Setting,
+    build_frame,
     build_goaway,
     build_headers,
     build_settings,
@@ -145,4 +147,45 @@ async def test_requests_that_have_not_gone_out_when_a_server_leaves(
     account = await worker.run(build_spec(server.url, method="POST", body="x" * 8 * MIB), 15)
 
     assert count(account) == {"ok": 15}
+    assert server.connections == 2
+
+
+async def test_a_fault_after_a_goaway(worker: EngineWorker, serve_http2: ServeHttp2) -> None:
+    """What was in flight ends at once: its connection will bring nothing more."""
+
+    async def script(exchange: StreamExchange) -> None:
+        if exchange.turn == 9:
+            exchange.send(build_goaway(exchange.stream, ErrorCode.INTERNAL_ERROR))
+            await asyncio.sleep(0.05)
+            exchange.send(build_frame(Kind.PING, bytes(8), stream=1))
+
+    server = await serve_http2(script)
+
+    account = await worker.run(build_spec(server.url), 20)
+
+    assert count(account) == {"protocol_error": 20}
+    assert server.connections == 2
+
+
+async def test_a_fault_of_a_server_that_does_not_read(worker: EngineWorker, serve_http2: ServeHttp2) -> None:
+    """Nobody can tell it so; requests time out, and those that follow go to another connection."""
+
+    async def play(connection: Connection) -> None:
+        if server.connections > 1:
+            await serve_wide(connection)
+            return
+        connection.send(WIDE)
+        frame = await connection.receive()
+        while frame.kind != Kind.HEADERS:
+            frame = await connection.receive()
+        connection.pause()
+        await asyncio.sleep(0.1)
+        connection.send(build_frame(Kind.PING, bytes(8), stream=1))
+
+    server = await serve_http2(play=play)
+    spec = build_spec(server.url, method="POST", body="x" * MIB, timeout_s=1.5)
+
+    account = await worker.run(spec, 20)
+
+    assert count(account) == {"timeout": 10, "ok": 10}
     assert server.connections == 2

@@ -5,6 +5,7 @@ headers, flow control and what RFC 9113 demands of both sides are those of libng
 us hold is bounded by its limits and ours.
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import ngh2
@@ -106,7 +107,7 @@ class Session:
     def reset(self, stream: Stream) -> None:
         """Give up a stream that has not ended."""
         del self.streams[stream.number]
-        if not self.fault:
+        with suppress(ngh2.NGH2Error):  # the connection is about to end, and every stream with it
             self._connection.reset_stream(stream.number, ErrorCode.CANCEL)
 
     def take_last_bytes(self) -> bytes:
@@ -226,7 +227,8 @@ class Session:
                 self.farewell = f"the server hung up: {_name_code(event.error_code)}"
         elif isinstance(event, ngh2.ConnectionClosed):
             self.is_draining = True
-            if event.error_code and not self.farewell:
+            # Streams that are left then would wait for ever. It may follow a GOAWAY with an error as well.
+            if event.error_code and (self.streams or not self.farewell):
                 self.fault = f"not HTTP/2: {_name_code(event.error_code)}" if self.is_ready else NO_HTTP2
 
 
