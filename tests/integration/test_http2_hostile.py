@@ -73,6 +73,16 @@ async def test_a_server_that_ends_each_connection_before_it_takes_a_request(
     assert 20 < server.connections <= 20 * 6
 
 
+async def test_a_server_that_allows_no_streams(worker: EngineWorker, serve_http2: ServeHttp2) -> None:
+    """Requests time out, and other connections are tried."""
+    server = await serve_http2(always(), settings={Setting.MAX_CONCURRENT_STREAMS: 0})
+
+    account = await worker.run(build_spec(server.url, concurrency=20, timeout_s=0.3), 8)
+
+    assert count(account) == {"timeout": 8}
+    assert (server.received, server.open_connections <= 2) == (0, True)
+
+
 async def test_headers_that_are_too_long(worker: EngineWorker, serve_http2: ServeHttp2) -> None:
     """However many requests end before they are sent, each does so once, and others of the worker go on."""
     server = await serve_http2(always())

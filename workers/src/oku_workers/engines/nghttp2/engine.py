@@ -427,8 +427,9 @@ class Nghttp2Engine:
             if late:
                 self.note_room(connection)
                 connection.flush()
-            elif connection.since_ns < (oldest_idle_ns if connection.is_ready else oldest_ns) and (
-                connection.is_idle
+            # One that may have no streams is of no more use than one that is not ready.
+            elif connection.is_idle and (
+                connection.since_ns < (oldest_idle_ns if connection.has_room else oldest_ns)
             ):
                 self._drop(connection)
         self._fill()
