@@ -32,7 +32,7 @@ from oku_core.spec.values.url import Url
 
 __all__ = ["worker"]
 
-EXAMPLES = 2400
+EXAMPLES = 4000
 BATCH = 200
 HONEST = 40
 TIMEOUT_S = 0.4
@@ -59,7 +59,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "with bodies": {"method": "POST", "body": BODY.decode()},
     "with bodies that are looked into": {"method": "POST", "body": "{i}", "expect_body": ("hi",)},
     "one at a time": {"streams": 1},
-    "on one connection": {"connections": 1, "streams": 40},
+    "on one connection": {"connections": 1, "streams": 20},
 }
 
 
@@ -83,7 +83,7 @@ class Fuzzer:
         self._connections += 1
         chance, is_honest = random.Random(f"{self._seed} {self._connections}"), self.is_honest
         greeting = build_settings()
-        if not is_honest and not chance.randrange(10):
+        if not is_honest and not chance.randrange(12):
             greeting = mutate_frames(greeting + chance.choice(ASIDE), chance)
         connection.send(greeting)
         unanswered: list[int] = []
@@ -109,14 +109,14 @@ class Fuzzer:
     async def _answer(self, connection: Connection, streams: list[int], chance: random.Random) -> None:
         """Answer requests, some of them well, in pieces of any size."""
         answers = [build_any(stream, chance) for stream in streams]
-        if not chance.randrange(8):
+        if not chance.randrange(16):
             answers.append(chance.choice(ASIDE))
         for piece in split_anywhere(shuffle_answers(answers, chance), chance):
             connection.send(piece)
             await asyncio.sleep(0)
-        if not chance.randrange(20):
+        if not chance.randrange(40):
             connection.close()
-        elif not chance.randrange(20):
+        elif not chance.randrange(40):
             connection.reset()
 
 
@@ -127,15 +127,17 @@ def answer_well(stream: int) -> bytes:
 
 def build_any(stream: int, chance: random.Random) -> bytes:
     """Some answer."""
-    match chance.randrange(8):
-        case 0 | 1 | 2:
-            return answer_well(stream)
-        case 3:
+    match chance.randrange(16):
+        case 0:
             return build_reset(stream, chance.choice((ErrorCode.REFUSED_STREAM, *ErrorCode)))
-        case 4:
+        case 1:
             return mutate_frames(answer_well(stream), chance)
-        case _:
+        case 2:
             return mutate_frames(chance.choice(BUILDS)(stream), chance)
+        case 3:
+            return chance.choice(BUILDS)(stream)
+        case _:
+            return answer_well(stream)
 
 
 @pytest.fixture
@@ -176,7 +178,7 @@ async def test_any_frames_end_requests_once_and_in_time(
         changes = list(KINDS.values())[number % len(KINDS)]
         spec = Spec(
             urls=(Url(f"{server.url}/{{i}}"),), engine=Engine.NGHTTP2, timeout_s=TIMEOUT_S,
-            **({"concurrency": 40, "streams": 5} | changes),
+            **({"concurrency": 40, "streams": 4} | changes),
         )  # fmt: skip
         fuzzer.is_honest = False
         account = await worker.run(spec, BATCH, start=start)
