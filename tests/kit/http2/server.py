@@ -260,6 +260,14 @@ class Connection:
         """Wait until the client has read most of what was sent."""
         await self._drained.wait()
 
+    def pause(self) -> None:
+        """Read nothing more until `resume`."""
+        self._transport.pause_reading()
+
+    def resume(self) -> None:
+        """Read on."""
+        self._transport.resume_reading()
+
     def close(self) -> None:
         """Send nothing more; what the client still sends is counted, except with TLS."""
         if self.is_closing:

@@ -9,10 +9,14 @@ import pytest
 from tests.kit.http2.frames import ErrorCode, Setting, build_headers
 from tests.kit.workers.engine_benches import settle
 from tests.kit.workers.http2_benches import Http2Transport, MultiplexedBench, Nghttp2Bench
+from tests.kit.workers.scheduled_bench import ScheduledBench, build_open_spec, list_waves
 
 from oku_core.http_client.defaults import KEEPALIVE_S
 from oku_core.http_client.error_reason import NO_HTTP2, STREAM_REFUSED
+from oku_core.process.supervision import Supervisor
+from oku_core.spec.spec import Engine
 from oku_core.spec.values.url import Url, parse_urls
+from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.nghttp2 import engine as nghttp2_engine
 from oku_workers.engines.nghttp2.engine import CONNECTING_AT_ONCE, MOST_REFUSALS
 from oku_workers.engines.window import FILES_BESIDE
@@ -505,3 +509,41 @@ async def test_a_url_that_cannot_be_asked_for_holds_nobody_up(build_bench: Build
     await answer_all(bench, execution)
     assert (execution.outcomes[OK], execution.outcomes[CONNECT_ERROR]) == (10, 10)
     assert bench.sent == list(range(1, 20, 2))
+
+
+async def test_a_connection_that_is_about_to_end_gets_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its server has hung up, and the event loop has not said so yet: the request goes to another one."""
+    bench = MultiplexedBench(monkeypatch)
+    first = bench.add((0, 1))
+    await settle()
+    bench.answer(0)
+    await settle()
+    assert first.finished.done()
+
+    bench.open[0].abort()
+    second = bench.add((1, 2))
+    bench.engine.set_window(3)
+    await settle()
+    bench.answer(1)
+    await settle()
+
+    assert (second.outcomes[OK], len(bench.open)) == (1, 2)
+    await asyncio.wait_for(bench.engine.close(), 1)
+
+
+async def test_whether_there_is_room_takes_nothing_from_the_feed() -> None:
+    """It is the feed that asks: what has become too late meanwhile stays there until it is done with that."""
+    spec = build_open_spec(
+        "10/s", 1.0, urls=(Url("http://one/{i}"), Url("http://other/{i}")), engine=Engine.NGHTTP2
+    )
+    bench = ScheduledBench(spec)
+    engine = build_engine(spec, bench.feed, Supervisor())
+    bench.feed.on_due = lambda: None
+    execution = bench.add(list_waves(bench.schedule)[0])
+    bench.time.turn(0.05)
+    bench.time.now_ns += 3600 * 10**9
+
+    assert bench.feed.has_room()
+
+    assert execution.ended == 0
+    await engine.close()

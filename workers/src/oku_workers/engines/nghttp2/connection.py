@@ -56,6 +56,10 @@ class Owner(Protocol):
         """Requests have ended without an answer."""
         ...
 
+    def refill_soon(self, connection: "Connection") -> None:
+        """The same, when those that follow may end at once in the same way."""
+        ...
+
     def fail(self, stream: Stream, outcome: int, error: object) -> None:
         """A request has ended without an answer."""
         ...
@@ -132,14 +136,14 @@ class Connection(OriginConnection):
         return self._session.streams.values()
 
     @property
-    def most_streams(self) -> int:
-        """How many streams it may have now."""
-        return self._limit
-
-    @property
     def is_idle(self) -> bool:
         """Whether no request is in flight on it."""
         return not self._session.streams
+
+    @property
+    def was_used(self) -> bool:
+        """Whether any request was sent on it."""
+        return self.is_ready and self._times is None
 
     @property
     def has_room(self) -> bool:
@@ -173,15 +177,16 @@ class Connection(OriginConnection):
     def flush(self) -> None:
         """Send what there is to be sent."""
         session = self._session
-        while not self._is_closed and not session.fault:
+        if self._is_closed:
+            return
+        if not session.fault:
             if not self._is_paused and (data := session.take_bytes()):
                 self._write(data)
-            # What was malformed ends when the server is told so.
-            if not (ended := session.settle(monotonic_ns())):
-                break
-            for stream in ended:
-                self._finish(stream, monotonic_ns())
-            self._owner.refill(self)
+            # What was malformed ends when the server is told so, and what is too long ends here.
+            if ended := session.settle(monotonic_ns()):
+                for stream in ended:
+                    self._finish(stream, monotonic_ns())
+                self._owner.refill_soon(self)
         if session.fault or (self.is_retired and not session.streams):
             self._end()
 
@@ -332,7 +337,10 @@ class Connection(OriginConnection):
         """Something has changed of what the server allows."""
         session = self._session
         session.has_news = False
-        self._limit = min(self._most_streams, session.most_streams)
+        limit = min(self._most_streams, session.most_streams)
+        if session.is_ready and (limit != self._limit or not self.is_ready):
+            self.origin.note_limit(limit, self._most_streams)
+        self._limit = limit
         if session.is_draining and not self.is_retired:
             self.retire()
         if session.is_ready and not self.is_ready:

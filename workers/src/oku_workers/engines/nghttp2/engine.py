@@ -7,7 +7,6 @@ one request. See docs/decisions/0057-the-engine-of-http2.md.
 """
 
 import asyncio
-import logging
 from functools import partial
 from time import monotonic_ns
 from typing import TYPE_CHECKING
@@ -29,17 +28,16 @@ from oku_workers.engines.nghttp2.stream import Headers, Stream
 from oku_workers.engines.window import FILES_BESIDE, choose_window
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
-from oku_workers.executions.tally import CONNECT_ERROR, TIMEOUT
+from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, TIMEOUT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_log = logging.getLogger(__name__)
-
 CONNECTING_AT_ONCE = 256
 """How many connections are set up at a time, so that the queue of a listening server does not overflow."""
 MOST_REFUSALS = 5
-"""So often a request is sent that the server says it has not looked at."""
+"""So often a request is sent that the server says it has not looked at, or waits for a connection that the
+server ends before it can be sent."""
 AHEAD_S = 0.01
 """Connections are made before their time for what is due at first within so long."""
 SWEEP_S = 0.25
@@ -69,7 +67,7 @@ class Nghttp2Engine:
         self._connections: set[Connection] = set()
         self._making: dict[Connection, asyncio.Task[None]] = {}
         self._errors = FirstErrors()
-        self._is_filling = self._is_closing = False
+        self._is_filling = self._will_fill = self._is_closing = False
         self._chores: list[asyncio.Task[None]] = []
         self._all_gone: asyncio.Future[None] | None = None
 
@@ -156,13 +154,6 @@ class Nghttp2Engine:
         if connection.is_retired:
             origin.connections.discard(connection)
             origin.connecting.discard(connection)
-        if connection.is_ready and connection.most_streams != origin.most_streams:
-            origin.most_streams = connection.most_streams
-            if origin.most_streams < self._streams:
-                _log.warning(
-                    "%s allows %d streams at a time on a connection, not %d",
-                    origin.name, origin.most_streams, self._streams,
-                )  # fmt: skip
         if not connection.has_room:
             origin.roomy.pop(connection, None)
         elif connection not in origin.roomy:
@@ -190,6 +181,11 @@ class Nghttp2Engine:
         self.note_room(connection)
         self._fill()
 
+    def refill_soon(self, connection: Connection) -> None:
+        """The same at the next turn of the event loop: those that follow may end at once in the same way."""
+        self.note_room(connection)
+        self._fill_soon()
+
     def fail(self, stream: Stream, outcome: int, error: object) -> None:
         """A request has ended without an answer."""
         reason = explain_error(outcome, error, self.limit.reason)
@@ -199,20 +195,17 @@ class Nghttp2Engine:
 
     def take_back(self, connection: Connection, stream: Stream) -> None:
         """The server has not looked at a request: it is sent again."""
-        stream.refusals += 1
-        if stream.refusals >= MOST_REFUSALS:
-            self.fail(stream, stream.outcome, stream.reason)
-            return
-        stream.begin_again()
-        stream.refused_by = connection
-        connection.origin.waiting.append(stream)
+        self._try_again(connection, stream, stream.outcome, stream.reason)
 
     def lose(self, connection: Connection, error: object) -> None:
-        """A connection is of no further use; a request that waited for it ends, if it was never ready."""
-        origin, was_ready = connection.origin, connection.is_ready
+        """A connection is of no further use; if it never was, a request that waited for it has tried once."""
+        waiting = connection.origin.waiting
         self._drop(connection)
-        if not was_ready and origin.waiting and not self._is_closing:
-            self.fail(origin.waiting.popleft(), CONNECT_ERROR, error)
+        if not connection.was_used and waiting and not self._is_closing:
+            if connection.is_ready:
+                self._try_again(connection, waiting.popleft(), DISCONNECTED, error)
+            else:
+                self.fail(waiting.popleft(), CONNECT_ERROR, error)
         self._fill()
 
     def forget(self, connection: Connection) -> None:
@@ -220,6 +213,16 @@ class Nghttp2Engine:
         self._connections.discard(connection)
         if self._all_gone is not None and not self._connections and not self._all_gone.done():
             self._all_gone.set_result(None)
+
+    def _try_again(self, connection: Connection, stream: Stream, outcome: int, error: object) -> None:
+        """A connection has not taken a request: it goes to another one, unless it has tried too often."""
+        stream.refusals += 1
+        if stream.refusals >= MOST_REFUSALS:
+            self.fail(stream, outcome, error)
+            return
+        stream.begin_again()
+        stream.refused_by = connection
+        connection.origin.waiting.append(stream)
 
     async def _follow_feed(self, health: Health) -> None:
         self._connect_ahead()
@@ -232,7 +235,8 @@ class Nghttp2Engine:
         """Whether another request could be sent now, or a connection be made for it."""
         if self.free <= 0:
             return False
-        execution = self.feed.current if len(self._origins) > 1 else None
+        # `current` would drop what has become too late, and it is the feed that asks.
+        execution = self.feed.find_first() if len(self._origins) > 1 else None
         if execution is None:
             return any(origin.roomy or self._can_connect(origin) for origin in self._origins)
         origin = self.turns[execution.next_index % self._period].origin
@@ -261,7 +265,7 @@ class Nghttp2Engine:
         """Take requests for what is free in the window, as far as streams may be opened."""
         if self._is_filling or self._is_closing:
             return
-        self._is_filling = True
+        self._is_filling, self._will_fill = True, False
         touched: set[Connection] = set()
         try:
             for origin in self._origins:
@@ -272,6 +276,12 @@ class Nghttp2Engine:
             self._is_filling = False
         for connection in touched:
             connection.flush()
+
+    def _fill_soon(self) -> None:
+        """The same at the next turn of the event loop."""
+        if not self._will_fill:
+            self._will_fill = True
+            asyncio.get_running_loop().call_soon(self._fill)
 
     def _send_waiting(self, origin: Origin, touched: set[Connection]) -> None:
         """Send what has waited for a stream; make connections if there are too few for it."""
@@ -300,7 +310,7 @@ class Nghttp2Engine:
             if origin is None or not headers:
                 failed += 1
                 if failed > MOST_FAILURES_AT_ONCE:
-                    asyncio.get_running_loop().call_soon(self._fill)
+                    self._fill_soon()
                     return
                 self.free -= 1
                 self.fail(self._take(route), CONNECT_ERROR, NO_URL if origin is None else NO_ROW)
@@ -418,8 +428,9 @@ class Nghttp2Engine:
             if late:
                 self.note_room(connection)
                 connection.flush()
-            elif connection.since_ns < (oldest_idle_ns if connection.is_ready else oldest_ns) and (
-                connection.is_idle
+            # One that may have no streams is of no more use than one that is not ready.
+            elif connection.is_idle and (
+                connection.since_ns < (oldest_idle_ns if connection.has_room else oldest_ns)
             ):
                 self._drop(connection)
         self._fill()

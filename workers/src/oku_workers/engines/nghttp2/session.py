@@ -5,6 +5,7 @@ headers, flow control and what RFC 9113 demands of both sides are those of libng
 us hold is bounded by its limits and ours.
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import ngh2
@@ -106,7 +107,7 @@ class Session:
     def reset(self, stream: Stream) -> None:
         """Give up a stream that has not ended."""
         del self.streams[stream.number]
-        if not self.fault:
+        with suppress(ngh2.NGH2Error):  # the connection is about to end, and every stream with it
             self._connection.reset_stream(stream.number, ErrorCode.CANCEL)
 
     def take_last_bytes(self) -> bytes:
@@ -192,9 +193,9 @@ class Session:
         if stream in self._answered:
             return
         stream.is_odd = True
-        if event.local_error is not None:
+        if event.local_error is not None and not isinstance(event.local_error, ngh2.ConnectionClosingError):
             stream.outcome, stream.reason = CONNECT_ERROR, HEADERS_TOO_LONG
-        elif code == ErrorCode.REFUSED_STREAM:
+        elif code == ErrorCode.REFUSED_STREAM:  # or it has not gone out before the connection was to end
             stream.is_refused = True
             stream.outcome, stream.reason = DISCONNECTED, STREAM_REFUSED
         elif stream.is_reset:
@@ -226,7 +227,8 @@ class Session:
                 self.farewell = f"the server hung up: {_name_code(event.error_code)}"
         elif isinstance(event, ngh2.ConnectionClosed):
             self.is_draining = True
-            if event.error_code and not self.farewell:
+            # Streams that are left then would wait for ever. It may follow a GOAWAY with an error as well.
+            if event.error_code and (self.streams or not self.farewell):
                 self.fault = f"not HTTP/2: {_name_code(event.error_code)}" if self.is_ready else NO_HTTP2
         else:
             return
