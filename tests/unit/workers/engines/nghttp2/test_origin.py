@@ -1,19 +1,18 @@
 """Which connection takes the next request."""
 
-from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from yarl import URL
 
-from oku_workers.engines.nghttp2.connection import Connection
 from oku_workers.engines.nghttp2.origin import Origin
 
 
-def build(count: int) -> tuple[Origin, list[Connection]]:
+def build(count: int) -> tuple[Any, list[Any]]:
     """An origin, and so many connections to it that have room."""
     origin = Origin(URL("http://name.example:80"), None)
-    owner: Any = SimpleNamespace(feed=None)
-    connections = [Connection(owner, origin, 10) for _ in range(count)]
+    # Told apart by what they are, as connections are.
+    connections: list[Any] = [type("Roomy", (), {"has_room": True})() for _ in range(count)]
     origin.roomy.update(dict.fromkeys(connections))
     return origin, connections
 
@@ -50,6 +49,20 @@ def test_a_connection_that_has_refused_a_request_is_avoided() -> None:
     assert origin.find_roomy(first) is first
 
 
-def test_it_is_called_by_its_url() -> None:
-    """That is how the log speaks of it."""
-    assert Origin(URL("http://name.example:8080"), None).name == "http://name.example:8080"
+def test_a_connection_whose_server_has_hung_up_is_passed_over() -> None:
+    """The event loop says so only later."""
+    origin, [first, second] = build(2)
+    first.has_room = False
+    assert origin.find_roomy() is second
+
+
+def test_the_log_has_the_lowest_limit_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Servers behind one name may differ, and change their minds."""
+    origin = Origin(URL("http://name.example:8080"), None)
+    for limit in (10, 7, 7, 9, 3):
+        origin.note_limit(limit, 10)
+    assert origin.most_streams == 3
+    assert [record.getMessage() for record in caplog.records] == [
+        f"http://name.example:8080 allows {limit} streams at a time on a connection, not 10"
+        for limit in (7, 3)
+    ]
