@@ -19,7 +19,7 @@ SECOND_NS = 10**9
 
 @pytest.fixture
 def tally(loop: asyncio.AbstractEventLoop) -> Tally:
-    """Counts requests of a lease, of which one was taken."""
+    """Counts requests of a lease, whose first one is number 10 of the run."""
     lease = Lease(id="l", run="r", ranges=[(10, 20)], limit=10)
     return Tally(Execution(lease, Spec(), loop.create_future()))
 

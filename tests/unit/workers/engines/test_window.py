@@ -21,7 +21,16 @@ def test_a_window_is_no_larger_than_requests_and_files(
 ) -> None:
     """It is never empty: a run goes on with one request at a time."""
     monkeypatch.setattr(window, "read_open_files", lambda: files)
-    assert limit_window(choose_window(Spec(concurrency=concurrency, requests=requests))) == expected
+    spec = Spec(concurrency=concurrency, requests=requests)
+    assert limit_window(choose_window(spec), spec) == expected
+
+
+def test_over_http2_a_file_is_that_of_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With as many streams as a connection may have; the number of streams means nothing otherwise."""
+    monkeypatch.setattr(window, "read_open_files", lambda: 4 + FILES_BESIDE)
+    assert limit_window(1000, Spec(http2=True, streams=100)) == 400
+    assert limit_window(300, Spec(http2=True, streams=100)) == 300
+    assert limit_window(1000, Spec(streams=100)) == 4
 
 
 def test_workers_share_a_window_that_is_of_all_of_them() -> None:
@@ -33,7 +42,7 @@ def test_workers_share_a_window_that_is_of_all_of_them() -> None:
 def test_a_window_may_be_empty_for_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing but time or a share makes it so."""
     monkeypatch.setattr(window, "read_open_files", lambda: 10)
-    assert (limit_window(0), limit_window(5)) == (0, 1)
+    assert (limit_window(0, Spec()), limit_window(5, Spec())) == (0, 1)
 
 
 def test_only_the_system_lowers_a_window_in_a_way_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

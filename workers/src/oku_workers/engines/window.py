@@ -13,12 +13,13 @@ def choose_window(spec: Spec, workers: int = 1) -> int:
     What a rate may have in flight by default is no more than the system allows: nobody has asked for more.
     """
     window = max(1, min(spec.find_window(workers), spec.requests))
-    return limit_window(window) if spec.is_open and spec.shares_concurrency else window
+    return limit_window(window, spec) if spec.is_open and spec.shares_concurrency else window
 
 
-def limit_window(window: int) -> int:
-    """How many of so many requests may be in flight by the limits of the system."""
-    return min(window, max(1, read_open_files() - FILES_BESIDE))
+def limit_window(window: int, spec: Spec) -> int:
+    """How many of so many requests may be in flight by the limits of the system: a connection is a file."""
+    streams = spec.streams if spec.http2 else 1
+    return min(window, max(1, read_open_files() - FILES_BESIDE) * streams)
 
 
 def describe_lowered_window(window: int, wanted: int) -> str:

@@ -168,7 +168,7 @@ class EngineSwitch:
         while len(self._paces) > _MOST_PACES:
             del self._paces[next(iter(self._paces))]
         if pace != before and self._key is not None and self._key.spec == spec and self._has_begun:
-            self._apply(pace)
+            self._apply(spec, pace)
 
     def group_in_flight(self) -> Mapping[Execution, Sequence[int]]:
         """The coordinates in flight of each execution that has any."""
@@ -327,7 +327,7 @@ class EngineSwitch:
     def _begin(self, spec: Spec) -> None:
         assert self._engine is not None
         self._has_begun = True
-        self._apply(self._paces.get(spec) or Pace(choose_window(spec)))
+        self._apply(spec, self._paces.get(spec) or Pace(choose_window(spec)))
         self._engine.start()
 
     def _build_feed(self, spec: Spec) -> FeedProtocol:
@@ -341,9 +341,9 @@ class EngineSwitch:
         feed.on_low, feed.find_enough = self.on_low, self.find_enough
         return feed
 
-    def _apply(self, pace: Pace) -> None:
+    def _apply(self, spec: Spec, pace: Pace) -> None:
         assert self._engine is not None
-        window = limit_window(pace.window)
+        window = limit_window(pace.window, spec)
         self._warn_of_lowered_window(window, pace.window)
         # The window comes last: where it opens, an engine takes at once what the rest allows.
         self.feed.enter(pace.phase)

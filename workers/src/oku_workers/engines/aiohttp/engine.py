@@ -144,7 +144,7 @@ class AiohttpEngine:
         mix = RequestMix(spec)
         self._routes = build_routes(spec, mix, context.rows)
         self._period = len(self._routes)
-        self.window = limit_window(choose_window(spec))
+        self.window = limit_window(choose_window(spec), spec)
         self._slots: list[_Slot] = []
         self._sweeper: asyncio.Task[None] | None = None
         self._is_closing = False

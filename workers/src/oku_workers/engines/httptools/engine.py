@@ -62,7 +62,7 @@ class HttptoolsEngine:
         self.limit = TimeLimit(spec.timeout_s)
         self.feed = feed
         feed.has_room = lambda: self._free > 0
-        self.window = self._free = limit_window(choose_window(spec))
+        self.window = self._free = limit_window(choose_window(spec), spec)
         rows = context.rows
         routes = Routes(spec, context.local_address, context.tls, rows)
         self._turns, self._period = routes.turns, len(routes.turns)
