@@ -199,3 +199,24 @@ async def test_a_fault_of_a_server_that_does_not_read(worker: EngineWorker, serv
 
     assert count(account) == {"timeout": 10, "ok": 10}
     assert server.connections == 2
+
+
+async def test_a_server_that_says_nothing_keeps_no_requests_from_others(
+    worker: EngineWorker, serve_http2: ServeHttp2
+) -> None:
+    """As many requests wait for it as it could have in flight, and time out together."""
+
+    async def play(connection: Connection) -> None:
+        while True:
+            await connection.receive()
+
+    silent, honest = await serve_http2(play=play), await serve_http2(always())
+    urls = (Url(f"{silent.url}/{{i}}"), Url(f"{honest.url}/{{i}}"))
+    spec = Spec(urls=urls, engine=Engine.NGHTTP2, concurrency=100, timeout_s=1.0)
+    begun_s = asyncio.get_running_loop().time()
+
+    account = await worker.run(spec, 400)
+
+    assert count(account) == {"ok": 200, "timeout": 200}
+    # Ten at a time, one for each connection that is being made, would take 20 s.
+    assert asyncio.get_running_loop().time() - begun_s < 12

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 CONNECTING_AT_ONCE = 256
 """How many connections are set up at a time, so that the queue of a listening server does not overflow."""
+SLOW_NS = 50_000_000
+"""When a connection takes longer to make, as many requests wait for it as it could have streams: a host that
+does not answer must not keep requests from others."""
 MOST_REFUSALS = 5
 """So often a request is sent that the server says it has not looked at, or waits for a connection that the
 server ends before it can be sent."""
@@ -238,9 +241,13 @@ class Nghttp2Engine:
         # `current` would drop what has become too late, and it is the feed that asks.
         execution = self.feed.find_first() if len(self._origins) > 1 else None
         if execution is None:
-            return any(origin.roomy or self._can_connect(origin) for origin in self._origins)
+            return any(map(self._can_take, self._origins))
         origin = self.turns[execution.next_index % self._period].origin
-        return origin is None or bool(origin.roomy) or self._can_connect(origin)
+        return origin is None or self._can_take(origin)
+
+    def _can_take(self, origin: Origin) -> bool:
+        """Whether a request for it could be taken now."""
+        return bool(origin.roomy) or self._can_connect(origin) or origin.can_wait(self._streams)
 
     def _can_connect(self, origin: Origin) -> bool:
         """Whether another connection may be made, for a request that would wait for it."""
@@ -323,6 +330,9 @@ class Nghttp2Engine:
                 self.free -= 1
                 origin.waiting.append(self._take(route))
                 self._connect(origin)
+            elif origin.can_wait(self._streams):
+                self.free -= 1
+                origin.waiting.append(self._take(route))
             else:
                 return
 
@@ -413,6 +423,7 @@ class Nghttp2Engine:
         now_ns = monotonic_ns()
         oldest_ns, oldest_idle_ns = now_ns - self.limit.ns, now_ns - int(KEEPALIVE_S * 1e9)
         for origin in self._origins:
+            origin.is_slow = any(each.since_ns < now_ns - SLOW_NS for each in origin.connecting)
             for stream in [each for each in origin.waiting if each.since_ns < oldest_ns]:
                 origin.waiting.remove(stream)
                 self.fail(stream, TIMEOUT, "")

@@ -26,6 +26,7 @@ class Origin(Connector):
         local_address: what to connect from; the system chooses unless given.
 
     Attributes:
+        is_slow: whether connections take long to be made.
         connections: those that take streams, or will once they are made.
         connecting: those of them that are not made yet.
         roomy: those of them that can take another stream now; the one that did so last at the end.
@@ -42,6 +43,7 @@ class Origin(Connector):
         self.roomy: dict[Connection, None] = {}
         self.waiting: deque[Stream] = deque()
         self.most_streams = 0
+        self.is_slow = False
         self._fewest_streams: int | None = None
         """The lowest limit that the log has."""
 
@@ -60,6 +62,14 @@ class Origin(Connector):
             _log.warning(
                 "%s allows %d streams at a time on a connection, not %d", self._name, most_streams, wanted
             )
+
+    def can_wait(self, streams: int) -> bool:
+        """Whether another request may wait for the connections that are being made.
+
+        Args:
+            streams: how many each may have, as long as the server has not said how many that are.
+        """
+        return self.is_slow and len(self.waiting) < len(self.connecting) * (self.most_streams or streams)
 
     def find_roomy(self, avoided: object = None) -> "Connection | None":
         """A connection that can take another stream; another one than `avoided` if there is one."""
