@@ -95,9 +95,17 @@ def specs(draw: st.DrawFn) -> Spec:
 def http2_specs(draw: st.DrawFn) -> Spec:
     """Any spec of HTTP/2 that a user can have written."""
     spec = draw(specs())
-    assume(not spec.brings_servers and spec.keepalive)
+    place: dict[str, Any] = {}
+    if spec.brings_servers:
+        url = Url("http://h/")
+        place = {"base_url": url} if spec.targets else {"urls": (url,)}
     return msgspec.structs.replace(
         spec,
+        **place,
+        servers=None,
+        delay=None,
+        headers=tuple(header for header in spec.headers if header is not CLOSE),
+        keepalive=True,
         engine=Engine.NGHTTP2,
         http2=True,
         streams=draw(st.integers(1, 10_000)),

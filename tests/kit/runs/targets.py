@@ -15,9 +15,9 @@ from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
 
 BODIES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).filter(
-    lambda text: find_body_type(text) is None
+    lambda text: not text.startswith("@") and find_body_type(text) is None
 )
-"""JSON and forms would come with a header that says so."""
+"""JSON and forms would come with a header that says so, and the mark of a file would be one."""
 HEADERS = st.builds(
     "{}: {}".format, st.sampled_from(["A", "X-Id"]), st.sampled_from(["", "b", "{i}", "a: b\tc"])
 ).map(Header)

@@ -123,7 +123,10 @@ def test_a_correct_framing_header_may_be_sent(headers: list[str], body: str | No
     assert find_framing_fault(list(map(Header, headers)), body) is None
 
 
-@given(st.text(st.characters(codec="utf-8")).filter(lambda body: "{i}" not in body), st.integers(0, 200))
+@given(
+    st.text(st.characters(codec="utf-8")).filter(lambda body: "{i}" not in body and not body.startswith("@")),
+    st.integers(0, 200),
+)
 def test_a_length_is_allowed_if_it_is_that_of_the_bytes(body: str, length: int) -> None:
     """The bytes are those of UTF-8, as they are sent."""
     is_allowed = find_framing_fault([Header(f"Content-Length: {length}")], body) is None
