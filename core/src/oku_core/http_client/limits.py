@@ -1,6 +1,7 @@
 """How much a target may send for one response: no honest server comes near, and no engine holds more.
 
-Both engines read with `ResponseReader`, which ends a response that goes beyond with a `protocol_error`.
+The engines of HTTP/1.1 read with `ResponseReader`, which ends a response that goes beyond with a
+`protocol_error`; that of HTTP/2 has the same limits for headers.
 """
 
 LONGEST_HEAD_BYTES = 65_536

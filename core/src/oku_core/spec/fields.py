@@ -322,7 +322,8 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "concurrency", "concurrency", FieldGroup.LOAD, _count(1, 1_000_000), "N",
         "Requests in flight per worker; with a rate, the most there may be.",
-        short=("-c",), default=f"{Spec().concurrency}; with a rate, what it sends in 2s",
+        short=("-c",),
+        default=f"{Spec().concurrency}; with a rate, what it sends in 2s; with connections, their streams",
     ),
     Field(
         "timeout", "timeout_s", FieldGroup.LOAD, _duration("1ms"), "DURATION",

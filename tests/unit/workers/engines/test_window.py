@@ -1,7 +1,8 @@
 import pytest
 
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.url import parse_urls
 from oku_workers.engines import window
 from oku_workers.engines.window import FILES_BESIDE, choose_window, describe_lowered_window, limit_window
 
@@ -28,8 +29,8 @@ def test_a_window_is_no_larger_than_requests_and_files(
 def test_over_http2_a_file_is_that_of_several_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """With as many streams as a connection may have; the number of streams means nothing otherwise."""
     monkeypatch.setattr(window, "read_open_files", lambda: 4 + FILES_BESIDE)
-    assert limit_window(1000, Spec(http2=True, streams=100)) == 400
-    assert limit_window(300, Spec(http2=True, streams=100)) == 300
+    assert limit_window(1000, Spec(engine=Engine.NGHTTP2, streams=100)) == 400
+    assert limit_window(300, Spec(engine=Engine.NGHTTP2, streams=100)) == 300
     assert limit_window(1000, Spec(streams=100)) == 4
 
 
@@ -48,9 +49,21 @@ def test_a_window_may_be_empty_for_a_time(monkeypatch: pytest.MonkeyPatch) -> No
 def test_only_the_system_lowers_a_window_in_a_way_that_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is told in one line."""
     monkeypatch.setattr(window, "read_open_files", lambda: 1000)
-    assert describe_lowered_window(936, 936) == ""
-    assert describe_lowered_window(936, 2000) == (
+    assert describe_lowered_window(936, 936, Spec()) == ""
+    assert describe_lowered_window(936, 2000, Spec()) == (
         "936 requests are in flight, not 2000: only 1000 open files are allowed"
+    )
+
+
+def test_over_http2_a_spec_says_how_many_connections_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To each host; a window that needs more of them is lowered, and it is told."""
+    monkeypatch.setattr(window, "read_open_files", lambda: 1000)
+    urls = parse_urls(["http://a/x", "http://a/y", "http://b/"])
+    spec = Spec(urls=urls, engine=Engine.NGHTTP2, streams=10, connections=3)
+    lowered = limit_window(200, spec)
+    assert lowered == 60
+    assert describe_lowered_window(lowered, 200, spec) == (
+        "60 requests are in flight, not 200: the spec has 3 connections with 10 streams each"
     )
 
 

@@ -1,7 +1,7 @@
-"""How many requests an engine keeps in flight: no more than the run has, or the system allows files for."""
+"""How many requests an engine keeps in flight: no more than the run has, or can have connections for."""
 
 from oku_core.process.open_files import read_open_files
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Spec
 
 FILES_BESIDE = 64
 """Open files of a worker that are not connections to a target."""
@@ -16,14 +16,32 @@ def choose_window(spec: Spec, workers: int = 1) -> int:
     return limit_window(window, spec) if spec.is_open and spec.shares_concurrency else window
 
 
+def count_connections() -> int:
+    """How many connections the system allows."""
+    return max(1, read_open_files() - FILES_BESIDE)
+
+
 def limit_window(window: int, spec: Spec) -> int:
-    """How many of so many requests may be in flight by the limits of the system: a connection is a file."""
-    streams = spec.streams if spec.http2 else 1
-    return min(window, max(1, read_open_files() - FILES_BESIDE) * streams)
+    """How many of so many requests may be in flight by the connections that there may be.
+
+    The system allows so many files, and a spec with HTTP/2 may say how many connections there are.
+    """
+    connections = count_connections()
+    if spec.connections is not None:
+        connections = min(connections, spec.connections * _count_hosts(spec))
+    return min(window, connections * (spec.streams if spec.engine is Engine.NGHTTP2 else 1))
 
 
-def describe_lowered_window(window: int, wanted: int) -> str:
+def describe_lowered_window(window: int, wanted: int, spec: Spec) -> str:
     """One line on why fewer requests are in flight than are wanted; empty if they are not fewer."""
     if window == wanted:
         return ""
-    return f"{window} requests are in flight, not {wanted}: only {read_open_files()} open files are allowed"
+    why = f"only {read_open_files()} open files are allowed"
+    if spec.connections is not None and window == spec.connections * _count_hosts(spec) * spec.streams:
+        why = f"the spec has {spec.connections} connections with {spec.streams} streams each"
+    return f"{window} requests are in flight, not {wanted}: {why}"
+
+
+def _count_hosts(spec: Spec) -> int:
+    """To how many hosts requests go, each with connections of its own."""
+    return max(1, len({(url.scheme, url.authority) for url in spec.list_places()}))

@@ -344,7 +344,7 @@ class EngineSwitch:
     def _apply(self, spec: Spec, pace: Pace) -> None:
         assert self._engine is not None
         window = limit_window(pace.window, spec)
-        self._warn_of_lowered_window(window, pace.window)
+        self._warn_of_lowered_window(describe_lowered_window(window, pace.window, spec))
         # The window comes last: where it opens, an engine takes at once what the rest allows.
         self.feed.enter(pace.phase)
         if isinstance(self.feed, PacedFeed):
@@ -352,9 +352,8 @@ class EngineSwitch:
         if window != self._engine.window:
             self._engine.set_window(window)
 
-    def _warn_of_lowered_window(self, window: int, wanted: int) -> None:
+    def _warn_of_lowered_window(self, reason: str) -> None:
         """In the log, and to those who watch the run, for as long as it is so."""
-        reason = describe_lowered_window(window, wanted)
         if reason and not self._files_health.trouble:
             _log.warning("%s", reason)
         self._files_health.trouble = reason

@@ -16,8 +16,8 @@ from oku_core.http_client.error_reason import NO_HTTP2, STREAM_REFUSED
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.url import Url, parse_urls
+from oku_workers.engines import window
 from oku_workers.engines.engine_registry import build_engine
-from oku_workers.engines.nghttp2 import engine as nghttp2_engine
 from oku_workers.engines.nghttp2.engine import CONNECTING_AT_ONCE, MOST_REFUSALS
 from oku_workers.engines.window import FILES_BESIDE
 from oku_workers.executions.execution import Execution
@@ -173,7 +173,7 @@ async def test_no_more_connections_are_made_than_there_may_be_files(
     build_bench: BuildBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each of them has its streams all the same."""
-    monkeypatch.setattr(nghttp2_engine, "read_open_files", lambda: FILES_BESIDE + 2)
+    monkeypatch.setattr(window, "read_open_files", lambda: FILES_BESIDE + 2)
     bench = build_bench(concurrency=100)
     bench.add((0, 1000))
     await settle()

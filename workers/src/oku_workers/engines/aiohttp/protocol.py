@@ -2,7 +2,8 @@
 
 aiohttp asks through `set_response_params` for the next response, and gets the head as a message and the body
 as a stream that holds nothing: bodies are counted and dropped as they arrive. aiohttp's own parser would
-judge otherwise than that of the other engine, and would keep each interim response until somebody reads it.
+judge otherwise than that of the httptools engine, and would keep each interim response until somebody reads
+it.
 """
 
 import asyncio

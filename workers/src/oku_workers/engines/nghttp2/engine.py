@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from oku_core.data.data_error import DataError
 from oku_core.http_client.defaults import KEEPALIVE_S
 from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error
-from oku_core.process.open_files import read_open_files
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
 from oku_workers.engines.counting import TimeLimit
@@ -25,7 +24,7 @@ from oku_workers.engines.nghttp2.connection import Connection
 from oku_workers.engines.nghttp2.origin import Origin
 from oku_workers.engines.nghttp2.route import Route, Routes
 from oku_workers.engines.nghttp2.stream import Headers, Stream
-from oku_workers.engines.window import FILES_BESIDE, choose_window
+from oku_workers.engines.window import choose_window, count_connections, limit_window
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, TIMEOUT
@@ -63,7 +62,7 @@ class Nghttp2Engine:
         self.turns, self._period = routes.turns, len(routes.turns)
         self._origins = routes.origins
         self._streams, self._connections_each = spec.streams, spec.connections
-        self.window = self.free = self._limit_window(choose_window(spec))
+        self.window = self.free = limit_window(choose_window(spec), spec)
         self.build: Callable[[int], Headers] | None = None
         if len(routes.all) == 1 and routes.all[0].build_body is None and not feed.is_paced:
             self.build = routes.all[0].build_headers if context.rows is None else self._try_only
@@ -100,7 +99,6 @@ class Nghttp2Engine:
 
     def set_window(self, window: int) -> None:
         """Have so many requests in flight from now on; those beyond may end."""
-        window = self._limit_window(window)
         self.free += window - self.window
         self.window = window
         self._fill()
@@ -157,6 +155,8 @@ class Nghttp2Engine:
         if connection.is_retired:
             origin.connections.discard(connection)
             origin.connecting.discard(connection)
+        if connection.is_idle:
+            connection.since_ns = monotonic_ns()
         if not connection.has_room:
             origin.roomy.pop(connection, None)
         elif connection not in origin.roomy:
@@ -173,8 +173,6 @@ class Nghttp2Engine:
                 connection.open(self._take(route), headers)
                 return
         self.free += 1
-        if connection.is_idle:
-            connection.since_ns = monotonic_ns()
         self.note_room(connection)
         if execution is not None or connection.origin.waiting:
             self._fill()
@@ -261,12 +259,7 @@ class Nghttp2Engine:
         if self._connections_each is not None:
             return self._connections_each
         streams = origin.most_streams or self._streams
-        return max(1, min(-(-self.window // streams), _count_files() // len(self._origins)))
-
-    def _limit_window(self, window: int) -> int:
-        """How many of so many requests may be in flight by the streams that there can be."""
-        connections = _count_files() if self._connections_each is None else self._connections_each
-        return min(window, connections * self._streams * max(1, len(self._origins)))
+        return max(1, min(-(-self.window // streams), count_connections() // len(self._origins)))
 
     def _fill(self) -> None:
         """Take requests for what is free in the window, as far as streams may be opened."""
@@ -452,8 +445,3 @@ class Nghttp2Engine:
             await asyncio.sleep(pause_s)
             self.sweep()
             health.note_well()
-
-
-def _count_files() -> int:
-    """How many connections the system allows."""
-    return max(1, read_open_files() - FILES_BESIDE)
