@@ -120,7 +120,7 @@ def test_a_full_disk_is_said(cache: FileCache, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_what_is_left_can_be_cleared(cache: FileCache, tmp_path: Path) -> None:
-    """But for what is used, and for what is no file of a run."""
+    """But for what is used, and for what is not a file of a run."""
     held = fetch(cache)
     partial = cache.begin(refer(b"part"))
     assert partial is not None

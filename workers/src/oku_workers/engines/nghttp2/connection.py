@@ -188,7 +188,7 @@ class Connection(OriginConnection):
                     self._finish(stream, monotonic_ns())
                 self._owner.refill_soon(self)
         if session.fault or (self.is_retired and not session.streams):
-            self._end()
+            self._lose(session.fault or HUNG_UP)
 
     def retire(self) -> None:
         """Take no further request; close when the last one has ended."""
@@ -376,10 +376,6 @@ class Connection(OriginConnection):
         tally.execution.abandon(error)
         context = {"message": "an answer cannot be counted", "exception": error, "protocol": self}
         asyncio.get_running_loop().call_exception_handler(context)
-
-    def _end(self) -> None:
-        """Nothing can be sent any more, or nothing will be."""
-        self._lose(self._session.fault or HUNG_UP)
 
     def _lose(self, error: object) -> None:
         """The connection is of no further use: whatever is in flight on it ends."""

@@ -144,10 +144,8 @@ class Nghttp2Engine:
 
     def note_ready(self, connection: Connection) -> None:
         """The server has said what it allows: requests can be sent."""
-        origin = connection.origin
-        origin.connecting.discard(connection)
-        self.note_room(connection)
-        self._fill()
+        connection.origin.connecting.discard(connection)
+        self.refill(connection)
 
     def note_room(self, connection: Connection) -> None:
         """A connection may take another number of streams than before."""
