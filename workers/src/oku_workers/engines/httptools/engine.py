@@ -25,7 +25,7 @@ from oku_workers.engines.defaults import STUCK_S
 from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.httptools.connection import Connection
-from oku_workers.engines.httptools.route import Route, Routes
+from oku_workers.engines.httptools.route import Route, build_routes
 from oku_workers.engines.window import FILES_BESIDE, choose_window, limit_window
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
@@ -64,7 +64,7 @@ class HttptoolsEngine:
         feed.has_room = lambda: self._free > 0
         self.window = self._free = limit_window(choose_window(spec), spec)
         rows = context.rows
-        routes = Routes(spec, context.local_address, context.tls, rows)
+        routes = build_routes(spec, context.local_address, context.tls, rows)
         self._turns, self._period = routes.turns, len(routes.turns)
         self.turns = routes.turns if len(routes.all) > 1 else None
         self.build: BuildRequest | None = None

@@ -1,12 +1,12 @@
 """What the httptools engine makes of a request template: what to send where, and how to judge the answers."""
 
-import logging
 import ssl
 from typing import TYPE_CHECKING
 
+from yarl import URL
+
 from oku_core.http_client.response_reader import ResponseReader
-from oku_core.http_client.urls import build_origin
-from oku_core.spec.request_template import RequestMix, RequestTemplate
+from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.header import asks_to_close
 from oku_core.spec.values.template import Rows
@@ -16,16 +16,13 @@ from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.request import BuildRequest, build_request
 from oku_workers.engines.httptools.response_cache import ResponseCache
 from oku_workers.engines.httptools.response_pattern import MOST_PATTERNS, ResponsePattern, learn_pattern
+from oku_workers.engines.routes import Routes
 from oku_workers.executions.tally import OK
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from yarl import URL
+    from collections.abc import Callable
 
     from oku_workers.engines.httptools.connection import Connection
-
-_log = logging.getLogger(__name__)
 
 _MOST_DIFFERENT = 256
 """After so many answers in a row that differ, whole ones are not looked up any more."""
@@ -132,42 +129,29 @@ class Route:
         return outcome, status, received, reason
 
 
-class Routes:
-    """The routes of a spec, and which of them each index takes.
+def build_routes(
+    spec: Spec, local_address: str | None, tls: ssl.SSLContext | None, rows: Rows | None = None
+) -> "Routes[Route, Origin[Connection]]":
+    """The routes of a spec.
 
     Args:
         spec: what to send.
         local_address: what to send from; the system chooses unless given.
         tls: how to speak TLS.
         rows: the rows of the run, if it has data that its requests use.
-
-    Attributes:
-        all: one for each template of the spec.
-        turns: index `i` takes `turns[i % len(turns)]`.
-        origins: where they go, each one once.
     """
 
-    def __init__(
-        self, spec: Spec, local_address: str | None, tls: ssl.SSLContext | None, rows: Rows | None = None
-    ) -> None:
-        origins: dict[URL, Origin[Connection]] = {}
+    def build(template: RequestTemplate, url: URL) -> "Callable[[Origin[Connection]], Route]":
+        build_one = build_request(template, url, rows)
+        return lambda origin: Route(template, build_one, origin, spec.timeout_s)
 
-        def build(template: RequestTemplate) -> Route:
-            try:
-                url = build_origin(template.url)
-                build_bytes = build_request(template, url, rows)
-            except ValueError as error:
-                _log.warning("requests to %s cannot be sent: %s", template.url, error)
-                return Route(template, _build_nothing, None, spec.timeout_s)
-            place = url.with_user(None)
-            if place not in origins:
-                origins[place] = Origin(place, tls if url.scheme == "https" else None, local_address)
-            return Route(template, build_bytes, origins[place], spec.timeout_s)
+    def build_unsendable(template: RequestTemplate) -> Route:
+        return Route(template, _build_nothing, None, spec.timeout_s)
 
-        mix = RequestMix(spec)
-        self.all = [build(template) for template in mix.templates]
-        self.turns: Sequence[Route] = [self.all[place] for place in mix.turns]
-        self.origins = list(origins.values())
+    def connect(url: URL, tls: ssl.SSLContext | None) -> "Origin[Connection]":
+        return Origin(url, tls, local_address)
+
+    return Routes(spec, tls, build, build_unsendable, connect)
 
 
 def _build_nothing(_: int) -> bytes:

@@ -22,7 +22,7 @@ from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.nghttp2.connection import Connection
 from oku_workers.engines.nghttp2.origin import Origin
-from oku_workers.engines.nghttp2.route import Route, Routes
+from oku_workers.engines.nghttp2.route import Route, build_routes
 from oku_workers.engines.nghttp2.stream import Headers, Stream
 from oku_workers.engines.window import choose_window, count_connections, limit_window
 from oku_workers.executions.execution import Execution
@@ -58,7 +58,7 @@ class Nghttp2Engine:
         self.limit = TimeLimit(spec.timeout_s)
         self.feed = feed
         feed.has_room = self._has_room
-        routes = Routes(spec, context.local_address, context.tls, context.rows)
+        routes = build_routes(spec, context.local_address, context.tls, context.rows)
         self.turns, self._period = routes.turns, len(routes.turns)
         self._origins = routes.origins
         self._streams, self._connections_each = spec.streams, spec.connections
