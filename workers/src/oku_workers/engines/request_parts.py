@@ -1,10 +1,14 @@
 """What the requests of a template are made of: all engines build from it, and whoever shows a request."""
 
+import base64
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
+from yarl import URL
+
 from oku_core.data.escape import AS_TEXT, IN_HEADER, IN_JSON, IN_URL
 from oku_core.data.row_reader import Value
+from oku_core.http_client.defaults import BODY_TYPE, DEFAULT_HEADERS
 from oku_core.http_client.urls import build_target
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
@@ -60,6 +64,24 @@ def take_apart(template: RequestTemplate) -> RequestParts:
         tuple((header.name, Template.parse(header.value, columns, IN_HEADER)) for header in template.headers),
         None if template.body is None else Template.parse(template.body, columns, in_body),
     )
+
+
+def list_own_headers(template: RequestTemplate, origin: URL) -> Iterator[tuple[str, str]]:
+    """Oku's own headers, apart from the host, unless the template gives one of that name.
+
+    Args:
+        template: what is sent.
+        origin: where it goes; its user and password become a header.
+    """
+    own = dict(DEFAULT_HEADERS)
+    if origin.user is not None or origin.password is not None:
+        credentials = f"{origin.user or ''}:{origin.password or ''}".encode()
+        own["Authorization"] = f"Basic {base64.b64encode(credentials).decode()}"
+    if template.body is not None:
+        own["Content-Type"] = BODY_TYPE
+    for name, value in own.items():
+        if not any(header.is_named(name.lower()) for header in template.headers):
+            yield name, value
 
 
 def list_values(spec: Spec) -> list[Value]:

@@ -3,17 +3,16 @@
 Everything but the index and the row is written down in advance: making a request is formatting text once.
 """
 
-import base64
 import re
 from collections.abc import Callable, Iterator
 
 from yarl import URL
 
-from oku_core.http_client.defaults import BODY_TYPE, DEFAULT_HEADERS, METHODS_WITHOUT_BODY
+from oku_core.http_client.defaults import METHODS_WITHOUT_BODY
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.values.body_bytes import write_body
 from oku_core.spec.values.template import Rows, Template
-from oku_workers.engines.request_parts import RequestParts, take_apart
+from oku_workers.engines.request_parts import RequestParts, list_own_headers, take_apart
 
 BuildRequest = Callable[[int], bytes]
 
@@ -70,15 +69,9 @@ def _build_head(template: RequestTemplate, parts: RequestParts, origin: URL) -> 
 
 def _list_own_headers(template: RequestTemplate, origin: URL) -> Iterator[tuple[str, str]]:
     """Oku's own, unless the template gives one of that name."""
-    own = {"Host": origin.host_port_subcomponent or "", **DEFAULT_HEADERS}
-    if origin.user is not None or origin.password is not None:
-        credentials = f"{origin.user or ''}:{origin.password or ''}".encode()
-        own["Authorization"] = f"Basic {base64.b64encode(credentials).decode()}"
-    if template.body is not None:
-        own["Content-Type"] = BODY_TYPE
-    for name, value in own.items():
-        if not _has_header(template, name.lower()):
-            yield name, value
+    if not _has_header(template, "host"):
+        yield "Host", origin.host_port_subcomponent or ""
+    yield from list_own_headers(template, origin)
 
 
 def _has_header(template: RequestTemplate, name: str) -> bool:

@@ -3,17 +3,16 @@
 The fields that are the same for every index are made in advance.
 """
 
-import base64
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from yarl import URL
 
-from oku_core.http_client.defaults import BODY_TYPE, DEFAULT_HEADERS, METHODS_WITHOUT_BODY
+from oku_core.http_client.defaults import METHODS_WITHOUT_BODY
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.values.template import Rows, Template
 from oku_workers.engines.nghttp2.stream import Headers
-from oku_workers.engines.request_parts import take_apart
+from oku_workers.engines.request_parts import list_own_headers, take_apart
 
 
 class BuildRequest(NamedTuple):
@@ -66,7 +65,6 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
 def _list_fields(template: RequestTemplate, origin: URL) -> Iterator[tuple[str, Template]]:
     """All fields but the length of a body, in the order in which they are sent (RFC 9113, section 8.3.1)."""
     parts = take_apart(template)
-    own = {header.name.lower() for header in template.headers}
     authority = Template([origin.host_port_subcomponent or ""])
     for name, value in parts.headers:
         if name.lower() == _HOST:
@@ -76,22 +74,11 @@ def _list_fields(template: RequestTemplate, origin: URL) -> Iterator[tuple[str, 
     yield ":authority", authority
     question = "?" if template.url.query else ""
     yield ":path", parts.target.path + question + parts.target.query
-    for name, text in _list_own(template, origin):
-        if name.lower() not in own:
-            yield name.lower(), Template([text])
+    for name, text in list_own_headers(template, origin):
+        yield name.lower(), Template([text])
     for name, value in parts.headers:
         if name.lower() != _HOST:
             yield name.lower(), value
-
-
-def _list_own(template: RequestTemplate, origin: URL) -> Iterator[tuple[str, str]]:
-    """Oku's own, unless the template gives one of that name."""
-    yield from DEFAULT_HEADERS.items()
-    if origin.user is not None or origin.password is not None:
-        credentials = f"{origin.user or ''}:{origin.password or ''}".encode()
-        yield "authorization", f"Basic {base64.b64encode(credentials).decode()}"
-    if template.body is not None:
-        yield "content-type", BODY_TYPE
 
 
 def _bind_fields(fields: list[tuple[str, Template]], rows: Rows | None) -> Callable[[int], Headers]:
