@@ -23,6 +23,8 @@ def build_plan(snapshot: Snapshot) -> PlanSummary | None:
         (period.build_period(), math.inf if period.stop_s is None else period.stop_s)
         for period in course.periods
     ]
+    if snapshot.lengths.accounted == snapshot.record.requests:
+        periods[-1] = (periods[-1][0], math.inf)  # the last request may be over before the schedule ends
     seconds = list_planned(course.series, periods, _build_due_counts(snapshot.record.spec), course.settled_to)
     return check_plan(seconds, _build_load(snapshot), skew_s)
 

@@ -218,14 +218,14 @@ def test_a_run_in_several_periods_says_so() -> None:
     assert {Flag.INTERRUPTED, Flag.RESENT} <= flags
 
 
-def build_open_snapshot(*sent: int) -> Snapshot:
+def build_open_snapshot(*sent: int, stop_s: float = 4.1) -> Snapshot:
     """A run at 25/s for 4 s that is completed, of which so many were sent in each second."""
     given = {"rate": "25/s", "duration": "4s", "url": "http://x/"}
     rows = [
         SeriesRow(second=1000 + place, outcomes=make_counts(count), sent=count)
         for place, count in enumerate(sent)
     ]
-    course = Course(rows, [PeriodRecord(1000.0, 0.0, 4.1)], math.inf)
+    course = Course(rows, [PeriodRecord(1000.0, 0.0, stop_s)], math.inf)
     spec = parse_spec(Source("the test", given))
     return replace(build_snapshot(spec=spec), course=course)
 
@@ -240,6 +240,18 @@ def test_a_run_with_a_rate_says_how_it_kept_to_its_plan() -> None:
     assert (summary.plan.off_share, summary.plan.missed) == (0.5, 5)
     [flag] = [validity for validity in summary.validity if validity.flag is Flag.OFF_PLAN]
     assert (flag.requests, flag.share) == (5, 0.05)
+
+
+def test_the_last_second_of_a_run_is_judged_though_its_last_request_ends_before() -> None:
+    """All that is due in it is accounted; that of a run which stops earlier is cut, and is not judged."""
+    completed = build_open_snapshot(25, 25, 25, 20, stop_s=3.98)
+    plan = build_summary(completed, 0.0).plan
+    assert plan is not None
+    assert (plan.seconds, plan.off_seconds, plan.missed) == (4, 1, 5)
+    cut = replace(completed, lengths=Lengths(pending=5, leased=0, accounted=95))
+    plan = build_summary(cut, 0.0).plan
+    assert plan is not None
+    assert (plan.seconds, plan.off_seconds) == (3, 0)
 
 
 def test_a_run_without_a_rate_has_no_plan() -> None:
