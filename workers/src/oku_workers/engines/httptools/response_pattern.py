@@ -39,14 +39,16 @@ _SIZE = rb"([0-9a-fA-F]{1,8})\r\n"
 _CHUNK_SIZE = re.compile(_SIZE)
 _LINE_END = b"\r\n"
 _AFTER_ONLY_CHUNK = b"\r\n0\r\n\r\n"
+_OFTEN = 1_000
+"""After so many answers the lines that they begin with are found anew."""
 
 
 class ResponsePattern:
     """Answers of one shape; `learn_pattern` makes it.
 
     Args:
-        head: the shape of status line and headers; what it has in brackets is the length of the body. With
-            chunks it goes on to the size of the first of these.
+        lines: the shape of the status line, of each header and of the end of the head; what one of them has
+            in brackets is the length of the body. With chunks the last one goes on to the size of the first.
         status: of all of them.
         is_chunked: whether their bodies come in chunks, and not with a length.
 
@@ -58,11 +60,11 @@ class ResponsePattern:
 
     __slots__ = ("_is_chunked", "_match", "measure", "status")
 
-    def __init__(self, head: "re.Pattern[bytes]", status: int, *, is_chunked: bool) -> None:
-        self._match = head.match
+    def __init__(self, lines: Sequence[bytes], status: int, *, is_chunked: bool) -> None:
+        self._match = re.compile(b"".join(lines)).match
         self._is_chunked = is_chunked
         self.status = status
-        self.measure = _build_chunk_measure(self._match) if is_chunked else _build_measure(self._match)
+        self.measure = _build_measure(lines, is_chunked=is_chunked)
 
     def take_apart(self, answer: bytes) -> tuple[bytes, bytes]:
         """Head and body of an answer that this has measured."""
@@ -75,39 +77,81 @@ class ResponsePattern:
         return answer[:start], b"".join([answer[begin:stop] for begin, stop in pieces])
 
 
-_Match = Callable[[bytes], "re.Match[bytes] | None"]
+def _build_measure(  # noqa: C901  # three functions that share what they know
+    lines: Sequence[bytes], *, is_chunked: bool
+) -> Callable[[bytes], int]:
+    """The measure of a pattern. As a function that has all at hand it takes a third less time.
 
-
-def _build_measure(match: _Match) -> Callable[[bytes], int]:
-    """The measure of answers with a length. As a function that has all at hand it takes a third less time."""
-
-    def measure(answer: bytes) -> int:
-        if (found := match(answer)) is None:
-            return -1
-        head_end = found.end()
-        if 0 in answer and answer.find(0, 0, head_end) >= 0:
-            return -1
-        size = len(answer) - head_end
-        return size if size == int(found[1]) and head_end <= LONGEST_HEAD_BYTES else -1
-
-    return measure
-
-
-def _build_chunk_measure(match: _Match) -> Callable[[bytes], int]:
-    """The same for answers in chunks, of which most have one and the last."""
+    Answers that follow each other mostly begin with the same lines, byte for byte: the date among them
+    changes once a second. Only what comes behind those lines is matched.
+    """
+    head, start, fixed_size = b"", 0, -1
+    """These lines, where they end, and the length of the body if one of them says it; else -1."""
+    match = re.compile(b"".join(lines)).match
+    """Matches the rest."""
+    left, before = _OFTEN, b""
+    """So many answers go by until the lines are found anew; the first of the two that are compared then."""
 
     def measure(answer: bytes) -> int:
-        if (found := match(answer)) is None:
+        nonlocal left
+        if not answer.startswith(head):
+            compare(head, answer)
+        if (found := match(answer, start)) is None:
             return -1
-        head_end, begin, size = found.start(1), found.end(), int(found[1], 16)
+        head_end = found.start(1) if is_chunked else found.end()
         if head_end > LONGEST_HEAD_BYTES or (0 in answer and answer.find(0, 0, head_end) >= 0):
             return -1
-        if size and answer[begin + size :] == _AFTER_ONLY_CHUNK:
-            return size
-        pieces = _find_chunks(answer, head_end)
-        return -1 if pieces is None else sum([stop - start for start, stop in pieces])
+        if is_chunked:  # most bodies have one chunk and the last
+            begin, size = found.end(), int(found[1], 16)
+            if not size or answer[begin + size :] != _AFTER_ONLY_CHUNK:
+                size = _measure_chunks(answer, head_end)
+        else:
+            size = len(answer) - head_end
+            if size != fixed_size and (fixed_size >= 0 or size != int(found[1])):
+                size = -1
+        left -= 1
+        if left <= 0 <= size:
+            find_anew(answer)
+        return size
+
+    def find_anew(answer: bytes) -> None:
+        nonlocal left, before
+        if before:
+            compare(before, answer)
+            left, before = _OFTEN, b""
+        else:
+            before = answer
+
+    def compare(one: bytes, other: bytes) -> None:
+        """Keep the lines that both begin with."""
+        nonlocal head, start, fixed_size, match
+        count, start, fixed_size = _find_common(lines, one, other)
+        head, match = other[:start], re.compile(b"".join(lines[count:])).match
 
     return measure
+
+
+def _find_common(lines: Sequence[bytes], one: bytes, other: bytes) -> tuple[int, int, int]:
+    """What two answers begin with, at least one of which is of a shape or is the beginning of one that is.
+
+    Returns:
+        How many lines, but not the last one; of how many bytes; the length of the body that they say, or -1.
+    """
+    start, size = 0, -1
+    for count, line in enumerate(lines[:-1]):
+        found = re.compile(line).match(one, start)
+        if found is None or other[start : found.end()] != found[0]:
+            return count, start, size
+        start = found.end()
+        if found.lastindex:
+            size = int(found[1])
+    return len(lines) - 1, start, size
+
+
+def _measure_chunks(answer: bytes, start: int) -> int:
+    """The size of a body that begins at `start`; -1 if it has anything but sizes and pieces."""
+    pieces = _find_chunks(answer, start)
+    return -1 if pieces is None else sum([stop - begin for begin, stop in pieces])
 
 
 def learn_pattern(answer: bytes) -> ResponsePattern | None:
@@ -135,8 +179,8 @@ def learn_pattern(answer: bytes) -> ResponsePattern | None:
     if answer[start : start + 2] != _LINE_END or framing not in ([_LENGTH], [b"chunked"]):
         return None
     is_chunked = framing == [b"chunked"]
-    head = re.compile(b"".join(parts) + _LINE_END + (_SIZE if is_chunked else b""))
-    pattern = ResponsePattern(head, status, is_chunked=is_chunked)
+    parts.append(_LINE_END + (_SIZE if is_chunked else b""))
+    pattern = ResponsePattern(parts, status, is_chunked=is_chunked)
     return pattern if pattern.measure(answer) >= 0 else None
 
 

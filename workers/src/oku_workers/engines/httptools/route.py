@@ -103,8 +103,9 @@ class Route:
                 self.known.add(answer, parsed)
                 self.find_known = self.known.find
                 self._different = 0
-            else:
-                self._recognised = answer
+                return parsed
+            self._recognised = answer
+            if self.find_known is not None:
                 self._different += 1
                 if self._different == _MOST_DIFFERENT:
                     self.find_known = None
