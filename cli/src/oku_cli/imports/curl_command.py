@@ -44,12 +44,13 @@ def read_curl(command: str, read_file: ReadFile) -> ImportedSpec:
     if body is not None and "get" in names:
         urls = [f"{url}{'&' if '?' in url else '?'}{body}" for url in urls]
         body = None
-    headers = _build_headers(flags, names, has_body=body is not None)
-    method = _choose_method(flags, names, has_body=body is not None)
-    requests = [ImportedRequest(url=url, method=method, headers=headers, body=body) for url in urls]
     settings = _build_settings(flags, names)
     if version := _find_http2(flags):
         notes += _add_http2(settings, version, urls)
+    implied = list(_list_implied(names, has_body=body is not None))
+    headers = _build_headers(flags, implied, is_http2="http2" in settings)
+    method = _choose_method(flags, names, has_body=body is not None)
+    requests = [ImportedRequest(url=url, method=method, headers=headers, body=body) for url in urls]
     return ImportedSpec(source="curl", requests=requests, settings=settings, notes=notes)
 
 
@@ -125,16 +126,18 @@ def _encode(value: str, read_file: ReadFile) -> str:
     return f"{name}={quote_plus(content)}" if name else quote_plus(content)
 
 
-def _build_headers(flags: Sequence[Flag], names: set[str], *, has_body: bool) -> list[tuple[str, str]]:
+def _build_headers(
+    flags: Sequence[Flag], implied: Iterable[tuple[str, str]], *, is_http2: bool
+) -> list[tuple[str, str]]:
     """What curl sends for its flags, unless `-H` gives a header of the same name or takes it away."""
-    implied = [*_list_implied(names, has_body=has_body), *filter(None, map(_find_header, flags))]
+    implied = [*implied, *filter(None, map(_find_header, flags))]
     given = [_read_header(flag.value) for flag in flags if flag.name == "header"]
     replaced = {name.lower() for name, _, _ in given}
     kept = {name.lower(): (name, value) for name, value in implied if name.lower() not in replaced}
     sent = [(name, value) for name, value, is_sent in given if is_sent]
     # A host that is asked for by name is that of another site at the same address.
     hosts = [each for each in sent if each[0].lower() == "host"]
-    return [*hosts, *choose_headers([*kept.values(), *sent])]
+    return [*hosts, *choose_headers([*kept.values(), *sent], is_http2=is_http2)]
 
 
 def _list_implied(names: set[str], *, has_body: bool) -> Iterator[tuple[str, str]]:

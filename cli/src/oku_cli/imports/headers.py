@@ -75,17 +75,24 @@ class SecretBox:
         return f"{{env:{self._names[key]}}}"
 
 
-def choose_headers(headers: Iterable[tuple[str, str]], *, is_browser: bool = False) -> list[tuple[str, str]]:
+def choose_headers(
+    headers: Iterable[tuple[str, str]], *, is_browser: bool = False, is_http2: bool = False
+) -> list[tuple[str, str]]:
     """The headers that a spec needs to say.
 
     Args:
         headers: names and values.
         is_browser: whether a browser has sent them.
+        is_http2: whether they are sent over HTTP/2, where `TE: trailers` is of the request (gRPC has it).
     """
     return [
         (name, value)
         for name, value in headers
-        if name.lower() not in _OF_THE_ENGINE
+        if (name.lower() not in _OF_THE_ENGINE or (is_http2 and _is_te_trailers(name, value)))
         and not name.startswith(":")
         and not (is_browser and (name.lower() in _OF_A_BROWSER or name.lower().startswith("sec-")))
     ]
+
+
+def _is_te_trailers(name: str, value: str) -> bool:
+    return (name.lower(), value.strip().lower()) == ("te", "trailers")

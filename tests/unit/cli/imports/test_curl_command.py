@@ -93,6 +93,22 @@ def test_the_version_of_http_is_that_of_curl(flags: str, *, is_http2: bool) -> N
     assert settings == ({"http2": True} if is_http2 else {})
 
 
+@pytest.mark.parametrize(
+    ("flags", "headers"),
+    [
+        ("--http2 -H 'te: trailers'", [("te", "trailers")]),
+        ("--http2 -H 'TE: Trailers' -H 'Connection: TE'", [("TE", "Trailers")]),
+        ("--http2 -H 'TE: gzip'", []),
+        ("-H 'TE: trailers'", []),
+        ("--http2 -L -H 'TE: trailers'", []),
+    ],
+)
+def test_trailers_are_asked_for_over_http2(flags: str, headers: list[tuple[str, str]]) -> None:
+    """As calls of gRPC do; in HTTP/1.1 it is a matter of the connection."""
+    [request] = read_curl(f"curl {flags} https://h/", str).requests
+    assert request.headers == headers
+
+
 def test_what_cannot_be_spoken_is_said() -> None:
     """It is not among what changes nothing."""
     imported = read_curl("curl -s --http3 http://h/", str)
