@@ -25,6 +25,7 @@ from oku_workers.engines.answer_checks import CHECK_WITHIN
 from oku_workers.engines.defaults import STUCK_S
 from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.first_errors import FirstErrors
+from oku_workers.engines.sweeping import keep_sweeping
 from oku_workers.engines.window import choose_window, limit_window
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
@@ -41,8 +42,6 @@ slot, or before by the engine, since it did not end when it was cut off."""
 
 _log = logging.getLogger(__name__)
 
-_SWEEP_S = 0.25
-_SHORTEST_SWEEP_S = 0.005
 
 
 class _Slot:
@@ -169,7 +168,8 @@ class AiohttpEngine:
 
     def start(self) -> None:
         """Begin to take from the feed."""
-        self._sweeper = self._supervisor.start("timeouts", self._keep_sweeping)
+        keep_swept = partial(keep_sweeping, self._look, self._limit_ns)
+        self._sweeper = self._supervisor.start("timeouts", keep_swept)
         self._add_slots()
 
     def group_in_flight(self) -> dict[Execution, list[int]]:
@@ -394,15 +394,11 @@ class AiohttpEngine:
         _log.error("%s", self._stuck_health.trouble)
         self._add_slots()
 
-    async def _keep_sweeping(self, health: Health) -> None:
+    def _look(self) -> None:
         """One timer serves all requests: aiohttp's own timers, one for each, cost 10 % of a request."""
-        pause_s = min(_SWEEP_S, max(self._limit_ns / 50e9, _SHORTEST_SWEEP_S))
-        while True:
-            await asyncio.sleep(pause_s)
-            self.sweep()
-            health.note_well()
-            if not self._resting:
-                self._health.note_well()
+        self.sweep()
+        if not self._resting:
+            self._health.note_well()
 
 
 def _note_connection(connect_us: int, tls_us: int | None) -> None:

@@ -20,12 +20,13 @@ from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error
 from oku_core.process.open_files import read_open_files
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
+from oku_workers.engines.connection_set import AHEAD_S, CONNECTING_AT_ONCE, ConnectionSet
 from oku_workers.engines.counting import TimeLimit
-from oku_workers.engines.defaults import STUCK_S
 from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.route import Route, build_routes
+from oku_workers.engines.sweeping import keep_sweeping
 from oku_workers.engines.window import FILES_BESIDE, choose_window, limit_window
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
@@ -36,14 +37,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-CONNECTING_AT_ONCE = 256
-"""How many connections are set up at a time, so that the queue of a listening server does not overflow."""
 SPARE_CONNECTIONS = 16
-AHEAD_S = 0.01
-"""Connections are made before their time for what is due at first within so long. Each takes longer to make
-than its request does, and what became due meanwhile would need more of them."""
-SWEEP_S = 0.25
-SHORTEST_SWEEP_S = 0.005
 MOST_FAILURES_AT_ONCE = 100
 """After so many requests that fail at once, the event loop serves others."""
 
@@ -74,12 +68,10 @@ class HttptoolsEngine:
                 self.build = routes.turns[0].build
         self._origins = routes.origins
         self._most_connections = _choose_most_connections(self.window, len(self._origins))
-        self._connections: set[Connection] = set()
-        self._connecting: dict[Connection, asyncio.Task[None]] = {}
+        self._connections = ConnectionSet[Connection](self._fail_to_connect, self._fill)
         self._errors = FirstErrors()
         self._is_closing = False
         self._chores: list[asyncio.Task[None]] = []
-        self._all_gone: asyncio.Future[None] | None = None
 
     fault = ""
     host_load = None
@@ -95,7 +87,8 @@ class HttptoolsEngine:
     def start(self) -> None:
         """Begin to take from the feed."""
         start = self._supervisor.start
-        self._chores = [start("feed", self._follow_feed), start("timeouts", self._keep_sweeping)]
+        keep_swept = partial(keep_sweeping, self.sweep, self.limit.ns)
+        self._chores = [start("feed", self._follow_feed), start("timeouts", keep_swept)]
         self.feed.on_due = self._fill
 
     def group_in_flight(self) -> dict[Execution, list[int]]:
@@ -120,7 +113,7 @@ class HttptoolsEngine:
 
     def cut_off(self, execution: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their coordinates back."""
-        for connection in list(self._connections):
+        for connection in self._connections:
             if connection.execution is execution:
                 self._give_back(connection)
         self._fill()
@@ -130,19 +123,14 @@ class HttptoolsEngine:
         self._is_closing = True
         for chore in self._chores:
             chore.cancel()
-        connecting = list(self._connecting.values())
         for origin in self._origins:
             origin.close()
-        for connection in list(self._connections):
+        for connection in self._connections:
             if connection.tally is not None:
                 self._give_back(connection)
             else:
                 self._drop(connection)
-        if ending := [*self._chores, *connecting]:
-            await asyncio.wait(ending, timeout=STUCK_S)
-        if self._connections:
-            self._all_gone = asyncio.get_running_loop().create_future()
-            await asyncio.wait([self._all_gone], timeout=STUCK_S)
+        await self._connections.wait_gone(self._chores)
 
     # The connections call these.
 
@@ -187,9 +175,7 @@ class HttptoolsEngine:
 
     def forget(self, connection: Connection) -> None:
         """A connection has ended for good."""
-        self._connections.discard(connection)
-        if self._all_gone is not None and not self._connections and not self._all_gone.done():
-            self._all_gone.set_result(None)
+        self._connections.forget(connection)
 
     async def _follow_feed(self, health: Health) -> None:
         self._connect_ahead()
@@ -212,7 +198,7 @@ class HttptoolsEngine:
                 self._fail_at_once(NO_URL if route.origin is None else NO_ROW)
                 continue
             connection = route.origin.pop_idle()
-            if connection is None and len(self._connecting) >= CONNECTING_AT_ONCE:
+            if connection is None and not self._connections.can_make:
                 return
             self._free -= 1
             tally, coordinate, _, due_ns = feed.take()
@@ -256,11 +242,7 @@ class HttptoolsEngine:
     def _connect(self, connection: Connection) -> None:
         if len(self._connections) >= self._most_connections:
             self._close_idle()
-        self._connections.add(connection)
-        # A callback, for a task that is cancelled before its first step runs none of its own code.
-        connecting = asyncio.ensure_future(connection.origin.connect(connection))
-        connecting.add_done_callback(partial(self._end_connecting, connection))
-        self._connecting[connection] = connecting
+        self._connections.make(connection, connection.origin.connect(connection))
 
     def _close_idle(self) -> None:
         """Make room for a connection at the origin with the most idle ones."""
@@ -269,15 +251,8 @@ class HttptoolsEngine:
             oldest = next(iter(origin.idle))
             self._drop(oldest)
 
-    def _end_connecting(self, connection: Connection, connecting: asyncio.Task[None]) -> None:
-        """A connection is made, has failed, or is not needed any more: its request is accounted for now."""
-        self._connecting.pop(connection, None)
-        if connecting.cancelled():
-            self.forget(connection)
-        elif (error := connecting.exception()) is not None:
-            self.lose(connection, CONNECT_ERROR, error)
-            self.forget(connection)
-        self._fill()
+    def _fail_to_connect(self, connection: Connection, error: BaseException) -> None:
+        self.lose(connection, CONNECT_ERROR, error)
 
     def _give_back(self, connection: Connection) -> None:
         execution, coordinate = connection.execution, connection.coordinate
@@ -289,23 +264,15 @@ class HttptoolsEngine:
     def _drop(self, connection: Connection) -> None:
         connection.origin.idle.pop(connection, None)
         connection.close()
-        if (connecting := self._connecting.get(connection)) is not None:
-            connecting.cancel()
+        self._connections.give_up(connection)
 
     def sweep(self) -> None:
         """End the requests that have taken longer than the limit, and connections that were idle for long."""
         now_ns = monotonic_ns()
         oldest_ns, oldest_idle_ns = now_ns - self.limit.ns, now_ns - int(KEEPALIVE_S * 1e9)
-        for connection in list(self._connections):
+        for connection in self._connections:
             if connection.since_ns < (oldest_idle_ns if connection.tally is None else oldest_ns):
                 self.lose(connection, TIMEOUT, "no complete response within the limit")
-
-    async def _keep_sweeping(self, health: Health) -> None:
-        pause_s = min(SWEEP_S, max(self.limit.ns / 50e9, SHORTEST_SWEEP_S))
-        while True:
-            await asyncio.sleep(pause_s)
-            self.sweep()
-            health.note_well()
 
 
 def _choose_most_connections(window: int, origins: int) -> int:

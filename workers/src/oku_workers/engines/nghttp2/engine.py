@@ -16,14 +16,15 @@ from oku_core.http_client.defaults import KEEPALIVE_S
 from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
+from oku_workers.engines.connection_set import AHEAD_S, CONNECTING_AT_ONCE, ConnectionSet
 from oku_workers.engines.counting import TimeLimit
-from oku_workers.engines.defaults import STUCK_S
 from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.nghttp2.connection import Connection
 from oku_workers.engines.nghttp2.origin import Origin
 from oku_workers.engines.nghttp2.route import Route, build_routes
 from oku_workers.engines.nghttp2.stream import Headers, Stream
+from oku_workers.engines.sweeping import keep_sweeping
 from oku_workers.engines.window import choose_window, count_connections, limit_window
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
@@ -32,18 +33,12 @@ from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, TIMEOUT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CONNECTING_AT_ONCE = 256
-"""How many connections are set up at a time, so that the queue of a listening server does not overflow."""
 SLOW_NS = 50_000_000
 """When a connection takes longer to make, as many requests wait for it as it could have streams: a host that
 does not answer must not keep requests from others."""
 MOST_REFUSALS = 5
 """So often a request is sent that the server says it has not looked at, or waits for a connection that the
 server ends before it can be sent."""
-AHEAD_S = 0.01
-"""Connections are made before their time for what is due at first within so long."""
-SWEEP_S = 0.25
-SHORTEST_SWEEP_S = 0.005
 MOST_FAILURES_AT_ONCE = 100
 """After so many requests that fail at once, the event loop serves others."""
 
@@ -66,12 +61,10 @@ class Nghttp2Engine:
         self.build: Callable[[int], Headers] | None = None
         if len(routes.all) == 1 and routes.all[0].build_body is None and not feed.is_paced:
             self.build = routes.all[0].build_headers if context.rows is None else self._try_only
-        self._connections: set[Connection] = set()
-        self._making: dict[Connection, asyncio.Task[None]] = {}
+        self._connections = ConnectionSet[Connection](self.lose, self._fill)
         self._errors = FirstErrors()
         self._is_filling = self._will_fill = self._is_closing = False
         self._chores: list[asyncio.Task[None]] = []
-        self._all_gone: asyncio.Future[None] | None = None
 
     fault = ""
     host_load = None
@@ -87,7 +80,8 @@ class Nghttp2Engine:
     def start(self) -> None:
         """Begin to take from the feed."""
         start = self._supervisor.start
-        self._chores = [start("feed", self._follow_feed), start("timeouts", self._keep_sweeping)]
+        keep_swept = partial(keep_sweeping, self.sweep, self.limit.ns)
+        self._chores = [start("feed", self._follow_feed), start("timeouts", keep_swept)]
         self.feed.on_due = self._fill
 
     def group_in_flight(self) -> dict[Execution, list[int]]:
@@ -109,7 +103,7 @@ class Nghttp2Engine:
             for stream in [each for each in origin.waiting if each.tally.execution is execution]:
                 origin.waiting.remove(stream)
                 self._give_back(stream, is_untouched=True)
-        for connection in list(self._connections):
+        for connection in self._connections:
             dropped = [stream for stream in connection.streams if stream.tally.execution is execution]
             for stream in dropped:
                 connection.reset(stream)
@@ -124,21 +118,16 @@ class Nghttp2Engine:
         self._is_closing = True
         for chore in self._chores:
             chore.cancel()
-        making = list(self._making.values())
         for origin in self._origins:
             origin.close()
             while origin.waiting:
                 self._give_back(origin.waiting.popleft(), is_untouched=True)
-        for connection in list(self._connections):
+        for connection in self._connections:
             streams = list(connection.streams)
             self._drop(connection)
             for stream in streams:
                 self._give_back(stream)
-        if ending := [*self._chores, *making]:
-            await asyncio.wait(ending, timeout=STUCK_S)
-        if self._connections:
-            self._all_gone = asyncio.get_running_loop().create_future()
-            await asyncio.wait([self._all_gone], timeout=STUCK_S)
+        await self._connections.wait_gone(self._chores)
 
     # The connections call these.
 
@@ -209,9 +198,7 @@ class Nghttp2Engine:
 
     def forget(self, connection: Connection) -> None:
         """A connection has ended for good."""
-        self._connections.discard(connection)
-        if self._all_gone is not None and not self._connections and not self._all_gone.done():
-            self._all_gone.set_result(None)
+        self._connections.forget(connection)
 
     def _try_again(self, connection: Connection, stream: Stream, outcome: int, error: object) -> None:
         """A connection has not taken a request: it goes to another one, unless it has tried too often."""
@@ -247,10 +234,7 @@ class Nghttp2Engine:
 
     def _can_connect(self, origin: Origin) -> bool:
         """Whether another connection may be made, for a request that would wait for it."""
-        return (
-            len(origin.connections) < self._choose_most_connections(origin)
-            and len(self._making) < CONNECTING_AT_ONCE
-        )
+        return self._connections.can_make and len(origin.connections) < self._choose_most_connections(origin)
 
     def _choose_most_connections(self, origin: Origin) -> int:
         """How many connections there may be: as many as the window needs, unless the spec says."""
@@ -373,23 +357,9 @@ class Nghttp2Engine:
 
     def _connect(self, origin: Origin) -> None:
         connection = Connection(self, origin, self._streams)
-        self._connections.add(connection)
         origin.connections.add(connection)
         origin.connecting.add(connection)
-        # A callback, for a task that is cancelled before its first step runs none of its own code.
-        making = asyncio.ensure_future(origin.connect(connection))
-        making.add_done_callback(partial(self._end_connecting, connection))
-        self._making[connection] = making
-
-    def _end_connecting(self, connection: Connection, making: asyncio.Task[None]) -> None:
-        """A connection is made, has failed, or is not needed any more."""
-        self._making.pop(connection, None)
-        if making.cancelled():
-            self.forget(connection)
-        elif (error := making.exception()) is not None:
-            self.lose(connection, error)
-            self.forget(connection)
-        self._fill()
+        self._connections.make(connection, origin.connect(connection))
 
     def _give_back(self, stream: Stream, *, is_untouched: bool = False) -> None:
         self.free += 1
@@ -401,8 +371,7 @@ class Nghttp2Engine:
         origin.connecting.discard(connection)
         origin.roomy.pop(connection, None)
         connection.close()
-        if (making := self._making.get(connection)) is not None:
-            making.cancel()
+        self._connections.give_up(connection)
 
     def _list_streams(self) -> list[Stream]:
         """All requests that were taken and have not ended."""
@@ -418,7 +387,7 @@ class Nghttp2Engine:
             for stream in [each for each in origin.waiting if each.since_ns < oldest_ns]:
                 origin.waiting.remove(stream)
                 self.fail(stream, TIMEOUT, "")
-        for connection in list(self._connections):
+        for connection in self._connections:
             late = [stream for stream in connection.streams if stream.since_ns < oldest_ns]
             for stream in late:
                 connection.reset(stream)
@@ -436,10 +405,3 @@ class Nghttp2Engine:
             ):
                 self._drop(connection)
         self._fill()
-
-    async def _keep_sweeping(self, health: Health) -> None:
-        pause_s = min(SWEEP_S, max(self.limit.ns / 50e9, SHORTEST_SWEEP_S))
-        while True:
-            await asyncio.sleep(pause_s)
-            self.sweep()
-            health.note_well()
