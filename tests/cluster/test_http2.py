@@ -1,0 +1,42 @@
+"""A run over HTTP/2, by workers in pods, against a target of the user's own in another namespace."""
+
+from pathlib import Path
+
+from tests.kit.http2 import pod_server
+from tests.kit.kubernetes.cluster import Cluster, build_container, build_pod
+from tests.kit.kubernetes.release import Release
+from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import wait_until
+
+_REQUESTS = 20_000
+_POD = "target"
+_PATIENCE_S = 120.0
+
+
+def test_workers_speak_http2_to_a_target_of_the_user(cluster: Cluster, release: Release) -> None:
+    """Both of them; the target has had each request once, and has answered it."""
+    with cluster.make_namespace() as namespace:
+        program = Path(pod_server.__file__).read_text()
+        container = build_container(_POD, ["python", "-c", program])
+        cluster.apply(build_pod(_POD, namespace, [container]))
+
+        def has_begun() -> bool:
+            status = cluster.fetch("pod", _POD, namespace)["status"]
+            is_running = status["phase"] == "Running"
+            return is_running and pod_server.LISTENING in cluster.call("logs", _POD, "-n", namespace)
+
+        wait_until(has_begun, _PATIENCE_S, "the target listens", 0.3)
+        address = cluster.fetch("pod", _POD, namespace)["status"]["podIP"]
+        url = f"http://{address}:{pod_server.PORT}/items/{{i}}"
+        summary = release.run(
+            "--url", url, "--requests", str(_REQUESTS), "--workers", "2", "--http2", "--streams", "20"
+        )
+        cluster.call("exec", _POD, "-n", namespace, "--", "sh", "-c", "kill -TERM 1")
+        said = cluster.wait_for_end(_POD, namespace)
+
+    assert_completed(summary)
+    assert summary["engine"] == "nghttp2"
+    assert summary["outcomes"]["ok"] == summary["statuses"]["200"] == _REQUESTS
+    assert len([worker for worker in summary["workers"] if worker["requests"]]) == 2
+    assert summary["resent_at_most"] == 0
+    assert f"served {_REQUESTS}" in said

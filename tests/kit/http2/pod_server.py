@@ -1,0 +1,54 @@
+"""A target that speaks HTTP/2 in clear text, for a pod: its text is run as it is, by the Python of Oku's image.
+
+It answers each request with the path that was asked for, and says how many they were when it is told to end.
+"""
+
+import asyncio
+import signal
+from typing import cast
+
+import ngh2
+
+PORT = 8080
+LISTENING = "listening"
+
+
+class Connection(asyncio.Protocol):
+    """One connection of a client."""
+
+    served = 0
+    """Requests on all of them."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Say what is allowed."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._session = ngh2.Connection(ngh2.Role.SERVER)
+        self._session.initiate_connection({ngh2.Setting.MAX_CONCURRENT_STREAMS: 100})
+        self._transport.write(self._session.data_to_send())
+
+    def data_received(self, data: bytes) -> None:
+        """Answer what came."""
+        self._session.receive_data(data)
+        for event in self._session.events():
+            if isinstance(event, ngh2.RequestReceived):
+                self._answer(event.stream_id, dict(event.headers)[b":path"])
+        self._transport.write(self._session.data_to_send())
+
+    def _answer(self, stream: int, path: bytes) -> None:
+        Connection.served += 1
+        self._session.send_response(stream, [(b":status", b"200"), (b"content-type", b"text/plain")])
+        self._session.send_data(stream, path, end_stream=True)
+
+
+async def serve() -> None:
+    """Serve until told to end."""
+    loop, ending = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_signal_handler(signal.SIGTERM, ending.set)
+    await loop.create_server(Connection, "0.0.0.0", PORT)
+    print(LISTENING, flush=True)
+    await ending.wait()
+    print(f"served {Connection.served}", flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(serve())
