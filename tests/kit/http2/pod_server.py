@@ -1,10 +1,11 @@
-"""A target that speaks HTTP/2 in clear text, for a pod: its text is run as it is, by the Python of Oku's image.
+"""A target that speaks HTTP/2 in clear text, for a pod: the Python of Oku's image runs its text as it is.
 
 It answers each request with the path that was asked for, and says how many they were when it is told to end.
 """
 
 import asyncio
 import signal
+import sys
 from typing import cast
 
 import ngh2
@@ -45,9 +46,10 @@ async def serve() -> None:
     loop, ending = asyncio.get_running_loop(), asyncio.Event()
     loop.add_signal_handler(signal.SIGTERM, ending.set)
     await loop.create_server(Connection, "0.0.0.0", PORT)
-    print(LISTENING, flush=True)
+    sys.stdout.write(f"{LISTENING}\n")
+    sys.stdout.flush()
     await ending.wait()
-    print(f"served {Connection.served}", flush=True)
+    sys.stdout.write(f"served {Connection.served}\n")
 
 
 if __name__ == "__main__":

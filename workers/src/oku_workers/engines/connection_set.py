@@ -1,4 +1,4 @@
-"""The connections of an engine that reads from sockets itself: those that are being made, those that are there."""
+"""The connections of an engine that reads from sockets itself: what is being made, and what is there."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -66,7 +66,7 @@ class ConnectionSet(Generic[AnyConnection]):
             self._all_gone.set_result(None)
 
     async def wait_gone(self, chores: Iterable[asyncio.Task[None]]) -> None:
-        """Wait for all of them to end, and for tasks that were cancelled, if these take no suspicious time."""
+        """Wait for all of them to end, and for tasks that were cancelled, as long as that may take."""
         if ending := [*chores, *self._making.values()]:
             await asyncio.wait(ending, timeout=STUCK_S)
         if self._all:

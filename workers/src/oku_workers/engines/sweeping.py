@@ -1,4 +1,4 @@
-"""Ends what takes too long: one look at all requests, time and again, in place of a timer for each of them."""
+"""Ends what takes too long: one look at all requests, time and again, and no timer for each of them."""
 
 import asyncio
 from collections.abc import Callable

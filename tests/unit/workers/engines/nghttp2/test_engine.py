@@ -17,8 +17,8 @@ from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.url import Url, parse_urls
 from oku_workers.engines import window
-from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.connection_set import CONNECTING_AT_ONCE
+from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.nghttp2.engine import MOST_REFUSALS
 from oku_workers.engines.window import FILES_BESIDE
 from oku_workers.executions.execution import Execution

@@ -13,7 +13,7 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING
 
 from oku_core.http_client.error_reason import explain_error, explain_timeout
-from oku_core.process.supervision import Health, Supervisor
+from oku_core.process.supervision import Supervisor
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_workers.engines.aiohttp.exception_outcome import classify
@@ -41,7 +41,6 @@ _GIVEN_BACK, _STUCK = -1, -2
 slot, or before by the engine, since it did not end when it was cut off."""
 
 _log = logging.getLogger(__name__)
-
 
 
 class _Slot:
