@@ -1,4 +1,4 @@
-"""What complete answers count as, and which of them come too late."""
+"""What complete answers count as."""
 
 import asyncio
 
@@ -7,10 +7,9 @@ import pytest
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
-from oku_workers.engines.answer_checks import CHECK_WITHIN
-from oku_workers.engines.counting import Parsed, TimeLimit, count_answer
+from oku_workers.engines.counting import Parsed, count_answer
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.tally import FAILED_CHECK, OK, TIMEOUT, UNEXPECTED_STATUS, Tally
+from oku_workers.executions.tally import OK, TIMEOUT, UNEXPECTED_STATUS, Tally
 
 FINE: Parsed = (OK, 200, 5, "")
 UNEXPECTED: Parsed = (UNEXPECTED_STATUS, 503, 5, "status 503")
@@ -22,30 +21,6 @@ def tally(loop: asyncio.AbstractEventLoop) -> Tally:
     """Counts requests of a lease, whose first one is number 10 of the run."""
     lease = Lease(id="l", run="r", ranges=[(10, 20)], limit=10)
     return Tally(Execution(lease, Spec(), loop.create_future()))
-
-
-@pytest.mark.parametrize(
-    ("parsed", "latency_ns", "judged"),
-    [
-        (FINE, 2 * SECOND_NS, (FAILED_CHECK, 200, 5, CHECK_WITHIN)),
-        (UNEXPECTED, 2 * SECOND_NS, UNEXPECTED),
-        (FINE, 2 * SECOND_NS + 1, (TIMEOUT, 200, 5, "no answer within 2s")),
-        (UNEXPECTED, 2 * SECOND_NS + 1, (TIMEOUT, 503, 5, "no answer within 2s")),
-    ],
-)
-def test_an_answer_that_is_too_late_to_be_ok_is_no_answer_after_the_limit(
-    parsed: Parsed, latency_ns: int, judged: Parsed
-) -> None:
-    """Before that it has failed its check, unless it has failed anyway."""
-    limit = TimeLimit(2)
-    assert (limit.ns, limit.reason) == (2 * SECOND_NS, "no answer within 2s")
-    assert limit.judge(parsed, latency_ns) == judged
-
-
-def test_a_limit_may_be_a_part_of_a_second() -> None:
-    """It is told as one would write it."""
-    limit = TimeLimit(0.0015)
-    assert (limit.ns, limit.reason) == (1_500_000, "no answer within 0.0015s")
 
 
 @pytest.mark.parametrize("parsed", [FINE, UNEXPECTED])

@@ -25,7 +25,7 @@ from oku_workers.engines.answer_checks import CHECK_WITHIN
 from oku_workers.engines.defaults import STUCK_S
 from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.first_errors import FirstErrors
-from oku_workers.engines.sweeping import keep_sweeping
+from oku_workers.engines.time_limit import keep_sweeping
 from oku_workers.engines.window import choose_window, limit_window
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol

@@ -14,11 +14,12 @@ from typing import Protocol, cast
 
 from oku_core.http_client.error_reason import HUNG_UP, UNASKED
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
-from oku_workers.engines.counting import TimeLimit, count_answer
+from oku_workers.engines.counting import count_answer
 from oku_workers.engines.httptools.origin import IdleConnection, Origin
 from oku_workers.engines.httptools.request import BuildRequest
 from oku_workers.engines.httptools.response_cache import LONGEST_BYTES
 from oku_workers.engines.httptools.route import Route
+from oku_workers.engines.time_limit import TimeLimit
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, Tally

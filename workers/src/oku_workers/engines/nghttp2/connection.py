@@ -12,10 +12,11 @@ from typing import Protocol, cast
 
 from oku_core.http_client.error_reason import HUNG_UP, NO_HTTP2
 from oku_workers.engines.connector import OriginConnection
-from oku_workers.engines.counting import TimeLimit, count_answer
+from oku_workers.engines.counting import count_answer
 from oku_workers.engines.nghttp2.origin import Origin
 from oku_workers.engines.nghttp2.session import Session, SessionClosedError
 from oku_workers.engines.nghttp2.stream import Headers, Stream
+from oku_workers.engines.time_limit import TimeLimit
 from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, Tally
 

@@ -17,14 +17,13 @@ from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
 from oku_workers.engines.connection_set import AHEAD_S, CONNECTING_AT_ONCE, ConnectionSet
-from oku_workers.engines.counting import TimeLimit
 from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.first_errors import FirstErrors
 from oku_workers.engines.nghttp2.connection import Connection
 from oku_workers.engines.nghttp2.origin import Origin
 from oku_workers.engines.nghttp2.route import Route, build_routes
 from oku_workers.engines.nghttp2.stream import Headers, Stream
-from oku_workers.engines.sweeping import keep_sweeping
+from oku_workers.engines.time_limit import TimeLimit, keep_sweeping
 from oku_workers.engines.window import choose_window, count_connections, limit_window
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
