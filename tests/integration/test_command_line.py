@@ -16,6 +16,7 @@ import jsonschema
 import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import run_coordinator
+from tests.kit.free_ports import pick_port
 from tests.kit.runs.account import assert_account_balances, assert_completed
 from tests.kit.runs.local_run import OKU, Start, is_alive, run_oku, wait_until
 from tests.kit.workers.worker_process import run_worker
@@ -257,10 +258,7 @@ def test_json_goes_to_standard_output_alone(ended_run: EndedCommand) -> None:
 
 def test_targets_that_fail_are_accounted(start: Start, tmp_path: Path) -> None:
     """A run against a port that nobody listens on completes, and has not passed."""
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        port = unused.getsockname()[1]
-    run = start("run", "--url", f"http://127.0.0.1:{port}/", "--requests", "500")
+    run = start("run", "--url", f"http://127.0.0.1:{pick_port()}/", "--requests", "500")
 
     summary = run.finish()
 
@@ -273,10 +271,7 @@ def test_targets_that_fail_are_accounted(start: Start, tmp_path: Path) -> None:
 
 def test_a_run_of_a_target_that_is_not_there_says_why(tmp_path: Path) -> None:
     """A first run often ends so: the screen says what to check, and the reason, once."""
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{unused.getsockname()[1]}/"
-        ended = run_oku("run", url, "-n", "20", cwd=tmp_path)
+    ended = run_oku("run", f"http://127.0.0.1:{pick_port()}/", "-n", "20", cwd=tmp_path)
 
     assert "no connection could be made: check scheme, host and port of the URL" in ended.stdout
     assert re.search(r"\n failures +connect error +refused +20 +indices 0 to 19 *\n", ended.stdout)

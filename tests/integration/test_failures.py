@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.kit.free_ports import pick_port
 from tests.kit.runs.account import assert_completed
 from tests.kit.runs.local_run import Start, run_oku, wait_until
 from tests.kit.servers.failing_server import HANGS_UP, list_failing
@@ -18,13 +19,6 @@ REQUESTS = 3000
 ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.timeout(120)
-
-
-def find_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def is_listening(port: int) -> bool:
@@ -51,7 +45,7 @@ def test_a_sweep_lists_exactly_what_failed_although_a_worker_dies(
     start: Start, tmp_path: Path, engine: str
 ) -> None:
     """Its retry sends exactly these, and both together say that all is ok."""
-    port, failing = find_port(), list_failing(REQUESTS)
+    port, failing = pick_port(), list_failing(REQUESTS)
     flags = ("-n", str(REQUESTS), "-c", "10", "--workers", "2", "--engine", engine)
     with serving(port, "fails"):
         run = start("run", f"http://127.0.0.1:{port}/{{i}}", *flags)

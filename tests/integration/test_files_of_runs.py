@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.coordinator import TOKEN, CoordinatorApi, run_coordinator
+from tests.kit.free_ports import pick_port
 from tests.kit.runs.local_run import OKU, run_oku, wait_until
 from tests.kit.servers.delay_server import DelayServer, Start
 from tests.kit.workers.worker_process import run_worker
@@ -58,9 +58,7 @@ class World:
         self.data = folder / "data"
         self.broker_url = stack.enter_context(run_broker(folder))
         self._stack = stack
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.files_port = int(free.getsockname()[1])
+        self.files_port = pick_port()
 
     def start_coordinator(self, *flags: str) -> CoordinatorApi:
         """Start the coordinator."""

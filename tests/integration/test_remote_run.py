@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import TOKEN, CoordinatorApi, run_coordinator
+from tests.kit.free_ports import pick_port
 from tests.kit.runs.local_run import OKU, wait_until
 from tests.kit.workers.worker_process import run_worker
 
@@ -28,8 +29,7 @@ class Site:
         self._stack = stack
         self._life = ExitStack()
         self._broker_url = stack.enter_context(run_broker(folder))
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self._port = free.getsockname()[1]
+        self._port = pick_port(following=1)  # where it gives files
         self.url = f"http://127.0.0.1:{self._port}"
 
     def begin(self) -> CoordinatorApi:

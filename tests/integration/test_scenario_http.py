@@ -3,12 +3,12 @@
 import asyncio
 import base64
 import json
-import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.kit.free_ports import pick_port
 from tests.kit.scenarios.http_bench import BuildBench, HttpBench
 from tests.kit.servers.shop import Shop
 
@@ -52,12 +52,6 @@ async def build(shop: Shop) -> AsyncIterator[BuildBench]:
 async def bench(build: BuildBench) -> HttpBench:
     """A bench of a spec that says nothing but the base URL."""
     return build()
-
-
-def find_free_port() -> int:
-    """A port of the loopback that nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
 
 
 async def echo(http: Http, **options: Any) -> dict[str, Any]:
@@ -261,7 +255,7 @@ async def test_without_a_complete_answer_an_error_is_raised(
 
 async def test_nobody_to_connect_to(build: BuildBench) -> None:
     """A port that is closed, and a name that does not exist."""
-    bench = build(base_url=f"http://127.0.0.1:{find_free_port()}")
+    bench = build(base_url=f"http://127.0.0.1:{pick_port()}")
     with pytest.raises(RequestError, match="refused"):
         await bench.begin().get("/")
     with pytest.raises(RequestError, match=r"name not found|no answer from the name server"):

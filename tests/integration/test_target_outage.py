@@ -1,12 +1,12 @@
 """A target that goes away and comes back is told of at once; a run of which nothing is ok ends by itself."""
 
 import http.server
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.kit.free_ports import pick_port
 from tests.kit.runs.local_run import LocalRun, starting_runs, wait_until
 
 
@@ -41,14 +41,6 @@ def serving(port: int) -> Iterator[None]:
         thread.join()
 
 
-def find_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-    return port
-
-
 def wait_for_line(run: LocalRun, text: str) -> None:
     """Wait until a run has printed something."""
     wait_until(lambda: text in run.output, 40, text, every_s=0.2)
@@ -59,7 +51,7 @@ def test_a_target_that_goes_away_and_comes_back_is_told_of(tmp_path: Path) -> No
 
     The report has both as events, and the run goes on to its end.
     """
-    port = find_port()
+    port = pick_port()
     with starting_runs(tmp_path) as start:
         with serving(port):
             run = start("run", f"http://127.0.0.1:{port}/{{i}}", "--rate", "20/s", "-z", "40s", "-w", "1")
@@ -81,7 +73,7 @@ def test_a_target_that_goes_away_and_comes_back_is_told_of(tmp_path: Path) -> No
 
 def test_a_run_whose_target_stays_away_is_paused_and_can_be_resumed(tmp_path: Path) -> None:
     """Its account is exact: what was in flight ended, and what was not sent is left for later."""
-    port, flags = find_port(), ("-n", "300", "--max-rate", "20/s", "-w", "1", "--stop-when-down", "3s")
+    port, flags = pick_port(), ("-n", "300", "--max-rate", "20/s", "-w", "1", "--stop-when-down", "3s")
     with starting_runs(tmp_path) as start:
         with serving(port):
             run = start("run", f"http://127.0.0.1:{port}/{{i}}", *flags)
@@ -100,7 +92,7 @@ def test_a_run_whose_target_stays_away_is_paused_and_can_be_resumed(tmp_path: Pa
 
 def test_a_run_of_which_nothing_was_ever_ok_fails_after_half_a_minute(tmp_path: Path) -> None:
     """Nobody asked for that; one that says never goes on."""
-    url = f"http://127.0.0.1:{find_port()}/"
+    url = f"http://127.0.0.1:{pick_port()}/"
     flags = ("--rate", "20/s", "-z", "36s", "-w", "1")
     with starting_runs(tmp_path) as start:
         ends = start("run", url, *flags, data_dir="ends")

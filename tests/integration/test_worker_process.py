@@ -20,6 +20,7 @@ import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.far_broker import run_far_broker
 from tests.kit.faults.freezing import freeze
+from tests.kit.free_ports import pick_port
 from tests.kit.outcomes import make_counts
 from tests.kit.runs.local_run import OKU, wait_until
 from tests.kit.servers.delay_server import Start
@@ -459,9 +460,7 @@ def test_a_worker_whose_event_loop_is_stuck_ends(desk: Desk, tmp_path: Path, lea
 
 def test_a_liveness_probe_is_answered_while_the_event_loop_is(desk: Desk, tmp_path: Path) -> None:
     """A worker that does not run at all does not answer, either."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = pick_port()
 
     def probe(timeout_s: float) -> int:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=timeout_s) as response:

@@ -3,13 +3,13 @@
 import hashlib
 import os
 import signal
-import socket
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from tests.kit.brokers.broker import run_broker
 from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
+from tests.kit.free_ports import pick_port
 from tests.kit.runs.local_run import wait_until
 from tests.kit.workers.worker_process import Process, run_worker
 
@@ -34,9 +34,7 @@ class CodeWorld:
         self._coordinator = ExitStack()
         stack.callback(self._coordinator.close)
         self._broker_url = stack.enter_context(run_broker(folder))
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self._files_port = str(free.getsockname()[1])
+        self._files_port = str(pick_port())
 
     def start_coordinator(self) -> CoordinatorApi:
         """Start the coordinator, or one after the other has ended."""

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 import urllib.request
@@ -12,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
+from tests.kit.free_ports import pick_port
 from tests.kit.loki.loki_queries import LokiQueries
 from tests.kit.requirement import miss
 
@@ -49,7 +49,8 @@ class Loki(LokiQueries):
         self._binary = find_loki()
         folder.mkdir(parents=True, exist_ok=True)
         self.log = folder / "loki.log"
-        self.port, grpc_port = _choose_ports(2)
+        self.port = pick_port(following=1)
+        grpc_port = self.port + 1
         super().__init__(f"http://127.0.0.1:{self.port}")
         self.process: subprocess.Popen[bytes] | None = None
         self._config = folder / "loki.json"
@@ -167,17 +168,6 @@ def build_config(data: Path, host: str, port: int, *, grpc_port: int, multi_tena
         "limits_config": {"volume_enabled": True},
         "analytics": {"reporting_enabled": False},
     }
-
-
-def _choose_ports(count: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for taken in sockets:
-            taken.bind(("127.0.0.1", 0))
-        return [int(taken.getsockname()[1]) for taken in sockets]
-    finally:
-        for taken in sockets:
-            taken.close()
 
 
 def _merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
