@@ -39,4 +39,4 @@ def test_workers_speak_http2_to_a_target_of_the_user(cluster: Cluster, release: 
     assert summary["outcomes"]["ok"] == summary["statuses"]["200"] == _REQUESTS
     assert len([worker for worker in summary["workers"] if worker["requests"]]) == 2
     assert summary["resent_at_most"] == 0
-    assert f"served {_REQUESTS}" in said
+    assert f"served {_REQUESTS} of {_REQUESTS} paths\n" in f"{said}\n"

@@ -1,7 +1,8 @@
 """Ports of loopback that are free, and stay so until a test or a process of it listens there.
 
 A port that the system picks, and that is given back, may be that of the next outgoing connection of anybody.
-Those here lie where the system takes none from, and below those that a cluster gives to its services.
+Those here lie below the ones that Linux gives to outgoing connections, unless it was told otherwise, and
+below those that a cluster gives to its services.
 """
 
 import random

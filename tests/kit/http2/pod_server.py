@@ -1,12 +1,13 @@
 """A target that speaks HTTP/2 in clear text, for a pod: the Python of Oku's image runs its text as it is.
 
-It answers each request with the path that was asked for, and says how many they were when it is told to end.
+It answers each request with the path that was asked for. When it is told to end, it says how many requests
+there were, and for how many paths.
 """
 
 import asyncio
 import signal
 import sys
-from typing import cast
+from typing import ClassVar, cast
 
 import ngh2
 
@@ -19,6 +20,8 @@ class Connection(asyncio.Protocol):
 
     served = 0
     """Requests on all of them."""
+    paths: ClassVar[set[bytes]] = set()
+    """That were asked for."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Say what is allowed."""
@@ -37,6 +40,7 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, stream: int, path: bytes) -> None:
         Connection.served += 1
+        Connection.paths.add(path)
         self._session.send_response(stream, [(b":status", b"200"), (b"content-type", b"text/plain")])
         self._session.send_data(stream, path, end_stream=True)
 
@@ -49,7 +53,7 @@ async def serve() -> None:
     sys.stdout.write(f"{LISTENING}\n")
     sys.stdout.flush()
     await ending.wait()
-    sys.stdout.write(f"served {Connection.served}\n")
+    sys.stdout.write(f"served {Connection.served} of {len(Connection.paths)} paths\n")
 
 
 if __name__ == "__main__":

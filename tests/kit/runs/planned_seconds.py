@@ -52,10 +52,10 @@ def list_seconds(ledger_file: Path, run: str, slack_s: float = _SLACK_S) -> list
     finally:
         ledger.close()
     assert snapshot.course is not None
-    course = snapshot.course
-    if snapshot.lengths.accounted == snapshot.record.requests:  # the last one may be over before its second
-        course = course._replace(periods=[*course.periods[:-1], course.periods[-1]._replace(stop_s=None)])
-    return _list_seconds(course, build_schedule(snapshot.record.spec), slack_s)
+    is_complete = snapshot.lengths.accounted == snapshot.record.requests
+    return _list_seconds(
+        snapshot.course, build_schedule(snapshot.record.spec), slack_s, is_complete=is_complete
+    )
 
 
 def assert_as_planned(ledger_file: Path, run: str) -> list[Second]:
@@ -73,14 +73,21 @@ def list_dues_s(schedule: Schedule) -> list[float]:
     return [due_ns / 1e9 for _, due_ns in lane.iter_dues(lane.start, lane.stop)]
 
 
-def _list_seconds(course: Course, schedule: Schedule, slack_s: float) -> list[Second]:
+def _list_seconds(course: Course, schedule: Schedule, slack_s: float, *, is_complete: bool) -> list[Second]:
+    """Those that lie in a period as a whole, and the one in which a complete run has ended."""
     dues_s, sent = list_dues_s(schedule), {row.second: row.sent for row in course.series}
     length_s, reached_s = float(schedule.duration_s), 0.0
     seconds: list[Second] = []
     for period in course.periods:
         stop_s = length_s if period.stop_s is None else min(period.stop_s, length_s)
         at = round(period.build_period().unix_time(round(max(reached_s, period.offset_s) + 0.499999)))
-        while period.build_period().schedule_s(at + 1) <= stop_s + 1e-6:
+        clock = period.build_period()
+        while clock.schedule_s(at + 1) <= stop_s + 1e-6 or (
+            is_complete
+            and period is course.periods[-1]
+            and clock.schedule_s(at) < stop_s
+            and clock.schedule_s(at + 1) <= length_s + 1e-6
+        ):
             seconds.append(_build_second(period, dues_s, at, sent.get(at, 0), slack_s))
             at += 1
         reached_s = max(reached_s, stop_s)

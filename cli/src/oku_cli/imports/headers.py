@@ -83,7 +83,7 @@ def choose_headers(
     Args:
         headers: names and values.
         is_browser: whether a browser has sent them.
-        is_http2: whether they are sent over HTTP/2, where `TE: trailers` is of the request (gRPC has it).
+        is_http2: whether they are sent over HTTP/2, where `TE: trailers` belongs to a request: gRPC sends it.
     """
     return [
         (name, value)

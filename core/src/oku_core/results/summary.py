@@ -200,9 +200,10 @@ class PlanSummary(msgspec.Struct, frozen=True, kw_only=True):
     """How the arrivals of a run with a rate kept to its schedule, second by second.
 
     `seconds` is how many were compared: those that lie in a period of activity as a whole, as far as all
-    workers have told of them. In `off_seconds` of them, what was sent is more than 1 %, and more than one
-    request, away from what was due. `missed` is how many requests that were due in such seconds were not sent
-    in them, and `causes` says why, the weightiest first.
+    workers have told of them, and the one in which a run has ended of which all is accounted. In
+    `off_seconds` of them, what was sent is more than 1 %, and more than one request, away from what was due.
+    `missed` is how many requests that were due in such seconds were not sent in them, and `causes` says why,
+    the weightiest first.
     """
 
     seconds: int

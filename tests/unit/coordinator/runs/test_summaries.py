@@ -248,6 +248,10 @@ def test_the_last_second_of_a_run_is_judged_though_its_last_request_ends_before(
     plan = build_summary(completed, 0.0).plan
     assert plan is not None
     assert (plan.seconds, plan.off_seconds, plan.missed) == (4, 1, 5)
+    long_silent = build_open_snapshot(25, stop_s=0.99)
+    plan = build_summary(long_silent, 0.0).plan
+    assert plan is not None
+    assert plan.seconds == 1
     cut = replace(completed, lengths=Lengths(pending=5, leased=0, accounted=95))
     plan = build_summary(cut, 0.0).plan
     assert plan is not None

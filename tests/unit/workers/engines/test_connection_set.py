@@ -14,6 +14,7 @@ class Making:
         self.set: ConnectionSet[str] = ConnectionSet(self._fail, self._settle)
 
     def _fail(self, connection: str, error: BaseException) -> None:
+        assert connection in list(self.set)
         self.failed.append((connection, str(error)))
 
     def _settle(self) -> None:
@@ -93,17 +94,39 @@ async def test_it_may_change_while_it_is_gone_through(making: Making) -> None:
     assert not len(making.set)
 
 
-async def test_the_end_waits_for_all_of_them_and_for_what_was_cancelled(making: Making) -> None:
-    """What is being made has been given up before."""
-    chore = asyncio.ensure_future(do_nothing_long())
-    chore.cancel()
+async def test_the_end_waits_for_all_of_them(making: Making) -> None:
+    """Without any, there is nothing to wait for."""
+    await asyncio.wait_for(making.set.wait_gone([]), 1.0)
     making.set.make("a", asyncio.sleep(0))
-    making.set.make("b", do_nothing_long())
-    making.set.give_up("b")
-    waiting = asyncio.ensure_future(making.set.wait_gone([chore]))
     await settle()
-    assert chore.cancelled()
+    waiting = asyncio.ensure_future(making.set.wait_gone([]))
+    await settle()
     assert not waiting.done()
     making.set.forget("a")
     await asyncio.wait_for(waiting, 1.0)
-    await asyncio.wait_for(making.set.wait_gone([]), 1.0)
+
+
+async def test_the_end_waits_for_what_was_cancelled(making: Making) -> None:
+    """A chore, and what was being made, may have something to put in order."""
+    in_order = asyncio.Event()
+
+    async def end_late() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await in_order.wait()
+
+    for chores in ([asyncio.ensure_future(end_late())], []):
+        in_order.clear()
+        if not chores:
+            making.set.make("a", end_late())
+        await settle()
+        for task in chores:
+            task.cancel()
+        making.set.give_up("a")
+        waiting = asyncio.ensure_future(making.set.wait_gone(chores))
+        await settle()
+        assert not waiting.done()
+        in_order.set()
+        await asyncio.wait_for(waiting, 1.0)
+    assert not len(making.set)

@@ -54,6 +54,9 @@ async def test_short_limits_are_looked_after_often(
         seen.append(seconds)
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
+    health = Health("timeouts")
+    health.trouble = "it has failed once"
     with pytest.raises(asyncio.CancelledError):
-        await keep_sweeping(lambda: seen.append("look"), int(limit_s * 1e9), Health("timeouts"))
+        await keep_sweeping(lambda: seen.append("look"), int(limit_s * 1e9), health)
     assert seen == [pause_s, "look", pause_s, "look"]
+    assert not health.trouble

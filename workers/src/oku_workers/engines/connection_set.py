@@ -1,7 +1,7 @@
 """The connections of an engine that reads from sockets itself: what is being made, and what is there."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -10,8 +10,8 @@ from oku_workers.engines.defaults import STUCK_S
 CONNECTING_AT_ONCE = 256
 """How many connections are set up at a time, so that the queue of a listening server does not overflow."""
 AHEAD_S = 0.01
-"""Connections are made before their time for what is due at first within so long. Each takes longer to make
-than its request does, and what became due meanwhile would need more of them."""
+"""Connections are made before their time for what is due at first within so long. One takes longer to make
+than a request does, and what became due meanwhile would need more of them."""
 
 AnyConnection = TypeVar("AnyConnection")
 
@@ -47,7 +47,12 @@ class ConnectionSet(Generic[AnyConnection]):
         return len(self._making) < CONNECTING_AT_ONCE
 
     def make(self, connection: AnyConnection, making: Awaitable[None]) -> None:
-        """Have a connection made."""
+        """Have a connection made.
+
+        Args:
+            connection: that is to be.
+            making: makes it, or raises why it cannot be made.
+        """
         self._all.add(connection)
         # A callback, for a task that is cancelled before its first step runs none of its own code.
         task = asyncio.ensure_future(making)
@@ -65,10 +70,10 @@ class ConnectionSet(Generic[AnyConnection]):
         if self._all_gone is not None and not self._all and not self._all_gone.done():
             self._all_gone.set_result(None)
 
-    async def wait_gone(self, chores: Iterable[asyncio.Task[None]]) -> None:
-        """Wait for all of them to end, and for tasks that were cancelled, as long as that may take."""
-        if ending := [*chores, *self._making.values()]:
-            await asyncio.wait(ending, timeout=STUCK_S)
+    async def wait_gone(self, chores: Sequence[asyncio.Task[None]]) -> None:
+        """Wait until tasks that were cancelled have ended, and all connections, as long as each may take."""
+        if chores:
+            await asyncio.wait(chores, timeout=STUCK_S)
         if self._all:
             self._all_gone = asyncio.get_running_loop().create_future()
             await asyncio.wait([self._all_gone], timeout=STUCK_S)

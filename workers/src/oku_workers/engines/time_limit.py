@@ -1,6 +1,7 @@
-"""The longest time of a request: what an answer counts as that took longer, and who looks for it.
+"""The longest time of a request: what an answer that took longer counts as, and who looks for it.
 
-There is one look at all requests, time and again, and no timer for each of them.
+There is one look at all requests, time and again, and no timer for each of them: those of aiohttp cost 10 %
+of a request.
 """
 
 import asyncio
@@ -34,7 +35,7 @@ class TimeLimit:
         self.reason = explain_timeout(limit_s)
 
     def judge(self, parsed: Parsed, latency_ns: int) -> Parsed:
-        """What an answer counts as that took longer than it may to be ok."""
+        """What an answer that took longer than it may to be ok counts as."""
         outcome, status, received, _ = parsed
         if latency_ns > self.ns:
             return TIMEOUT, status, received, self.reason

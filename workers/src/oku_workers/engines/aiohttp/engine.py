@@ -167,7 +167,7 @@ class AiohttpEngine:
 
     def start(self) -> None:
         """Begin to take from the feed."""
-        keep_swept = partial(keep_sweeping, self._look, self._limit_ns)
+        keep_swept = partial(keep_sweeping, self._sweep_and_note, self._limit_ns)
         self._sweeper = self._supervisor.start("timeouts", keep_swept)
         self._add_slots()
 
@@ -393,8 +393,8 @@ class AiohttpEngine:
         _log.error("%s", self._stuck_health.trouble)
         self._add_slots()
 
-    def _look(self) -> None:
-        """One timer serves all requests: aiohttp's own timers, one for each, cost 10 % of a request."""
+    def _sweep_and_note(self) -> None:
+        """End what takes too long; requests are well unless one of them rests after an error."""
         self.sweep()
         if not self._resting:
             self._health.note_well()

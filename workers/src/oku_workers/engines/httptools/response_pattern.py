@@ -40,7 +40,7 @@ _CHUNK_SIZE = re.compile(_SIZE)
 _LINE_END = b"\r\n"
 _AFTER_ONLY_CHUNK = b"\r\n0\r\n\r\n"
 _OFTEN = 1_000
-"""After so many answers the lines that they begin with are found anew."""
+"""After so many answers it is found anew which lines they begin with."""
 
 
 class ResponsePattern:
@@ -87,15 +87,17 @@ def _build_measure(  # noqa: C901  # three functions that share what they know
     """
     head, start, fixed_size = b"", 0, -1
     """These lines, where they end, and the length of the body if one of them says it; else -1."""
-    match = re.compile(b"".join(lines)).match
-    """Matches the rest."""
+    compiled = [re.compile(line) for line in lines]
+    matches = {0: re.compile(b"".join(lines)).match}
+    """What matches the rest behind so many lines."""
+    match = matches[0]
     left, before = _OFTEN, b""
     """So many answers go by until the lines are found anew; the first of the two that are compared then."""
 
     def measure(answer: bytes) -> int:
         nonlocal left
         if not answer.startswith(head):
-            compare(head, answer)
+            keep_common(head, answer)
         if (found := match(answer, start)) is None:
             return -1
         head_end = found.start(1) if is_chunked else found.end()
@@ -111,35 +113,37 @@ def _build_measure(  # noqa: C901  # three functions that share what they know
                 size = -1
         left -= 1
         if left <= 0 <= size:
-            find_anew(answer)
+            find_anew(answer[:head_end])
         return size
 
-    def find_anew(answer: bytes) -> None:
+    def find_anew(answer_head: bytes) -> None:
         nonlocal left, before
         if before:
-            compare(before, answer)
+            keep_common(before, answer_head)
             left, before = _OFTEN, b""
         else:
-            before = answer
+            before = answer_head
 
-    def compare(one: bytes, other: bytes) -> None:
+    def keep_common(one: bytes, other: bytes) -> None:
         """Keep the lines that both begin with."""
         nonlocal head, start, fixed_size, match
-        count, start, fixed_size = _find_common(lines, one, other)
-        head, match = other[:start], re.compile(b"".join(lines[count:])).match
+        count, start, fixed_size = _find_common(compiled, one, other)
+        if count not in matches:
+            matches[count] = re.compile(b"".join(lines[count:])).match
+        head, match = other[:start], matches[count]
 
     return measure
 
 
-def _find_common(lines: Sequence[bytes], one: bytes, other: bytes) -> tuple[int, int, int]:
-    """What two answers begin with, at least one of which is of a shape or is the beginning of one that is.
+def _find_common(lines: "Sequence[re.Pattern[bytes]]", one: bytes, other: bytes) -> tuple[int, int, int]:
+    """What two answers begin with; the first of them is of this shape, or is the beginning of one that is.
 
     Returns:
         How many lines, but not the last one; of how many bytes; the length of the body that they say, or -1.
     """
     start, size = 0, -1
     for count, line in enumerate(lines[:-1]):
-        found = re.compile(line).match(one, start)
+        found = line.match(one, start)
         if found is None or other[start : found.end()] != found[0]:
             return count, start, size
         start = found.end()
