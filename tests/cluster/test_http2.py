@@ -29,7 +29,15 @@ def test_workers_speak_http2_to_a_target_of_the_user(cluster: Cluster, release: 
         address = cluster.fetch("pod", _POD, namespace)["status"]["podIP"]
         url = f"http://{address}:{pod_server.PORT}/items/{{i}}"
         summary = release.run(
-            "--url", url, "--requests", str(_REQUESTS), "--workers", str(_WORKERS), "--http2", "--streams", "20"
+            "--url",
+            url,
+            "--requests",
+            str(_REQUESTS),
+            "--workers",
+            str(_WORKERS),
+            "--http2",
+            "--streams",
+            "20",
         )
         cluster.call("exec", _POD, "-n", namespace, "--", "sh", "-c", "kill -TERM 1")
         said = cluster.wait_for_end(_POD, namespace)
