@@ -47,8 +47,7 @@ def read_curl(command: str, read_file: ReadFile) -> ImportedSpec:
     settings = _build_settings(flags, names)
     if version := _find_http2(flags):
         notes += _add_http2(settings, version, urls)
-    implied = list(_list_implied(names, has_body=body is not None))
-    headers = _build_headers(flags, implied, is_http2="http2" in settings)
+    headers = _build_headers(flags, names, has_body=body is not None, is_http2="http2" in settings)
     method = _choose_method(flags, names, has_body=body is not None)
     requests = [ImportedRequest(url=url, method=method, headers=headers, body=body) for url in urls]
     return ImportedSpec(source="curl", requests=requests, settings=settings, notes=notes)
@@ -127,10 +126,10 @@ def _encode(value: str, read_file: ReadFile) -> str:
 
 
 def _build_headers(
-    flags: Sequence[Flag], implied: Iterable[tuple[str, str]], *, is_http2: bool
+    flags: Sequence[Flag], names: set[str], *, has_body: bool, is_http2: bool
 ) -> list[tuple[str, str]]:
     """What curl sends for its flags, unless `-H` gives a header of the same name or takes it away."""
-    implied = [*implied, *filter(None, map(_find_header, flags))]
+    implied = [*_list_implied(names, has_body=has_body), *filter(None, map(_find_header, flags))]
     given = [_read_header(flag.value) for flag in flags if flag.name == "header"]
     replaced = {name.lower() for name, _, _ in given}
     kept = {name.lower(): (name, value) for name, value in implied if name.lower() not in replaced}

@@ -101,7 +101,7 @@ class FileStore:
     def find(self, digest: str) -> Path:
         """The path of a file that is complete; `UnknownFileError` if there is none."""
         if digest not in self._complete:
-            raise UnknownFileError(f"there is no file {digest} here")
+            raise UnknownFileError(f"no such file: {digest}")
         return self._folder / digest
 
     def admit(self, digest: str, size: int) -> None:
