@@ -12,7 +12,7 @@ from functools import partial
 from time import monotonic_ns
 from typing import TYPE_CHECKING
 
-from oku_core.http_client.error_reason import explain_error, explain_timeout
+from oku_core.http_client.error_reason import explain_error
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
@@ -25,7 +25,7 @@ from oku_workers.engines.answer_checks import CHECK_WITHIN
 from oku_workers.engines.defaults import STUCK_S
 from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.first_errors import FirstErrors
-from oku_workers.engines.time_limit import keep_sweeping
+from oku_workers.engines.time_limit import TimeLimit, keep_sweeping
 from oku_workers.engines.window import choose_window, limit_window
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
@@ -137,8 +137,7 @@ class AiohttpEngine:
         """Slots that have failed and will begin again."""
         self._waiting = self._fresh = 0
         """Slots that wait for something to take, and those that have not begun yet."""
-        self._limit_ns = int(spec.timeout_s * 1e9)
-        self._timeout_reason = explain_timeout(spec.timeout_s)
+        self._limit = TimeLimit(spec.timeout_s)
         mix = RequestMix(spec)
         self._routes = build_routes(spec, mix, context.rows)
         self._period = len(self._routes)
@@ -167,7 +166,7 @@ class AiohttpEngine:
 
     def start(self) -> None:
         """Begin to take from the feed."""
-        keep_swept = partial(keep_sweeping, self._sweep_and_note, self._limit_ns)
+        keep_swept = partial(keep_sweeping, self._sweep_and_note, self._limit.ns)
         self._sweeper = self._supervisor.start("timeouts", keep_swept)
         self._add_slots()
 
@@ -319,8 +318,8 @@ class AiohttpEngine:
     def _account_answer(self, slot: _Slot, response: "ClientResponse") -> None:
         latency_ns, tally, answers = monotonic_ns() - slot.sent_ns, slot.tally, slot.route.answers
         assert tally is not None
-        if latency_ns > self._limit_ns:
-            tally.fail(TIMEOUT, slot.coordinate, self._timeout_reason, slot.lateness_us)
+        if latency_ns > self._limit.ns:
+            tally.fail(TIMEOUT, slot.coordinate, self._limit.reason, slot.lateness_us)
             return
         status, body = response.status, response.content
         received = body.total_bytes
@@ -349,9 +348,9 @@ class AiohttpEngine:
         if not isinstance(error, Exception):
             tally.execution.give_back(slot.coordinate)
             return False
-        is_late = monotonic_ns() - slot.sent_ns > self._limit_ns
+        is_late = monotonic_ns() - slot.sent_ns > self._limit.ns
         outcome = TIMEOUT if is_late else classify(error)
-        reason = explain_error(outcome, error, self._timeout_reason)
+        reason = explain_error(outcome, error, self._limit.reason)
         self._errors.report(outcome, reason, error)
         tally.fail(outcome, slot.coordinate, reason, slot.lateness_us)
         return True
@@ -363,12 +362,12 @@ class AiohttpEngine:
         if slot.ending is None or slot.ending == _GIVEN_BACK:
             slot.tally.execution.give_back(slot.coordinate)
         else:
-            slot.tally.fail(slot.ending, slot.coordinate, self._timeout_reason, slot.lateness_us)
+            slot.tally.fail(slot.ending, slot.coordinate, self._limit.reason, slot.lateness_us)
 
     def sweep(self) -> None:
         """End the requests that have taken longer than the limit."""
         now_ns = monotonic_ns()
-        oldest_ns = now_ns - self._limit_ns
+        oldest_ns = now_ns - self._limit.ns
         stuck: list[_Slot] = []
         for slot in self._slots:
             if not slot.sent_ns:
