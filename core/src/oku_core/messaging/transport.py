@@ -219,8 +219,8 @@ def build_checkpoints_transport_options(app: Celery) -> dict[str, Any]:
             "unacked_mutex_key": "unacked_checkpoints_mutex",
             "unacked_mutex_expire": _CHECKPOINT_VISIBILITY_TIMEOUT_S,
             "visibility_timeout": _CHECKPOINT_VISIBILITY_TIMEOUT_S,
-            "unacked_restore_interval": 1,
-            "unacked_restore_throttle": 1,
+            # Once a second. Outside an event loop kombu counts calls that brought nothing, not seconds.
+            "unacked_restore_throttle": round(1 / find_call_s(app)),
         }
     return options
 
