@@ -2,12 +2,13 @@
 #
 # Everything is checked against the hashes in requirements/; what builds or downloads stays in the stages before
 # the last. A change of the code makes one small layer anew. The base may be any Python from 3.11 on with venv
-# and pip; if it has no `strip`, then apt has to have it.
+# and pip; if it has no C compiler or no Python.h, then apt has to have them.
 ARG PYTHON_IMAGE=python:3.13-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS tools
-RUN command -v strip >/dev/null \
-    || { apt-get update -qq && apt-get install -qq --yes --no-install-recommends binutils >/dev/null; }
+RUN command -v cc >/dev/null || set -- gcc libc6-dev; \
+    test -e "$(python3 -c 'import sysconfig; print(sysconfig.get_path("include"))')/Python.h" || set -- "$@" python3-dev; \
+    test $# = 0 || { apt-get update -qq && apt-get install -qq --yes --no-install-recommends "$@" >/dev/null; }
 WORKDIR /build
 COPY requirements/tools.txt requirements/
 RUN python3 -m venv /opt/tools \
@@ -25,7 +26,7 @@ RUN python3 -m venv --without-pip /opt/oku \
     && /opt/oku/bin/python -m compileall -q --invalidation-mode unchecked-hash /opt/oku/lib
 
 FROM dependencies AS package
-COPY pyproject.toml README.md LICENSE ./
+COPY hatch_build.py pyproject.toml README.md LICENSE ./
 COPY core/src core/src
 COPY coordinator/src coordinator/src
 COPY workers/src workers/src

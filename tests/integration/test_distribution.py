@@ -1,6 +1,7 @@
 """What `./task build` makes, installed as users install it, away from the repository and its environment."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -26,21 +27,28 @@ PACKAGES = (
     "cli/src/oku_cli",
 )
 LOCK = ROOT / "requirements" / "run.txt"
+EXTENSION = "oku_workers/engines/httptools/_speedups.abi3.so"
 
 pytestmark = pytest.mark.timeout(300)
 
 
 @pytest.fixture(scope="module")
 def built() -> Path:
-    """The folder with the wheel and the source distribution."""
+    """The folder with the wheels and the source distribution."""
     subprocess.run([str(ROOT / "task"), "build"], check=True, capture_output=True)
     return ROOT / "dist"
 
 
-@pytest.fixture(scope="module")
-def wheel(built: Path) -> Path:
-    """The wheel."""
-    return built / f"oku-{VERSION}-py3-none-any.whl"
+@pytest.fixture(scope="module", params=["py3-none-any", "cp311-abi3-*"])
+def wheel(built: Path, request: pytest.FixtureRequest) -> Path:
+    """The wheel for all platforms, and that with the extension."""
+    [wheel] = built.glob(f"oku-{VERSION}-{request.param}.whl")
+    return wheel
+
+
+def is_compiled(wheel: Path) -> bool:
+    """Whether a wheel has the extension."""
+    return "-abi3-" in wheel.name
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +108,14 @@ class Installation:
         assert process.returncode == 0, log
         return output
 
+    def is_compiled(self, **variables: str) -> bool:
+        """Whether the httptools engine uses its extension, with these variables in its environment."""
+        code = "from oku_workers.engines.httptools.speedups import IS_COMPILED; print(IS_COMPILED)"
+        command = [str(self._bin / "python"), "-I", "-c", code]
+        environment = {**self._environment, **variables}
+        output = subprocess.run(command, check=True, capture_output=True, env=environment, text=True).stdout
+        return output == "True\n"
+
 
 @pytest.fixture(scope="module")
 def installation(
@@ -138,8 +154,10 @@ def test_the_wheel_has_the_six_packages_and_nothing_else(wheel: Path) -> None:
         path.relative_to((ROOT / package).parent).as_posix()
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in {".c", ".so"}
     }
+    if is_compiled(wheel):
+        sources.add(EXTENSION)
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     assert {f"{Path(package).name}/py.typed" for package in PACKAGES} <= sources
@@ -173,12 +191,26 @@ def test_the_source_distribution_has_what_builds_the_wheel(source: Path) -> None
         names = {name.removeprefix(f"oku-{VERSION}/") for name in archive.getnames()}
     folders = tuple(f"{package}/" for package in PACKAGES)
     others = {name for name in names if not name.startswith(folders)}
-    assert others == {"CHANGELOG.md", "LICENSE", "README.md", "pyproject.toml", "PKG-INFO", ".gitignore"}
+    assert others == {
+        "CHANGELOG.md",
+        "LICENSE",
+        "README.md",
+        "hatch_build.py",
+        "pyproject.toml",
+        "PKG-INFO",
+        ".gitignore",
+    }
 
 
 def test_an_installation_tells_its_version(installation: Installation) -> None:
     """It is that of the project."""
     assert installation.call("--version") == f"oku {VERSION}\n"
+
+
+def test_an_installation_uses_the_extension_of_its_wheel(installation: Installation, wheel: Path) -> None:
+    """Unless a variable says that it must not."""
+    assert installation.is_compiled() == is_compiled(wheel)
+    assert not installation.is_compiled(OKU_NO_EXTENSIONS="yes")
 
 
 def test_an_installation_tests_a_service(installation: Installation, server_url: str) -> None:
@@ -199,8 +231,9 @@ def test_pip_installs_the_source_distribution(
     source: Path, wheel: Path, with_dependencies: Path, tmp_path: Path
 ) -> None:
     """What pip builds from it are the files of the wheel, and they make a run."""
-    command = [str(with_dependencies / "bin" / "pip"), "install", "--quiet", str(source)]
-    subprocess.run(command, check=True)
+    command = [str(with_dependencies / "bin" / "pip"), "install", "--quiet", "--force-reinstall", "--no-deps"]
+    environment = os.environ if is_compiled(wheel) else {**os.environ, "OKU_NO_EXTENSIONS": "yes"}
+    subprocess.run([*command, str(source)], check=True, env=environment)
     [packages] = with_dependencies.glob("lib/python*/site-packages")
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():

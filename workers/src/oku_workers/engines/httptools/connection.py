@@ -8,7 +8,6 @@ first needed.
 
 import asyncio
 from collections.abc import Sequence
-from os import write
 from time import monotonic_ns
 from typing import Protocol, cast
 
@@ -19,6 +18,7 @@ from oku_workers.engines.httptools.origin import IdleConnection, Origin
 from oku_workers.engines.httptools.request import BuildRequest
 from oku_workers.engines.httptools.response_cache import LONGEST_BYTES
 from oku_workers.engines.httptools.route import Route
+from oku_workers.engines.httptools.speedups import write
 from oku_workers.engines.time_limit import TimeLimit
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol

@@ -1,0 +1,9 @@
+from typing import Self
+
+class Pattern:
+    def __new__(
+        cls, lines: tuple[tuple[int, bytes], ...], longest_head: int, *, is_chunked: bool
+    ) -> Self: ...
+    def measure(self, answer: bytes, /) -> int: ...
+
+def write(file: int, data: bytes, /) -> int: ...

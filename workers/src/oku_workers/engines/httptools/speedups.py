@@ -1,0 +1,35 @@
+"""What the engine does for each request and is much faster compiled; where it is not, the same in Python.
+
+`_speedups.c` is compiled when Oku is built, if there is a C compiler; wheels of a platform have it compiled.
+Nothing depends on that but the time that a request takes.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+
+from oku_core.http_client.limits import LONGEST_HEAD_BYTES
+from oku_workers.engines.httptools import pattern_measure
+from oku_workers.engines.httptools.pattern_measure import BuildMeasure, Line, Measure
+
+NO_EXTENSIONS = "OKU_NO_EXTENSIONS"
+"""The variable that, unless it is empty, has Python do everything."""
+
+try:
+    if os.environ.get(NO_EXTENSIONS):
+        raise ImportError
+    from oku_workers.engines.httptools import _speedups
+except ImportError:
+    IS_COMPILED = False
+else:
+    IS_COMPILED = True
+
+
+def build_compiled_measure(shape: Sequence[Line], *, is_chunked: bool) -> Measure:
+    """The same as `pattern_measure.build_measure`, compiled."""
+    return _speedups.Pattern(tuple(shape), LONGEST_HEAD_BYTES, is_chunked=is_chunked).measure
+
+
+build_measure: BuildMeasure = build_compiled_measure if IS_COMPILED else pattern_measure.build_measure
+"""Builds the measure of answers of one shape."""
+write: Callable[[int, bytes], int] = _speedups.write if IS_COMPILED else os.write
+"""Writes to a socket that does not block, as `os.write` does."""
