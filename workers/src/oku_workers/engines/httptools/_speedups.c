@@ -34,14 +34,12 @@ typedef struct {
     int is_chunked;
 } Pattern;
 
-/* Where the line break behind a value is; NO_MATCH if there is none, or a value must not have what this has. */
+/* Where the line break behind a value should be; NO_MATCH if it is none. */
 static Py_ssize_t
 find_value_end(const char *answer, Py_ssize_t at, Py_ssize_t size)
 {
     const char *value = answer + at, *end = memchr(value, '\r', size - at);
-    if (end == NULL || end + 1 == answer + size || end[1] != '\n')
-        return NO_MATCH;
-    if (memchr(value, '\n', end - value) != NULL || memchr(value, 0, end - value) != NULL)
+    if (end == NULL || memchr(value, '\n', end - value) != NULL || memchr(value, 0, end - value) != NULL)
         return NO_MATCH;
     return end - answer;
 }
@@ -54,7 +52,7 @@ skip_blanks(const char *answer, Py_ssize_t at, Py_ssize_t size)
     return at;
 }
 
-/* Where the line break behind a Content-Length should be, which has no leading zero; NO_MATCH if it is none. */
+/* The same for a Content-Length, which has no leading zero here. */
 static Py_ssize_t
 read_length(const char *answer, Py_ssize_t at, Py_ssize_t size, int64_t *length)
 {

@@ -1,0 +1,56 @@
+"""The extension reads nothing that is outside of an answer, and measures each as Python does."""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+from tests.kit.requirement import miss
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "workers/src/oku_workers/engines/httptools/_speedups.c"
+EXAMPLES = 20_000
+FEW = 100
+SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=all"
+
+
+@pytest.fixture
+def extension(tmp_path: Path) -> Path:
+    """The extension, compiled so that it checks its memory, without a warning."""
+    if shutil.which("gcc") is None:
+        miss("there is no gcc to compile the extension with checks of its memory")
+    path = tmp_path / "_speedups.abi3.so"
+    include = sysconfig.get_path("include")
+    flags = f"-Wall -Wextra -Werror -O1 -g -fPIC -shared {SANITIZERS} -I{include}"
+    subprocess.run(["gcc", *shlex.split(flags), str(SOURCE), "-o", str(path)], check=True)
+    return path
+
+
+def test_changed_answers_are_measured_within_their_bytes(extension: Path, seed: int, scale: int) -> None:
+    """Whatever was changed in the answers of the table of RFC 9112."""
+    library = subprocess.check_output(["gcc", "-print-file-name=libasan.so"], text=True).strip()
+    script = [
+        sys.executable,
+        "-m",
+        "tests.fuzz.measure_answers",
+        str(extension),
+        str(seed),
+        str(EXAMPLES * scale),
+    ]
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": library,
+        "PYTHONMALLOC": "malloc",  # each answer is a block of its own
+        "ASAN_OPTIONS": "detect_leaks=0",  # the interpreter frees little of what it has when it ends
+    }
+    done = subprocess.run(
+        script, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60 * scale, check=False
+    )
+    assert done.returncode == 0, f"{done.stderr[-3000:]}\nseed {seed}"
+    patterns, recognised = map(int, done.stdout.split())
+    assert patterns > 10
+    assert recognised > FEW

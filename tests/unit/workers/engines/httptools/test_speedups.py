@@ -1,0 +1,129 @@
+"""What is compiled does what Python does in its place."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.kit.requirement import miss
+
+from oku_core.http_client.limits import LONGEST_HEAD_BYTES
+from oku_workers.engines.httptools import pattern_measure, speedups
+from oku_workers.engines.httptools.pattern_measure import FIXED, LENGTH, VALUE, Line
+
+STATUS = (FIXED, b"HTTP/1.1 200 OK\r\n")
+SHAPES: list[tuple[Line, ...]] = [
+    (STATUS, (VALUE, b"A:"), (LENGTH, b"L:"), (FIXED, b"C: c\r\n")),
+    (STATUS, (LENGTH, b"L:")),
+    (STATUS, (FIXED, b"T: chunked\r\n"), (VALUE, b"A:")),
+    (STATUS, (FIXED, b"T: chunked\r\n")),
+]
+"""With a length, and in chunks."""
+VALUES = b"| |\t 1 |x\xff|a\0b|a\rb|a\nb|a\r|\r\n b|a:b".split(b"|")
+LENGTHS = b"0| 2|2 \t|02|  |-2|+2|2 2|1234567890|12345678901|2\r|x".split(b"|")
+CHUNKS = b"2|hi|0|,0|,A|0123456789|00|,2|hi,2;a|hi|0|,ffffffff|,fffffffff|,0||0|,2|hi0|".split(b",")
+BODIES = [b"", b"hi", *(each.replace(b"|", b"\r\n") + b"\r\n" for each in CHUNKS)]
+
+
+@st.composite
+def draw_answers(draw: st.DrawFn, shape: tuple[Line, ...]) -> bytes:
+    """Answers of a shape, mostly: with any values, and rarely without a line or a few bytes."""
+    kinds = {FIXED: st.just(b""), VALUE: st.sampled_from(VALUES), LENGTH: st.sampled_from(LENGTHS)}
+    lines = [text + draw(kinds[kind]) + (b"" if kind == FIXED else b"\r\n") for kind, text in shape]
+    if draw(st.integers(0, 9)) == 0:
+        del lines[draw(st.integers(0, len(lines) - 1))]
+    answer = b"".join(lines) + b"\r\n" + draw(st.sampled_from(BODIES))
+    cut = draw(st.sampled_from([0, 0, 0, 1, 2, 3, 9]))
+    return answer[: len(answer) - cut]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def extension() -> None:
+    """It must be there."""
+    if not speedups.IS_COMPILED:
+        miss("_speedups.c is not compiled: there was no C compiler, or no Python.h, when Oku was set up")
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Two ends of a connection that do not block."""
+    one, other = socket.socketpair()
+    with one, other:
+        one.settimeout(0)
+        other.settimeout(0)
+        yield one, other
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@settings(max_examples=500)
+@given(data=st.data())
+def test_an_answer_has_the_same_measure(shape: tuple[Line, ...], data: st.DataObject) -> None:
+    """Whatever it consists of, and wherever it is cut off."""
+    is_chunked = LENGTH not in dict(shape)
+    answer = data.draw(draw_answers(shape))
+    in_python = pattern_measure.build_measure(shape, is_chunked=is_chunked)(answer)
+    assert speedups.build_compiled_measure(shape, is_chunked=is_chunked)(answer) == in_python
+
+
+@pytest.mark.parametrize("surplus", [0, 1])
+def test_a_head_has_the_same_limit(surplus: int) -> None:
+    """The longest that is measured, and one byte more."""
+    lines = (STATUS, (VALUE, b"A:"), (LENGTH, b"L:"))
+    rest = b"\r\nL: 2\r\n\r\n"
+    value = b"v" * (LONGEST_HEAD_BYTES - len(STATUS[1] + b"A:" + rest) + surplus)
+    answer = STATUS[1] + b"A:" + value + rest + b"hi"
+    expected = -1 if surplus else 2
+    for build in (pattern_measure.build_measure, speedups.build_compiled_measure):
+        assert build(lines, is_chunked=False)(answer) == expected
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [("no line",), ((FIXED,),), ((FIXED, "text"),), ((3, b"kind"),), ((-1, b"kind"),), ((FIXED, b"", b""),)],
+)
+def test_what_is_no_shape_is_refused(lines: tuple[Line, ...]) -> None:
+    """Nothing of it is kept."""
+    with pytest.raises((TypeError, ValueError)):
+        speedups.build_compiled_measure(lines, is_chunked=False)
+
+
+def test_only_bytes_are_measured() -> None:
+    """No other kind of buffer, which could change meanwhile."""
+    measure = speedups.build_compiled_measure([STATUS], is_chunked=False)
+    for answer in ("text", bytearray(b"x"), None):
+        with pytest.raises(TypeError):
+            measure(answer)  # type: ignore[arg-type]
+
+
+def test_a_socket_takes_what_it_can(pair: tuple[socket.socket, socket.socket]) -> None:
+    """As many bytes as `write` says, and an error once it takes none, as of `os.write`."""
+    one, other = pair
+    content, sent = os.urandom(1 << 20), 0
+    with suppress(BlockingIOError):
+        while sent < len(content):
+            sent += speedups.write(one.fileno(), content[sent : sent + 65_536])
+    assert 0 < sent < len(content)
+    received = b""
+    while len(received) < sent:
+        received += other.recv(1 << 20)
+    assert received == content[:sent]
+
+
+def test_a_socket_that_was_hung_up_takes_nothing(pair: tuple[socket.socket, socket.socket]) -> None:
+    """It raises, and no signal ends the process."""
+    one, other = pair
+    other.close()
+    with pytest.raises(BrokenPipeError):
+        speedups.write(one.fileno(), b"x")
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        speedups.write(-1, b"x")
+
+
+@pytest.mark.parametrize("arguments", [(), (1,), (1, b"x", 2), ("1", b"x"), (1, "x"), (1 << 70, b"x")])
+def test_what_cannot_be_written_is_refused(arguments: tuple[object, ...]) -> None:
+    """In the way of Python."""
+    with pytest.raises((TypeError, OverflowError)):
+        speedups.write(*arguments)  # type: ignore[arg-type]
