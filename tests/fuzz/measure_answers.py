@@ -10,38 +10,39 @@ import sys
 from tests.kit.faults.mutation import mutate_one_of
 from tests.kit.servers.responses import VALID
 
-from oku_workers.engines.httptools import pattern_measure, response_pattern, speedups
-
 SAMPLES = tuple(row.content for row in VALID.values() if row.method == "GET")
+MODULE = "oku_workers.engines.httptools._speedups"
 
 
 def load(path: str) -> None:
-    """Have the extension at a path build measures."""
-    spec = importlib.util.spec_from_file_location("_speedups", path)
+    """Have this extension imported, and not the one that Oku was set up with."""
+    spec = importlib.util.spec_from_file_location(MODULE, path)
     assert spec is not None
     assert spec.loader is not None
-    speedups._speedups = importlib.util.module_from_spec(spec)  # noqa: SLF001
-    spec.loader.exec_module(speedups._speedups)  # noqa: SLF001
+    sys.modules[MODULE] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(sys.modules[MODULE])
 
 
-def main() -> None:
-    """Compare them, whatever was the answer that a pattern is of."""
-    extension, seed, count = sys.argv[1:]
-    load(extension)
+def compare(seed: str, count: int) -> tuple[int, int]:
+    """The number of patterns, and how many answers they have recognised."""
+    from oku_workers.engines.httptools import pattern_measure, response_pattern, speedups
+
     measures = []
     for build in (pattern_measure.build_measure, speedups.build_compiled_measure):
         speedups.build_measure = build
         patterns = [pattern for each in SAMPLES if (pattern := response_pattern.learn_pattern(each))]
         measures.append([pattern.measure for pattern in patterns])
     recognised = 0
-    for number in range(int(count)):
+    for number in range(count):
         answer = mutate_one_of(SAMPLES, f"{seed} {number}")
         for in_python, compiled in zip(*measures, strict=True):
             size = compiled(answer)
             assert size == in_python(answer), answer
             recognised += size >= 0
-    sys.stdout.write(f"{len(measures[0])} {recognised}\n")
+    return len(measures[0]), recognised
 
 
 if __name__ == "__main__":
-    main()
+    extension, seed, count = sys.argv[1:]
+    load(extension)
+    sys.stdout.write("{} {}\n".format(*compare(seed, int(count))))
