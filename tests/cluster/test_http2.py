@@ -6,11 +6,9 @@ from tests.kit.http2 import pod_server
 from tests.kit.kubernetes.cluster import Cluster, build_container, build_pod
 from tests.kit.kubernetes.release import Release
 from tests.kit.runs.account import assert_completed
-from tests.kit.runs.local_run import wait_until
 
 _REQUESTS, _WORKERS = 20_000, 2
 _POD = "target"
-_PATIENCE_S = 120.0
 
 
 def test_workers_speak_http2_to_a_target_of_the_user(cluster: Cluster, release: Release) -> None:
@@ -19,13 +17,7 @@ def test_workers_speak_http2_to_a_target_of_the_user(cluster: Cluster, release: 
         program = Path(pod_server.__file__).read_text()
         container = build_container(_POD, ["python", "-c", program])
         cluster.apply(build_pod(_POD, namespace, [container]))
-
-        def has_begun() -> bool:
-            status = cluster.fetch("pod", _POD, namespace)["status"]
-            is_running = status["phase"] == "Running"
-            return is_running and pod_server.LISTENING in cluster.call("logs", _POD, "-n", namespace)
-
-        wait_until(has_begun, _PATIENCE_S, "the target listens", 0.3)
+        cluster.wait_for_line(pod_server.LISTENING, _POD, namespace)
         address = cluster.fetch("pod", _POD, namespace)["status"]["podIP"]
         url = f"http://{address}:{pod_server.PORT}/items/{{i}}"
         summary = release.run(

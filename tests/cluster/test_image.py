@@ -42,34 +42,17 @@ def start(cluster: Cluster, namespace: str, *containers: Object) -> str:
     return name
 
 
-def fetch_state(cluster: Cluster, namespace: str, pod: str) -> Object:
-    """What the first container of a pod does, as `{"running": …}`; empty as long as nobody has said."""
-    statuses = cluster.fetch("pod", pod, namespace)["status"].get("containerStatuses", ())
-    return next((each["state"] for each in statuses if each["name"] == pod), {})
-
-
 def wait_for_exit(cluster: Cluster, namespace: str, pod: str) -> int:
     """Wait until the first container of a pod has ended; its exit code."""
     ended: list[int] = []
 
     def has_ended() -> bool:
-        if "terminated" in (state := fetch_state(cluster, namespace, pod)):
+        if "terminated" in (state := cluster.fetch_state(pod, namespace)):
             ended.append(state["terminated"]["exitCode"])
         return bool(ended)
 
     wait_until(has_ended, _PATIENCE_S, f"{pod} has ended", _LOOK_S)
     return ended[0]
-
-
-def wait_for_line(cluster: Cluster, namespace: str, pod: str, words: str) -> None:
-    """Wait until the first container of a pod writes a line with these words."""
-
-    def is_written() -> bool:
-        # Before a container is there, reading what it wrote fails, each time with another message.
-        has_started = not {"running", "terminated"}.isdisjoint(fetch_state(cluster, namespace, pod))
-        return has_started and words in read(cluster, namespace, pod)
-
-    wait_until(is_written, _PATIENCE_S, f"{pod} writes {words!r}", _LOOK_S)
 
 
 def read(cluster: Cluster, namespace: str, pod: str) -> str:
@@ -79,7 +62,7 @@ def read(cluster: Cluster, namespace: str, pod: str) -> str:
 
 def pause(cluster: Cluster, namespace: str, pod: str) -> str:
     """End the first process of a pod as `docker stop` does, in the middle of its run; what it wrote."""
-    wait_for_line(cluster, namespace, pod, " running ")
+    cluster.wait_for_line(" running ", pod, namespace)
     cluster.call("exec", pod, "-n", namespace, "-c", pod, "--", "sh", "-c", "kill -TERM 1")
     assert wait_for_exit(cluster, namespace, pod) == ExitCode.CUT_SHORT
     return read(cluster, namespace, pod)
@@ -98,8 +81,7 @@ def test_a_run_needs_nothing_but_the_image_and_a_folder(cluster: Cluster, namesp
 def test_a_delay_server_and_a_run_against_it_are_the_same_image(cluster: Cluster, namespace: str) -> None:
     """The server listens on all addresses without being told, and writes nowhere."""
     server = start(cluster, namespace, build_oku("server", "server", has_volume=False))
-
-    wait_for_line(cluster, namespace, server, "listening")
+    cluster.wait_for_line("listening", server, namespace)
     address = cluster.fetch("pod", server, namespace)["status"]["podIP"]
     url = f"http://{address}:8080/{{i}}"
     pod = start(cluster, namespace, build_oku("client", "run", "--url", url, "--requests", "1000"))
@@ -137,3 +119,10 @@ def test_a_folder_that_cannot_be_written_is_named(cluster: Cluster, namespace: s
     pod = start(cluster, namespace, build_oku("closed", "run", "--requests", "1000", has_volume=False))
     assert wait_for_exit(cluster, namespace, pod) == ExitCode.WRONG_INPUT
     assert read(cluster, namespace, pod) == "oku: /data/.oku: Read-only file system\n"
+
+
+def test_the_extension_of_the_httptools_engine_is_in_it(cluster: Cluster, namespace: str) -> None:
+    """The image is built where a C compiler is, and has none itself."""
+    container = build_oku("extension", has_volume=False)
+    container["command"] = ["python", "-I", "-c", "import oku_workers.engines.httptools._speedups"]
+    assert wait_for_exit(cluster, namespace, start(cluster, namespace, container)) == ExitCode.COMPLETED

@@ -231,6 +231,21 @@ class Cluster:
         wait_until(has_ended, _PATIENCE_S, f"{pod} has ended", _LOOK_S)
         return self.call("logs", pod, "-n", namespace, "--all-containers")
 
+    def wait_for_line(self, words: str, pod: str, namespace: str) -> None:
+        """Wait until the first container of a pod, which has the name of that, writes a line with words."""
+
+        def is_written() -> bool:
+            # Before a container is there, reading what it wrote fails, each time with another message.
+            has_started = not {"running", "terminated"}.isdisjoint(self.fetch_state(pod, namespace))
+            return has_started and words in self.call("logs", pod, "-n", namespace, "-c", pod)
+
+        wait_until(is_written, _PATIENCE_S, f"{pod} writes {words!r}", _LOOK_S)
+
+    def fetch_state(self, pod: str, namespace: str) -> Object:
+        """What that container does, as `{"running": …}`; empty as long as nobody has said."""
+        statuses = self.fetch("pod", pod, namespace)["status"].get("containerStatuses", ())
+        return next((each["state"] for each in statuses if each["name"] == pod), {})
+
 
 def _call(command: Sequence[str], given: str | None = None) -> str:
     # A copy of the environment: another thread may change it just then, and execve would fail (EFAULT).
