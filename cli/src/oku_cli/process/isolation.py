@@ -9,10 +9,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from oku_core.process.extensions import NO_EXTENSIONS
+
 PYTHON = (sys.executable, "-P")
 """Starts Python so that it does not look for modules in its working directory."""
 _OWN = ("OKU_", "CELERY_")
 """Variables that a user sets for an `oku coordinator`, an `oku worker` or a Celery of their own."""
+_KEPT = (NO_EXTENSIONS,)
+"""Those of them that are meant for every process that Oku starts, too."""
 _OTHERS = ("DJANGO_SETTINGS_MODULE",)
 """With this variable Celery takes the working directory for a Django project, and imports from it."""
 _SEARCH_PATHS = ("PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
@@ -23,7 +27,9 @@ _FILES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF")
 def build_environment(given: Mapping[str, str]) -> dict[str, str]:
     """Build the environment of a child that works in another folder from that of this process."""
     environment = {
-        name: value for name, value in given.items() if not name.startswith(_OWN) and name not in _OTHERS
+        name: value
+        for name, value in given.items()
+        if name in _KEPT or not (name.startswith(_OWN) or name in _OTHERS)
     }
     for name in _SEARCH_PATHS:
         if (value := environment.pop(name, None)) and (kept := _keep_absolute(value)):

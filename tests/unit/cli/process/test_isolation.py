@@ -20,6 +20,11 @@ def test_what_is_set_for_others_does_not_reach_a_child() -> None:
     assert build_environment(given) == {}
 
 
+def test_what_is_meant_for_every_process_reaches_a_child() -> None:
+    """A run without extensions has no process that uses one."""
+    assert build_environment({"OKU_NO_EXTENSIONS": "yes"}) == {"OKU_NO_EXTENSIONS": "yes"}
+
+
 def test_files_are_absolute_for_a_child_that_works_in_another_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,14 +8,12 @@ import os
 from collections.abc import Callable, Sequence
 
 from oku_core.http_client.limits import LONGEST_HEAD_BYTES
+from oku_core.process.extensions import may_use_extensions
 from oku_workers.engines.httptools import pattern_measure
 from oku_workers.engines.httptools.pattern_measure import BuildMeasure, Line, Measure
 
-NO_EXTENSIONS = "OKU_NO_EXTENSIONS"
-"""The variable that, unless it is empty, has Python do everything."""
-
 try:
-    if os.environ.get(NO_EXTENSIONS):
+    if not may_use_extensions():
         raise ImportError
     from oku_workers.engines.httptools import _speedups
 except ImportError:
