@@ -206,6 +206,23 @@ def test_the_source_distribution_has_what_builds_the_wheel(source: Path) -> None
     }
 
 
+def test_without_a_compiler_the_wheel_is_of_all_platforms(source: Path, tmp_path: Path) -> None:
+    """It says so, and is built all the same."""
+    command = [str(ROOT / ".tools" / "bin" / "uv"), "build", "--offline", "--no-build-isolation"]
+    command += [
+        "--python",
+        str(ROOT / ".tools" / "bin" / "python"),
+        "--out-dir",
+        str(tmp_path),
+        "--wheel",
+        str(source),
+    ]
+    environment = {**os.environ, "CC": str(tmp_path / "no-compiler")}
+    done = subprocess.run(command, check=True, capture_output=True, env=environment, text=True)
+    assert "no-compiler" in done.stderr
+    assert [path.name for path in tmp_path.glob("*.whl")] == [f"oku-{VERSION}-py3-none-any.whl"]
+
+
 def test_an_installation_tells_its_version(installation: Installation) -> None:
     """It is that of the project."""
     assert installation.call("--version") == f"oku {VERSION}\n"

@@ -15,6 +15,7 @@ import msgspec
 from oku_benchmarks.install import BUILT, find_program
 from oku_cli.local import valkey
 from oku_core.errors import UserError
+from oku_workers.engines.httptools.speedups import IS_COMPILED
 
 _PACKAGES = (
     "aiohttp", "yarl", "uvloop", "celery", "kombu", "redis", "msgspec",
@@ -89,8 +90,11 @@ def fetch_machine() -> Machine:
 
 
 def fetch_versions() -> dict[str, str]:
-    """Of Python, the packages, the broker and the peers; `missing` for what is not there."""
-    versions = {"python": platform.python_version()}
+    """Of Python, the packages, the broker and the peers, and whether Oku's extension is compiled.
+
+    What is not there is `missing`.
+    """
+    versions = {"python": platform.python_version(), "extension": "compiled" if IS_COMPILED else "missing"}
     for package in _PACKAGES:
         try:
             versions[package] = version(package)

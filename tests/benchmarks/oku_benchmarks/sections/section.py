@@ -61,7 +61,8 @@ def build_source(document: Document, packages: Sequence[str]) -> str:
     """With what, where and when the figures of a section were measured."""
     machine, versions = document.machine, document.versions
     memory = f", {machine.memory_gb:g} GB" if machine.memory_gb else ""
-    named = ", ".join(f"{package} {versions.get(package, 'missing')}" for package in ("python", *packages))
+    names = ("python", *(["extension"] if "extension" in versions else []), *packages)
+    named = ", ".join(f"{package} {versions.get(package, 'missing')}" for package in names)
     return textwrap.fill(
         f"Measured on {document.measured_at} in {document.took_s / 60:.1f} min with `{document.command}`."
         f" Machine: {machine.cpu}, {machine.cores} cores{memory}, {machine.system},"
