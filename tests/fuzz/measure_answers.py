@@ -25,10 +25,10 @@ def load(path: str) -> None:
 
 def compare(seed: str, count: int) -> tuple[int, int]:
     """The number of patterns, and how many answers they have recognised."""
-    from oku_workers.engines.httptools import pattern_measure, response_pattern, speedups
+    from oku_workers.engines.httptools import body_size, response_pattern, speedups
 
     measures = []
-    for build in (pattern_measure.build_measure, speedups.build_compiled_measure):
+    for build in (body_size.build_measure, speedups.build_compiled_measure):
         speedups.build_measure = build
         patterns = [pattern for each in SAMPLES if (pattern := response_pattern.learn_pattern(each))]
         measures.append([pattern.measure for pattern in patterns])

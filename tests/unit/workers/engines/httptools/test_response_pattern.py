@@ -11,7 +11,7 @@ from tests.kit.servers.responses import INVALID, VALID
 
 from oku_core.http_client.limits import LONGEST_HEAD_BYTES
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
-from oku_workers.engines.httptools import pattern_measure, speedups
+from oku_workers.engines.httptools import body_size, speedups
 from oku_workers.engines.httptools.response_pattern import ResponsePattern, learn_pattern
 
 HEAD = b"HTTP/1.1 200 OK\r\nServer: s\r\nDate: now\r\nX-Request-Id: %s\r\n"
@@ -31,10 +31,10 @@ def kind(request: pytest.FixtureRequest) -> Iterator[str]:
     """How patterns measure; in Python they see anew after each answer what those begin with."""
     if request.param == "compiled" and not speedups.IS_COMPILED:
         miss("_speedups.c is not compiled: there was no C compiler, or no Python.h, when Oku was set up")
-    build = {"python": pattern_measure.build_measure, "compiled": speedups.build_compiled_measure}
+    build = {"python": body_size.build_measure, "compiled": speedups.build_compiled_measure}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(speedups, "build_measure", build[request.param])
-        patch.setattr(pattern_measure, "_OFTEN", 1)
+        patch.setattr(body_size, "_OFTEN", 1)
         yield request.param
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.kit.requirement import miss
 
 from oku_core.http_client.limits import LONGEST_HEAD_BYTES
-from oku_workers.engines.httptools import pattern_measure, speedups
-from oku_workers.engines.httptools.pattern_measure import FIXED, LENGTH, VALUE, Line
+from oku_workers.engines.httptools import body_size, speedups
+from oku_workers.engines.httptools.body_size import FIXED, LENGTH, VALUE, Line
 
 STATUS = (FIXED, b"HTTP/1.1 200 OK\r\n")
 SHAPES: list[tuple[Line, ...]] = [
@@ -64,7 +64,7 @@ def test_an_answer_has_the_same_measure(shape: tuple[Line, ...], data: st.DataOb
     """Whatever it consists of, and wherever it is cut off."""
     is_chunked = LENGTH not in dict(shape)
     answer = data.draw(draw_answers(shape))
-    in_python = pattern_measure.build_measure(shape, is_chunked=is_chunked)(answer)
+    in_python = body_size.build_measure(shape, is_chunked=is_chunked)(answer)
     assert speedups.build_compiled_measure(shape, is_chunked=is_chunked)(answer) == in_python
 
 
@@ -76,7 +76,7 @@ def test_a_head_has_the_same_limit(surplus: int) -> None:
     value = b"v" * (LONGEST_HEAD_BYTES - len(STATUS[1] + b"A:" + rest) + surplus)
     answer = STATUS[1] + b"A:" + value + rest + b"hi"
     expected = -1 if surplus else 2
-    for build in (pattern_measure.build_measure, speedups.build_compiled_measure):
+    for build in (body_size.build_measure, speedups.build_compiled_measure):
         assert build(lines, is_chunked=False)(answer) == expected
 
 

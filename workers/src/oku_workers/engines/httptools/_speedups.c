@@ -15,11 +15,11 @@
 #define MSG_NOSIGNAL 0 /* macOS; Python ignores the signal everywhere */
 #endif
 
-enum { FIXED, VALUE, LENGTH, LINE_KINDS }; /* as in pattern_measure.py */
+enum { FIXED, VALUE, LENGTH, LINE_KINDS }; /* as in body_size.py */
 
 #define NO_MATCH (-1)
 #define MOST_LENGTH_DIGITS 10
-#define MOST_CHUNK_DIGITS 8 /* as in pattern_measure.py, so that a size and their sums fit into 64 bits */
+#define MOST_CHUNK_DIGITS 8 /* as in body_size.py, so that a size and their sums fit into 64 bits */
 
 typedef struct {
     char *text;

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from oku_workers.engines.httptools import speedups
-from oku_workers.engines.httptools.pattern_measure import (
+from oku_workers.engines.httptools.body_size import (
     FIXED,
     LENGTH,
     LINE_END,
