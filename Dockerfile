@@ -2,7 +2,7 @@
 #
 # Everything is checked against the hashes in requirements/; what builds or downloads stays in the stages before
 # the last. A change of the code makes one small layer anew. The base may be any Python from 3.11 on with venv
-# and pip; if it has no C compiler or no Python.h, then apt has to have them.
+# and pip that has its modules in `lib`; if it has no C compiler or no Python.h, then apt has to have them.
 ARG PYTHON_IMAGE=python:3.13-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS tools

@@ -5,53 +5,76 @@ With it a wheel is of one platform, and of every Python from 3.11 on (PEP 384). 
 """
 
 import os
+import shutil
+import sys
 import sysconfig
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from hatchling.builders.config import BuilderConfig
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
-from packaging.tags import sys_tags
+from hatchling.builders.wheel import WheelBuilderConfig
 from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 
-ROOM = "workers/src"
-FOLDER = "oku_workers/engines/httptools"
-NAME = "_speedups"
-FILE = f"{ROOM}/{FOLDER}/{NAME}.abi3.so"
+SOURCES = Path("workers/src")
+SOURCE = Path("oku_workers/engines/httptools/_speedups.c")
+FILE = SOURCE.with_suffix(".abi3.so")
 
 
-class ExtensionHook(BuildHookInterface[BuilderConfig]):
-    """Leaves the extension beside its source; a wheel that is not editable has it, too."""
+class ExtensionHook(BuildHookInterface[WheelBuilderConfig]):
+    """Has the extension packed into a wheel; for an editable one, leaves it beside its source."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called before a wheel is packed, whose version is `standard` or `editable`."""
-        file = Path(self.root, FILE)
-        file.unlink(missing_ok=True)
-        # The stable ABI knows no Python without the lock of the interpreter.
-        if os.environ.get("OKU_NO_EXTENSIONS") or sysconfig.get_config_var("Py_GIL_DISABLED"):
-            return
-        compile_extension(Path(self.root))
-        if version == "standard" and file.exists():
-            platforms = (tag.platform for tag in sys_tags())
-            platform = next(each for each in platforms if not each.startswith(("manylinux", "musllinux")))
-            build_data["artifacts"].append(FILE)
+        sources = Path(self.root) / SOURCES
+        # In the sources, so that it can be moved to its place there in one step.
+        self._folder = Path(tempfile.mkdtemp(prefix=".compiled-", dir=sources))
+        extension = compile_extension(sources, self._folder) if may_compile() else None
+        if version == "editable":
+            if extension is None:
+                (sources / FILE).unlink(missing_ok=True)
+            else:
+                extension.replace(sources / FILE)
+        elif extension is not None:
+            platform = self.build_config.builder.get_best_matching_tag().rpartition("-")[2]
+            build_data["force_include"][str(extension)] = str(FILE)
             build_data["pure_python"] = False
             build_data["tag"] = f"cp311-abi3-{platform}"
 
+    def finalize(self, *_: Any) -> None:
+        """Called when the wheel is packed."""
+        shutil.rmtree(self._folder)
 
-def compile_extension(root: Path) -> None:
-    """Compile it; without a compiler nothing but a line of setuptools comes of that."""
+
+class BuildExtension(build_ext):
+    """Builds extensions that do not look for libraries where those of this machine's Python are."""
+
+    def build_extensions(self) -> None:
+        """Called when the compiler is known."""
+        linker = self.compiler.linker_so
+        self.compiler.linker_so = [flag for flag in linker if not flag.startswith("-Wl,-rpath")]
+        super().build_extensions()
+
+
+def may_compile() -> bool:
+    """Whether it is wanted, and this Python has the stable ABI, which needs the GIL."""
+    is_wanted = not os.environ.get("OKU_NO_EXTENSIONS")
+    has_gil = not sysconfig.get_config_var("Py_GIL_DISABLED")
+    return is_wanted and has_gil and sys.implementation.name == "cpython"
+
+
+def compile_extension(sources: Path, folder: Path) -> Path | None:
+    """Compile it into a folder; None, and a line of setuptools, if that cannot be done."""
     extension = Extension(
-        f"{FOLDER.replace('/', '.')}.{NAME}",
-        [str(root / ROOM / FOLDER / f"{NAME}.c")],
+        ".".join(SOURCE.with_suffix("").parts),
+        [str(sources / SOURCE)],
         extra_compile_args=["-g0"],  # what is told to debuggers has the names of folders in it
         py_limited_api=True,
         optional=True,
     )
-    command = build_ext(Distribution({"ext_modules": [extension]}))
-    with tempfile.TemporaryDirectory() as folder:
-        command.build_lib, command.build_temp = str(root / ROOM), folder
-        command.ensure_finalized()
-        command.run()
+    command = BuildExtension(Distribution({"ext_modules": [extension]}))
+    command.build_lib, command.build_temp = str(folder), str(folder / "objects")
+    command.ensure_finalized()
+    command.run()
+    return folder / FILE if (folder / FILE).exists() else None

@@ -5,7 +5,9 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from email.parser import HeaderParser
@@ -166,6 +168,20 @@ def test_the_wheel_has_the_six_packages_and_nothing_else(wheel: Path) -> None:
     assert {f"{Path(package).name}/py.typed" for package in PACKAGES} <= sources
     assert {name for name in names if ".dist-info/" not in name} == sources
     assert f"oku-{VERSION}.dist-info/licenses/LICENSE" in names
+
+
+def test_the_extension_names_no_folder_of_the_machine_that_built_it(built: Path) -> None:
+    """Neither that of its source nor that of the libraries of Python."""
+    for wheel in built.glob("*-abi3-*.whl"):
+        with zipfile.ZipFile(wheel) as archive:
+            content = archive.read(EXTENSION)
+        for folder in (
+            sys.base_prefix,
+            sysconfig.get_config_var("LIBDIR"),
+            str(ROOT),
+            tempfile.gettempdir() + "/",
+        ):
+            assert folder.encode() not in content
 
 
 def test_the_wheel_says_what_it_is(wheel: Path) -> None:

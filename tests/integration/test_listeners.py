@@ -53,6 +53,19 @@ def test_a_listener_that_ends_leaves_no_message_behind(tmp_path: Path) -> None:
     assert sorted(set(heard)) == sorted(sent)
 
 
+@pytest.mark.parametrize("by", ["socket", "port"])
+def test_an_idle_listener_seldom_looks_for_what_is_to_be_delivered_again(tmp_path: Path, by: str) -> None:
+    """That takes four commands each time, beside a load that wants all processors; but it does look."""
+    with run_broker(tmp_path) as url, Front(urlsplit(url).path) as front:
+        heard: list[str] = []
+        app = build_app(url if by == "socket" else f"redis://127.0.0.1:{front.port}/0", MESSAGE_KEY)
+        with build_app(url, MESSAGE_KEY).connection_for_write() as connection:
+            client = connection.default_channel.client
+            listen(app, heard, 6.0)
+            looks = client.info("commandstats")["cmdstat_zrange"]["calls"]
+    assert 2 <= looks <= 8
+
+
 @pytest.mark.parametrize(("fault", "within_s"), [("cut", 5.0), ("silent", 10.0)])
 def test_a_listener_that_loses_its_connection_receives_again(
     tmp_path: Path, fault: str, within_s: float

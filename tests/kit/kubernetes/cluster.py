@@ -232,7 +232,7 @@ class Cluster:
         return self.call("logs", pod, "-n", namespace, "--all-containers")
 
     def wait_for_line(self, words: str, pod: str, namespace: str) -> None:
-        """Wait until the first container of a pod, which has the name of that, writes a line with words."""
+        """Wait until the first container of a pod writes a line with words; both have the same name."""
 
         def is_written() -> bool:
             # Before a container is there, reading what it wrote fails, each time with another message.
@@ -242,7 +242,7 @@ class Cluster:
         wait_until(is_written, _PATIENCE_S, f"{pod} writes {words!r}", _LOOK_S)
 
     def fetch_state(self, pod: str, namespace: str) -> Object:
-        """What that container does, as `{"running": …}`; empty as long as nobody has said."""
+        """The state of the first container of a pod, as `{"running": …}`; empty until it is known."""
         statuses = self.fetch("pod", pod, namespace)["status"].get("containerStatuses", ())
         return next((each["state"] for each in statuses if each["name"] == pod), {})
 

@@ -22,6 +22,7 @@ from oku_core.messaging.codec import decode_checkpoints, decode_progress
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.rejection import RejectedMessageError
 from oku_core.messaging.transport import (
+    CHECKPOINTS_POLL_S,
     acknowledge,
     build_checkpoints_transport_options,
     find_call_s,
@@ -36,7 +37,6 @@ _log = logging.getLogger(__name__)
 
 _BATCH = 200
 _POLL_S = 1.0
-_CHECKPOINTS_POLL_S = 0.1
 _LINGER_S = 0.05
 """A batch waits this long for more: a commit costs the same for one message as for many."""
 _SHORT_LINGER_S = 0.005
@@ -146,7 +146,7 @@ class CheckpointListener(_Listener):
             _put_back(connection, channel, find_last_call_s(self._app))
 
     def _fill_batch(self, connection: Any) -> None:
-        wait_s, deadline = _CHECKPOINTS_POLL_S, math.inf
+        wait_s, deadline = CHECKPOINTS_POLL_S, math.inf
         while len(self._batch) < _BATCH:
             try:
                 connection.drain_events(timeout=wait_s)

@@ -42,6 +42,8 @@ _KEEPALIVE = {KEEP_IDLE: 5, socket.TCP_KEEPINTVL: 2, socket.TCP_KEEPCNT: 3}
 _CALL_S, _LOCAL_CALL_S = 1.0, 0.1
 """How long a blocking call for a message lasts; with shorter calls, a shared broker gets more of them."""
 _CALL_MARGIN_S = 0.2
+CHECKPOINTS_POLL_S = 0.1
+"""How long the consumer of checkpoints waits for one at a time."""
 _VISIBILITY_TIMEOUT_S = 6 * 3600
 """After this time the lease message of a dead worker may be redelivered; by then it is stale and dropped."""
 _CHECKPOINT_VISIBILITY_TIMEOUT_S = 5
@@ -219,8 +221,8 @@ def build_checkpoints_transport_options(app: Celery) -> dict[str, Any]:
             "unacked_mutex_key": "unacked_checkpoints_mutex",
             "unacked_mutex_expire": _CHECKPOINT_VISIBILITY_TIMEOUT_S,
             "visibility_timeout": _CHECKPOINT_VISIBILITY_TIMEOUT_S,
-            # Once a second. Outside an event loop kombu counts calls that brought nothing, not seconds.
-            "unacked_restore_throttle": round(1 / find_call_s(app)),
+            # Every second or two: outside an event loop kombu counts waits that brought nothing.
+            "unacked_restore_throttle": round(1 / CHECKPOINTS_POLL_S),
         }
     return options
 

@@ -34,14 +34,6 @@ def test_redis_redelivers_checkpoints_soon_and_leases_late(url: str) -> None:
         assert checkpoints[key] not in {None, leases.get(key), "unacked", "unacked_index", "unacked_mutex"}
 
 
-@pytest.mark.parametrize("url", REDIS_URLS)
-def test_redelivery_is_looked_for_once_a_second(url: str) -> None:
-    """That takes several commands each time, on a machine that has other work."""
-    app = build_app(url, MESSAGE_KEY)
-    calls = build_checkpoints_transport_options(app)["unacked_restore_throttle"]
-    assert calls * find_call_s(app) == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize(
     ("url", "call_s"), [("redis://host", 1.0), ("rediss://host", 1.0), ("redis+socket:///run/s", 0.1)]
 )

@@ -122,7 +122,9 @@ def test_a_socket_that_was_hung_up_takes_nothing(pair: tuple[socket.socket, sock
         speedups.write(-1, b"x")
 
 
-@pytest.mark.parametrize("arguments", [(), (1,), (1, b"x", 2), ("1", b"x"), (1, "x"), (1 << 70, b"x")])
+@pytest.mark.parametrize(
+    "arguments", [(), (1,), (1, b"x", 2), ("1", b"x"), (1, "x"), (1 << 32, b"x"), (1 << 70, b"x")]
+)
 def test_what_cannot_be_written_is_refused(arguments: tuple[object, ...]) -> None:
     """In the way of Python."""
     with pytest.raises((TypeError, OverflowError)):

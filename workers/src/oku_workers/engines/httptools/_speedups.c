@@ -11,10 +11,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#ifndef MSG_NOSIGNAL
-#define MSG_NOSIGNAL 0 /* macOS; Python ignores the signal everywhere */
-#endif
-
 enum { FIXED, VALUE, LENGTH, LINE_KINDS }; /* as in body_size.py */
 
 #define NO_MATCH (-1)
@@ -34,7 +30,15 @@ typedef struct {
     int is_chunked;
 } Pattern;
 
-/* Where the line break behind a value should be; NO_MATCH if it is none. */
+static Py_ssize_t
+skip_blanks(const char *answer, Py_ssize_t at, Py_ssize_t size)
+{
+    while (at < size && (answer[at] == ' ' || answer[at] == '\t'))
+        at++;
+    return at;
+}
+
+/* Where the line break behind a value should be; NO_MATCH if it is not a value. */
 static Py_ssize_t
 find_value_end(const char *answer, Py_ssize_t at, Py_ssize_t size)
 {
@@ -44,15 +48,7 @@ find_value_end(const char *answer, Py_ssize_t at, Py_ssize_t size)
     return end - answer;
 }
 
-static Py_ssize_t
-skip_blanks(const char *answer, Py_ssize_t at, Py_ssize_t size)
-{
-    while (at < size && (answer[at] == ' ' || answer[at] == '\t'))
-        at++;
-    return at;
-}
-
-/* The same for a Content-Length, which has no leading zero here. */
+/* Where the line break behind a Content-Length should be; NO_MATCH if it is not a number, or has a leading zero. */
 static Py_ssize_t
 read_length(const char *answer, Py_ssize_t at, Py_ssize_t size, int64_t *length)
 {
@@ -174,7 +170,7 @@ copy_line(Line *line, PyObject *pair)
     if (!PyArg_ParseTuple(pair, "iy#", &line->kind, &text, &line->size))
         return -1;
     if (line->kind < 0 || line->kind >= LINE_KINDS) {
-        PyErr_Format(PyExc_ValueError, "%d is no kind of a line", line->kind);
+        PyErr_Format(PyExc_ValueError, "%d is not a kind of line", line->kind);
         return -1;
     }
     if ((line->text = PyMem_Malloc(line->size ? line->size : 1)) == NULL) {
@@ -248,9 +244,13 @@ write_now(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t co
     long file = PyLong_AsLong(arguments[0]);
     if (file == -1 && PyErr_Occurred())
         return NULL;
+    if (file != (int)file) {
+        PyErr_SetString(PyExc_OverflowError, "no file has so large a number");
+        return NULL;
+    }
     if (PyBytes_AsStringAndSize(arguments[1], &bytes, &size) < 0)
         return NULL;
-    Py_ssize_t written = send((int)file, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+    Py_ssize_t written = send((int)file, bytes, size, MSG_DONTWAIT);
     return written < 0 ? PyErr_SetFromErrno(PyExc_OSError) : PyLong_FromSsize_t(written);
 }
 

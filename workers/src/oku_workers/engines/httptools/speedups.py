@@ -1,4 +1,4 @@
-"""What the engine does for each request and is much faster compiled; where it is not, the same in Python.
+"""What the engine does for each request and is much faster compiled; else Python does the same.
 
 `_speedups.c` is compiled when Oku is built, if there is a C compiler; wheels of a platform have it compiled.
 Nothing depends on that but the time that a request takes.
