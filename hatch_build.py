@@ -28,8 +28,9 @@ class ExtensionHook(BuildHookInterface[WheelBuilderConfig]):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Called before a wheel is packed, whose version is `standard` or `editable`."""
         sources = Path(self.root) / SOURCES
-        # In the sources, so that it can be moved to its place there in one step.
-        self._folder = Path(tempfile.mkdtemp(prefix=".compiled-", dir=sources))
+        # Beside its place in the sources it can be moved there in one step.
+        beside = sources if version == "editable" else None
+        self._folder = Path(tempfile.mkdtemp(prefix=".compiled-", dir=beside))
         extension = compile_extension(sources, self._folder) if may_compile() else None
         if version == "editable":
             if extension is None:
