@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kit.requirement import miss
+from tests.kit.workers.extension import require_extension
 
 from oku_core.http_client.limits import LONGEST_HEAD_BYTES
 from oku_workers.engines.httptools import body_size, speedups
@@ -43,8 +43,7 @@ def draw_answers(draw: st.DrawFn, shape: tuple[Line, ...]) -> bytes:
 @pytest.fixture(autouse=True, scope="module")
 def extension() -> None:
     """It must be there."""
-    if not speedups.IS_COMPILED:
-        miss("_speedups.c is not compiled: there was no C compiler, or no Python.h, when Oku was set up")
+    require_extension()
 
 
 @pytest.fixture
@@ -62,10 +61,9 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 @given(data=st.data())
 def test_an_answer_has_the_same_measure(shape: tuple[Line, ...], data: st.DataObject) -> None:
     """Whatever it consists of, and wherever it is cut off."""
-    is_chunked = LENGTH not in dict(shape)
     answer = data.draw(draw_answers(shape))
-    in_python = body_size.build_measure(shape, is_chunked=is_chunked)(answer)
-    assert speedups.build_compiled_measure(shape, is_chunked=is_chunked)(answer) == in_python
+    in_python = body_size.build_measure(shape)(answer)
+    assert speedups.build_compiled_measure(shape)(answer) == in_python
 
 
 @pytest.mark.parametrize("surplus", [0, 1])
@@ -77,7 +75,7 @@ def test_a_head_has_the_same_limit(surplus: int) -> None:
     answer = STATUS[1] + b"A:" + value + rest + b"hi"
     expected = -1 if surplus else 2
     for build in (body_size.build_measure, speedups.build_compiled_measure):
-        assert build(lines, is_chunked=False)(answer) == expected
+        assert build(lines)(answer) == expected
 
 
 @pytest.mark.parametrize(
@@ -87,12 +85,12 @@ def test_a_head_has_the_same_limit(surplus: int) -> None:
 def test_what_is_no_shape_is_refused(lines: tuple[Line, ...]) -> None:
     """Nothing of it is kept."""
     with pytest.raises((TypeError, ValueError)):
-        speedups.build_compiled_measure(lines, is_chunked=False)
+        speedups.build_compiled_measure(lines)
 
 
 def test_only_bytes_are_measured() -> None:
     """No other kind of buffer, which could change meanwhile."""
-    measure = speedups.build_compiled_measure([STATUS], is_chunked=False)
+    measure = speedups.build_compiled_measure([STATUS])
     for answer in ("text", bytearray(b"x"), None):
         with pytest.raises(TypeError):
             measure(answer)  # type: ignore[arg-type]

@@ -184,11 +184,10 @@ copy_line(Line *line, PyObject *pair)
 static PyObject *
 Pattern_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"lines", "longest_head", "is_chunked", NULL};
+    static char *names[] = {"lines", "longest_head", NULL};
     PyObject *lines;
     Py_ssize_t longest_head;
-    int is_chunked;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!n$p", names, &PyTuple_Type, &lines, &longest_head, &is_chunked))
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!n", names, &PyTuple_Type, &lines, &longest_head))
         return NULL;
     allocfunc allocate = PyType_GetSlot(type, Py_tp_alloc);
     Pattern *self = (Pattern *)allocate(type, 0);
@@ -196,7 +195,7 @@ Pattern_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
         return NULL;
     Py_ssize_t count = PyTuple_Size(lines);
     self->longest_head = longest_head;
-    self->is_chunked = is_chunked;
+    self->is_chunked = 1;
     if ((self->lines = PyMem_Calloc(count ? count : 1, sizeof(Line))) == NULL) {
         Py_DECREF(self);
         return PyErr_NoMemory();
@@ -206,6 +205,8 @@ Pattern_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
             Py_DECREF(self);
             return NULL;
         }
+        if (self->lines[self->count].kind == LENGTH)
+            self->is_chunked = 0;
     }
     return (PyObject *)self;
 }

@@ -18,6 +18,7 @@ from oku_workers.engines.httptools.body_size import (
     VALUE,
     Line,
     find_chunks,
+    has_chunks,
 )
 
 MOST_PATTERNS = 4
@@ -48,7 +49,6 @@ class ResponsePattern:
     Args:
         lines: the shape of the status line and of each header.
         status: of all of them.
-        is_chunked: whether their bodies come in chunks, and not with a length.
 
     Attributes:
         status: as given.
@@ -58,10 +58,10 @@ class ResponsePattern:
 
     __slots__ = ("_is_chunked", "measure", "status")
 
-    def __init__(self, lines: Sequence[Line], status: int, *, is_chunked: bool) -> None:
-        self._is_chunked = is_chunked
+    def __init__(self, lines: Sequence[Line], status: int) -> None:
+        self._is_chunked = has_chunks(lines)
         self.status = status
-        self.measure = speedups.build_measure(lines, is_chunked=is_chunked)
+        self.measure = speedups.build_measure(lines)
 
     def take_apart(self, answer: bytes) -> tuple[bytes, bytes]:
         """Head and body of an answer that this has measured."""
@@ -96,6 +96,5 @@ def learn_pattern(answer: bytes) -> ResponsePattern | None:
             lines.append((VALUE, header[1] + b":"))
     if answer[start : start + 2] != LINE_END or framing not in ([_LENGTH], [b"chunked"]):
         return None
-    is_chunked = framing == [b"chunked"]
-    pattern = ResponsePattern(lines, status, is_chunked=is_chunked)
+    pattern = ResponsePattern(lines, status)
     return pattern if pattern.measure(answer) >= 0 else None
