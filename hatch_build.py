@@ -1,4 +1,4 @@
-"""Compiles the extension of the httptools engine while Oku is built, if the machine can do that.
+"""Compiles the extension of the workers while Oku is built, if the machine can do that.
 
 With it a wheel is of one platform, and of every Python from 3.11 on (PEP 384). Without a C compiler, or with
 `OKU_NO_EXTENSIONS`, the wheel is of all platforms, and Python does the same.
@@ -18,8 +18,8 @@ from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
 
 SOURCES = Path("workers/src")
-SOURCE = Path("oku_workers/engines/httptools/_speedups.c")
-FILE = SOURCE.with_suffix(".abi3.so")
+FOLDER = Path("oku_workers/speedups")
+FILE = FOLDER / "_speedups.abi3.so"
 
 
 class ExtensionHook(BuildHookInterface[WheelBuilderConfig]):
@@ -68,8 +68,8 @@ def may_compile() -> bool:
 def compile_extension(sources: Path, folder: Path) -> Path | None:
     """Compile it into a folder; None, and a line of setuptools, if that cannot be done."""
     extension = Extension(
-        ".".join(SOURCE.with_suffix("").parts),
-        [str(sources / SOURCE)],
+        ".".join((*FOLDER.parts, "_speedups")),
+        sorted(map(str, (sources / FOLDER).glob("*.c"))),
         extra_compile_args=["-g0"],  # what is told to debuggers has the names of folders in it
         py_limited_api=True,
         optional=True,

@@ -124,5 +124,5 @@ def test_a_folder_that_cannot_be_written_is_named(cluster: Cluster, namespace: s
 def test_the_extension_of_the_httptools_engine_is_in_it(cluster: Cluster, namespace: str) -> None:
     """The build has a C compiler, whatever the base is."""
     container = build_oku("extension", has_volume=False)
-    container["command"] = ["python", "-I", "-c", "import oku_workers.engines.httptools._speedups"]
+    container["command"] = ["python", "-I", "-c", "import oku_workers.speedups._speedups"]
     assert wait_for_exit(cluster, namespace, start(cluster, namespace, container)) == ExitCode.COMPLETED

@@ -11,7 +11,7 @@ from tests.kit.faults.mutation import mutate_one_of
 from tests.kit.servers.responses import VALID
 
 SAMPLES = tuple(row.content for row in VALID.values() if row.method == "GET")
-MODULE = "oku_workers.engines.httptools._speedups"
+MODULE = "oku_workers.speedups._speedups"
 
 
 def load(path: str) -> None:
@@ -25,11 +25,11 @@ def load(path: str) -> None:
 
 def compare(seed: str, count: int) -> tuple[int, int]:
     """The number of patterns, and how many answers they have recognised."""
-    from oku_workers.engines.httptools import body_size, response_pattern, speedups
+    from oku_workers.engines.httptools import body_size, response_pattern
 
     measures = []
-    for build in (body_size.build_measure, speedups.build_compiled_measure):
-        speedups.build_measure = build
+    for build in (body_size.PythonShape, body_size.build_compiled_shape):
+        body_size.build_shape = build
         patterns = [pattern for each in SAMPLES if (pattern := response_pattern.learn_pattern(each))]
         measures.append([pattern.measure for pattern in patterns])
     recognised = 0

@@ -12,7 +12,7 @@ import pytest
 from tests.kit.requirement import miss
 
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "workers/src/oku_workers/engines/httptools/_speedups.c"
+SOURCES = ROOT / "workers/src/oku_workers/speedups"
 EXAMPLES = 20_000
 FEW = 100
 SANITIZERS = "-fsanitize=address,undefined -fno-sanitize-recover=all"
@@ -34,7 +34,7 @@ def extension(tmp_path: Path) -> Path:
         miss("the extension cannot be compiled with checks of its memory: that takes Linux, gcc and Python.h")
     path = tmp_path / "_speedups.abi3.so"
     flags = f"-Wall -Wextra -Werror -O1 -g -fPIC -shared {SANITIZERS} -I{include}"
-    subprocess.run(["gcc", *shlex.split(flags), str(SOURCE), "-o", str(path)], check=True)
+    subprocess.run(["gcc", *shlex.split(flags), *map(str, SOURCES.glob("*.c")), "-o", str(path)], check=True)
     return path
 
 

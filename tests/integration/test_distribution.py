@@ -29,7 +29,7 @@ PACKAGES = (
     "cli/src/oku_cli",
 )
 LOCK = ROOT / "requirements" / "run.txt"
-EXTENSION = "oku_workers/engines/httptools/_speedups.abi3.so"
+EXTENSION = "oku_workers/speedups/_speedups.abi3.so"
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -115,7 +115,7 @@ class Installation:
 
     def is_compiled(self, **variables: str) -> bool:
         """Whether the httptools engine uses its extension, with these variables in its environment."""
-        code = "from oku_workers.engines.httptools.speedups import IS_COMPILED; print(IS_COMPILED)"
+        code = "from oku_workers.speedups.extension import IS_COMPILED; print(IS_COMPILED)"
         command = [str(self._bin / "python"), "-I", "-c", code]
         environment = {**self._environment, **variables}
         output = subprocess.run(command, check=True, capture_output=True, env=environment, text=True).stdout
@@ -159,7 +159,7 @@ def test_the_wheel_has_the_six_packages_and_nothing_else(wheel: Path) -> None:
         path.relative_to((ROOT / package).parent).as_posix()
         for package in PACKAGES
         for path in (ROOT / package).rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in {".c", ".so"}
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in {".c", ".h", ".so"}
     }
     if is_compiled(wheel):
         sources.add(EXTENSION)

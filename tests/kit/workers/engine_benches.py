@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 from aiohttp import ClientConnectorError, ClientSession
 from aiohttp.client_reqrep import ConnectionKey
+from tests.kit.workers.extension import set_exchange_clock
 
 from oku_core.messaging.lease import Lease
 from oku_core.process.supervision import Supervisor
@@ -67,6 +68,7 @@ class EngineBench(ABC):
         self.refuses = False
         for module in self.clocked:
             monkeypatch.setattr(module, "monotonic_ns", lambda: self.now_ns)
+        set_exchange_clock(monkeypatch, lambda: self.now_ns)
         self.put_targets(monkeypatch)
         self.supervisor = Supervisor()
         self.engine = build_engine(self.spec, self.feed, self.supervisor, EngineContext(rows=rows))

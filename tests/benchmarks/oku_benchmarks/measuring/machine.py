@@ -15,7 +15,7 @@ import msgspec
 from oku_benchmarks.install import BUILT, find_program
 from oku_cli.local import valkey
 from oku_core.errors import UserError
-from oku_workers.engines.httptools.speedups import IS_COMPILED
+from oku_workers.speedups.extension import IS_COMPILED
 
 _PACKAGES = (
     "aiohttp", "yarl", "uvloop", "celery", "kombu", "redis", "msgspec",

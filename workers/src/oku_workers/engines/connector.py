@@ -9,6 +9,10 @@ from yarl import URL
 from oku_core.http_client.addresses import Addresses
 
 
+NO_SLOTS: tuple[str, ...] = ()
+"""Of a base that leaves it to its heirs to have room for its attributes: they may have another base with slots."""
+
+
 class OriginConnection(asyncio.Protocol):
     """A connection, as far as it is known to what makes it.
 
@@ -17,11 +21,14 @@ class OriginConnection(asyncio.Protocol):
         connect_us: with TLS, how long TCP took before; else None.
     """
 
-    __slots__ = ("begun_ns", "connect_us")
+    __slots__ = NO_SLOTS
+
+    begun_ns: int
+    connect_us: int | None
 
     def __init__(self) -> None:
         self.begun_ns = 0
-        self.connect_us: int | None = None
+        self.connect_us = None
 
     def measure(self) -> tuple[int, int | None]:
         """How long TCP and TLS have taken until now, in µs; None for TLS if it is not spoken."""

@@ -1,9 +1,14 @@
 """Counts complete answers; the engines that read from sockets themselves share it."""
 
+import asyncio
+from collections.abc import Callable, Sequence
+
 from oku_workers.executions.tally import OK, TIMEOUT, Tally
 
 Parsed = tuple[int, int, int, str]
 """What a complete answer is: outcome, status, bytes of body, and why it is not ok."""
+CountAnswers = Callable[[Tally, int, Sequence[int], int], None]
+"""As `count_answers`."""
 
 
 def count_answer(tally: Tally, coordinate: int, parsed: Parsed, latency_ns: int, lateness_us: int) -> None:
@@ -27,3 +32,25 @@ def count_answer(tally: Tally, coordinate: int, parsed: Parsed, latency_ns: int,
     except Exception as error:  # a fault of our own, and the lease must not hang then
         tally.execution.abandon(error)
         raise
+
+
+def count_answers(tally: Tally, status: int, latencies_us: Sequence[int], received: int) -> None:
+    """Count complete answers that are ok, and of which nothing else is to be said; there are others to count.
+
+    Args:
+        tally: counts their requests.
+        status: their status.
+        latencies_us: how long each of them took.
+        received: the bytes of their bodies.
+    """
+    try:
+        tally.answer_all(status, latencies_us, received)
+    except Exception as error:  # noqa: BLE001  # `abandon` tells everybody who wants to know
+        abandon(tally, error)
+
+
+def abandon(tally: Tally, error: Exception) -> None:
+    """A fault of our own: the lease must not hang then, and neither must the other requests."""
+    tally.execution.abandon(error)
+    context = {"message": "an answer cannot be counted", "exception": error}
+    asyncio.get_running_loop().call_exception_handler(context)

@@ -14,8 +14,42 @@ from oku_core.accounting.histogram import (
     HistogramSnapshot,
     bucket_index,
 )
+from oku_workers.speedups.extension import IS_COMPILED
+
+if IS_COMPILED:
+    from oku_workers.speedups import _speedups
 
 HALF_BITS = SUB_BUCKET_BITS - 1
+
+
+Counts = list[int] | defaultdict[int, int]
+"""How many times there are in each bucket of a histogram."""
+
+
+def record_in_python(
+    counts: Counts, times_us: Sequence[int], highest_us: int, sub_bucket_bits: int
+) -> tuple[int, int, int]:
+    """Count times in the buckets of a histogram (`bucket_index`); those beyond the highest count as that.
+
+    Returns:
+        Their sum, and the smallest and the largest of them; `highest_us` and 0 if there are none.
+    """
+    half_bits = sub_bucket_bits - 1
+    sum_us, min_us, max_us = 0, highest_us, 0
+    for time_us in times_us:
+        value_us = highest_us if time_us > highest_us else time_us  # noqa: FURB136  # half the time of min()
+        shift = value_us.bit_length() - sub_bucket_bits
+        counts[(shift << half_bits) + (value_us >> shift) if shift > 0 else value_us] += 1
+        sum_us += value_us
+        if value_us < min_us:  # noqa: PLR1730
+            min_us = value_us
+        if value_us > max_us:  # noqa: PLR1730
+            max_us = value_us
+    return sum_us, min_us, max_us
+
+
+record_times = _speedups.record_times if IS_COMPILED else record_in_python
+"""The same, compiled where it was."""
 
 
 class Distribution:
@@ -34,7 +68,7 @@ class Distribution:
     __slots__ = ("counts", "max_us", "min_us", "sum_us")
 
     def __init__(self, *, is_dense: bool = False) -> None:
-        self.counts: list[int] | defaultdict[int, int] = [0] * BUCKETS if is_dense else defaultdict(int)
+        self.counts: Counts = [0] * BUCKETS if is_dense else defaultdict(int)
         self.sum_us = 0
         self.min_us = HIGHEST_US
         self.max_us = 0
@@ -51,19 +85,11 @@ class Distribution:
         if value_us > self.max_us:  # noqa: PLR1730
             self.max_us = value_us
 
-    def record_all(self, values_us: Sequence[int]) -> None:
+    def record_all(self, times_us: Sequence[int]) -> None:
         """Count several times as `record` does each; there is less to do for each."""
-        counts, sum_us, min_us, max_us = self.counts, self.sum_us, self.min_us, self.max_us
-        for time_us in values_us:
-            value_us = HIGHEST_US if time_us > HIGHEST_US else time_us  # noqa: FURB136  # as in `record`
-            shift = value_us.bit_length() - SUB_BUCKET_BITS
-            counts[(shift << HALF_BITS) + (value_us >> shift) if shift > 0 else value_us] += 1
-            sum_us += value_us
-            if value_us < min_us:  # noqa: PLR1730
-                min_us = value_us
-            if value_us > max_us:  # noqa: PLR1730
-                max_us = value_us
-        self.sum_us, self.min_us, self.max_us = sum_us, min_us, max_us
+        sum_us, min_us, max_us = record_times(self.counts, times_us, HIGHEST_US, SUB_BUCKET_BITS)
+        self.sum_us += sum_us
+        self.min_us, self.max_us = min(self.min_us, min_us), max(self.max_us, max_us)
 
     def compact(self) -> None:
         """Keep it in less memory: few are still to come."""

@@ -11,7 +11,7 @@ from tests.kit.workers.extension import require_extension
 
 from oku_core.http_client.limits import LONGEST_HEAD_BYTES
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
-from oku_workers.engines.httptools import body_size, speedups
+from oku_workers.engines.httptools import body_size
 from oku_workers.engines.httptools.response_pattern import ResponsePattern, learn_pattern
 
 HEAD = b"HTTP/1.1 200 OK\r\nServer: s\r\nDate: now\r\nX-Request-Id: %s\r\n"
@@ -31,9 +31,9 @@ def kind(request: pytest.FixtureRequest) -> Iterator[str]:
     """How patterns measure; in Python they see anew after each answer what those begin with."""
     if request.param == "compiled":
         require_extension()
-    build = {"python": body_size.build_measure, "compiled": speedups.build_compiled_measure}
+    build = {"python": body_size.PythonShape, "compiled": body_size.build_compiled_shape}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(speedups, "build_measure", build[request.param])
+        patch.setattr(body_size, "build_shape", build[request.param])
         patch.setattr(body_size, "_OFTEN", 1)
         yield request.param
 

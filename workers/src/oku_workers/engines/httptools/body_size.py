@@ -1,12 +1,17 @@
-"""Measures the body of an answer of a known shape, in Python; `speedups` has the same compiled.
+"""Measures the body of an answer of a known shape; `speedups/shape.c` is the same, compiled.
 
 Both say the same of whatever bytes: that they are no whole answer of this shape, or how long its body is.
 """
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from oku_core.http_client.limits import LONGEST_HEAD_BYTES
+from oku_workers.speedups.extension import IS_COMPILED
+
+if IS_COMPILED:
+    from oku_workers.speedups import _speedups
 
 Line = tuple[int, bytes]
 """The shape of the status line or of a header: its kind, and the bytes that it begins with. With `FIXED` they
@@ -14,6 +19,21 @@ are all of it; with `VALUE` anything follows that a value may be, with `LENGTH` 
 FIXED, VALUE, LENGTH = range(3)
 Measure = Callable[[bytes], int]
 """Gives the size of the body of an answer; -1 if it is not a whole one of this shape, and nothing else."""
+
+
+class Shape(Protocol):
+    """Answers with the same status line and the same headers in the same order, and any values."""
+
+    @property
+    def status(self) -> int:
+        """Of all of them."""
+        ...
+
+    @property
+    def measure(self) -> Measure:
+        """Gives the size of the body of such an answer; -1 if it is not a whole one, and nothing else."""
+        ...
+
 
 LINE_END = b"\r\n"
 _VALUE = rb"(?=[^\r]*+\r\n).*"
@@ -137,3 +157,27 @@ def find_chunks(answer: bytes, start: int) -> Sequence[tuple[int, int]] | None:
         if pieces[-1][0] == pieces[-1][1]:
             return pieces if start == stop else None
     return None
+
+
+class PythonShape:
+    """A `Shape`; what is compiled has the same.
+
+    Args:
+        lines: the shape of the status line and of each header.
+        status: of all such answers.
+    """
+
+    __slots__ = ("measure", "status")
+
+    def __init__(self, lines: Sequence[Line], status: int) -> None:
+        self.status = status
+        self.measure = build_measure(lines)
+
+
+def build_compiled_shape(lines: Sequence[Line], status: int) -> Shape:
+    """The same as `PythonShape`, compiled."""
+    return _speedups.Shape(tuple(lines), status, LONGEST_HEAD_BYTES)
+
+
+build_shape: Callable[[Sequence[Line], int], Shape] = build_compiled_shape if IS_COMPILED else PythonShape
+"""Makes the shape of some lines and a status."""

@@ -1,9 +1,9 @@
 """One connection of the httptools engine: request, response, next request.
 
-This is the hot path of the engine. A response that is the same, byte for byte, as one that was parsed before
-is not parsed again: what the parser makes of a whole response depends on its bytes alone. One that has only
-other values is recognised by a pattern. All others go through a `ResponseReader`, which is made when it is
-first needed.
+A response that is the same, byte for byte, as one that was parsed before is not parsed again: what the parser
+makes of a whole response depends on its bytes alone. One that has only other values is recognised by its
+shape. What then follows is the hot path of the engine, which `exchange` has. All other responses go through a
+`ResponseReader`, which is made when it is first needed.
 """
 
 import asyncio
@@ -14,21 +14,22 @@ from typing import Protocol, cast
 from oku_core.http_client.error_reason import HUNG_UP, UNASKED
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 from oku_workers.engines.counting import count_answer
+from oku_workers.engines.httptools.answer_batch import AnswerBatch
+from oku_workers.engines.httptools.exchange import NO_FILE, SENT, Exchange
 from oku_workers.engines.httptools.origin import IdleConnection, Origin
 from oku_workers.engines.httptools.request import BuildRequest
-from oku_workers.engines.httptools.response_cache import LONGEST_BYTES
 from oku_workers.engines.httptools.route import Route
-from oku_workers.engines.httptools.speedups import write
 from oku_workers.engines.time_limit import TimeLimit
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, Tally
+from oku_workers.speedups.extension import write
 
 LARGE_REQUEST_BYTES = 16_384
 """A longer request may be answered before it is out; a shorter one is out, unless the socket was full."""
 
 _CONNECTING, _IDLE, _SENDING, _SENT, _READING, _CLOSED = range(6)
-_NO_FILE = -1
+assert _SENT == SENT
 
 
 class Owner(Protocol):
@@ -40,8 +41,10 @@ class Owner(Protocol):
         build: makes the bytes of request `i`, if all go to one origin and may go at any time; else None. They
             are empty if the request cannot be sent.
         turns: index `i` takes the route `turns[i % len(turns)]`; None if there is only one route.
+        batch: where answers wait to be counted.
     """
 
+    batch: AnswerBatch
     limit: TimeLimit
     feed: FeedProtocol
     build: BuildRequest | None
@@ -64,7 +67,7 @@ class Owner(Protocol):
         ...
 
 
-class Connection(IdleConnection):
+class Connection(Exchange, IdleConnection):
     """One connection, with at most one request in flight on it.
 
     Args:
@@ -74,33 +77,22 @@ class Connection(IdleConnection):
 
     Attributes:
         origin: where it goes.
-        tally: counts the request in flight; None without one.
-        coordinate: the place of that request in the ledger.
-        lateness_us: how long after its due time that request was sent.
-        since_ns: when that request was sent (connecting included), or when the connection became idle.
     """
 
     __slots__ = (
-        "_build",
-        "_feed",
-        "_file",
         "_first_ns",
         "_owner",
         "_prepared_for",
         "_reader",
         "_request",
-        "_route",
-        "_state",
         "_times",
         "_transport",
-        "_turns",
-        "coordinate",
-        "lateness_us",
+        "begun_ns",
+        "connect_us",
         "origin",
-        "since_ns",
-        "tally",
     )
 
+    _route: Route
     _transport: asyncio.Transport
 
     def __init__(self, owner: Owner, route: Route, request: bytes = b"") -> None:
@@ -108,7 +100,7 @@ class Connection(IdleConnection):
         assert route.origin is not None
         super().__init__()
         self.origin: Origin[Connection] = route.origin
-        self.tally: Tally | None = None
+        self.tally = None
         self.coordinate = self.lateness_us = 0
         self.since_ns = monotonic_ns()
         self._owner = owner
@@ -116,7 +108,8 @@ class Connection(IdleConnection):
         self._feed = owner.feed
         self._build = owner.build
         self._turns = owner.turns
-        self._file = _NO_FILE
+        self._batch = owner.batch
+        self._file = NO_FILE
         self._state = _CONNECTING
         self._request = request
         self._reader: ResponseReader | None = None
@@ -191,59 +184,22 @@ class Connection(IdleConnection):
         request, self._request = self._request, b""
         self._write(request)
 
-    def data_received(self, data: bytes) -> None:  # noqa: C901  # a call for each part would take as long
-        """A piece of a response arrived, mostly the whole of it."""
-        if self._state == _SENT and (
-            # To look up a long one takes longer than to recognise it.
-            (
-                (find := self._route.find_known) is not None
-                and len(data) <= LONGEST_BYTES
-                and (known := find(data)) is not None
-            )
-            or (known := self._route.recognise(data)) is not None
-        ):
-            now_ns = monotonic_ns()
-            tally, coordinate, latency_ns = self.tally, self.coordinate, now_ns - self.since_ns
-            following, build = self._feed.current, self._build
-            if following is None or build is None or not (request := build(following.next_coordinate)):
-                lateness_us = self.lateness_us
-                if latency_ns > self._route.ok_ns:
-                    known = self._owner.limit.judge(known, latency_ns)
-                self._owner.go_on(self, now_ns)
-                assert tally is not None
-                count_answer(tally, coordinate, known, latency_ns, lateness_us)
-                return
-            # As `Owner.go_on`, `Feed.take`, `note` and `send`, whose calls would take 7 % of a request.
-            is_late = latency_ns > self._route.ok_ns
-            self.coordinate = index = following.next_coordinate
-            following_tally = following.tally
-            if (turns := self._turns) is not None:
-                if (targets := following.turns) is not None:
-                    following_tally = following_tally.by_target[targets[index % len(targets)]]
-                self._route = turns[index % len(turns)]
-            self.tally = following_tally
-            self.since_ns = now_ns
-            following.next_coordinate = index + 1
-            if following.next_coordinate == following.stop:
-                self._feed.advance()
-            try:  # as `_write`
-                sent = 0 if self._file == _NO_FILE else write(self._file, request)
-            except OSError:
-                sent = 0
-            if sent < len(request):
-                self._write_rest(request, sent)
-            assert tally is not None
-            if is_late:
-                count_answer(tally, coordinate, self._owner.limit.judge(known, latency_ns), latency_ns, 0)
-                return
-            _, status, received, _ = known
-            try:  # as `count_answer`
-                tally.answer(OK, status, latency_ns // 1000, received)
-            except Exception as error:
-                tally.execution.abandon(error)
-                raise
-        else:
-            self._read(data)
+    def _end(self, status: int, received: int, now_ns: int) -> None:
+        """Count an answer that is ok unless it is late, and have the engine decide what follows."""
+        tally, coordinate, lateness_us = self.tally, self.coordinate, self.lateness_us
+        latency_ns, route = now_ns - self.since_ns, self._route
+        parsed = OK, status, received, ""
+        if latency_ns > route.ok_ns:
+            parsed = self._owner.limit.judge(parsed, latency_ns)
+        self._owner.go_on(self, now_ns)
+        assert tally is not None
+        count_answer(tally, coordinate, parsed, latency_ns, lateness_us)
+
+    def _count_late(self, status: int, received: int, latency_ns: int) -> None:
+        """Count an answer that is late, in the middle of taking the next request."""
+        assert self.tally is not None
+        parsed = self._owner.limit.judge((OK, status, received, ""), latency_ns)
+        count_answer(self.tally, self.coordinate, parsed, latency_ns, 0)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The connection has ended."""
@@ -264,7 +220,7 @@ class Connection(IdleConnection):
     def _write(self, request: bytes) -> None:
         """Send at once what the socket takes; the transport would first serve all other connections."""
         sent = 0
-        if self._file != _NO_FILE:
+        if self._file != NO_FILE:
             try:  # noqa: SIM105  # `suppress` takes longer than all else here
                 sent = write(self._file, request)
             except OSError:  # the transport will meet it, too, and report it
@@ -274,7 +230,7 @@ class Connection(IdleConnection):
 
     def _write_rest(self, request: bytes, sent: int) -> None:
         """Have the transport send what the socket has not taken, or all of it."""
-        self._file = _NO_FILE  # what follows must not overtake the rest
+        self._file = NO_FILE  # what follows must not overtake the rest
         self._transport.write(request[sent:])
         if sent or len(request) > LARGE_REQUEST_BYTES:
             self._state = _SENDING

@@ -21,8 +21,10 @@ from oku_core.process.open_files import read_open_files
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
 from oku_workers.engines.connection_set import AHEAD_S, CONNECTING_AT_ONCE, ConnectionSet
+from oku_workers.engines.counting import count_answers
 from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.first_errors import FirstErrors
+from oku_workers.engines.httptools.answer_batch import AnswerBatch
 from oku_workers.engines.httptools.connection import Connection
 from oku_workers.engines.httptools.route import Route, build_routes
 from oku_workers.engines.time_limit import TimeLimit, keep_sweeping
@@ -58,6 +60,7 @@ class HttptoolsEngine:
         self.window = self._free = limit_window(choose_window(spec), spec)
         rows = context.rows
         routes = build_routes(spec, context.local_address, context.tls, rows)
+        self.batch = AnswerBatch(asyncio.get_running_loop().call_soon, count_answers)
         self._turns, self._period = routes.turns, len(routes.turns)
         self.turns = routes.turns if len(routes.all) > 1 else None
         self.build: BuildRequest | None = None
@@ -92,6 +95,7 @@ class HttptoolsEngine:
 
     def group_in_flight(self) -> dict[Execution, list[int]]:
         """The coordinates that were taken and have not ended, for each execution that has any."""
+        self.batch.count()
         groups: dict[Execution, list[int]] = {}
         for connection in self._connections:
             if (tally := connection.tally) is not None:

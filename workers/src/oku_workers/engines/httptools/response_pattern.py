@@ -10,7 +10,7 @@ that a value may be. What no pattern matches is read by the reader.
 import re
 from collections.abc import Sequence
 
-from oku_workers.engines.httptools import speedups
+from oku_workers.engines.httptools import body_size
 from oku_workers.engines.httptools.body_size import (
     FIXED,
     LENGTH,
@@ -51,17 +51,18 @@ class ResponsePattern:
         status: of all of them.
 
     Attributes:
+        shape: measures them.
         status: as given.
-        measure: gives the size of the body of an answer; -1 if it is not a whole one of this shape, and
-            nothing else.
+        measure: that of the shape.
     """
 
-    __slots__ = ("_is_chunked", "measure", "status")
+    __slots__ = ("_is_chunked", "measure", "shape", "status")
 
     def __init__(self, lines: Sequence[Line], status: int) -> None:
         self._is_chunked = has_chunks(lines)
+        self.shape = body_size.build_shape(lines, status)
         self.status = status
-        self.measure = speedups.build_measure(lines)
+        self.measure = self.shape.measure
 
     def take_apart(self, answer: bytes) -> tuple[bytes, bytes]:
         """Head and body of an answer that this has measured."""

@@ -12,6 +12,7 @@ from oku_core.spec.values.header import asks_to_close
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.answer_checks import build_judge
 from oku_workers.engines.counting import Parsed
+from oku_workers.engines.httptools.exchange import RouteBase
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.request import BuildRequest, build_request
 from oku_workers.engines.httptools.response_cache import ResponseCache
@@ -28,7 +29,7 @@ _MOST_DIFFERENT = 256
 """After so many answers in a row that differ, whole ones are not looked up any more."""
 
 
-class Route:
+class Route(RouteBase):
     """One kind of request.
 
     Args:
@@ -37,28 +38,23 @@ class Route:
         origin: where they go; None where nobody can be asked.
         timeout_s: the longest time of a request.
 
-    Attributes:
+    Attributes (with those of its base):
         build: as given.
         origin: as given.
         known: the answers that need no parsing.
-        find_known: finds one of them; None while so many have differed in a row that it is not worth it.
         keeps_connections: whether another request may follow on a connection; the spec may say no.
         has_bodies: whether answers have bodies; those to HEAD have none.
-        ok_ns: how long an answer may take to count as ok.
     """
 
     __slots__ = (
         "_different",
         "_judge",
-        "_looks_inside",
         "_patterns",
         "_recognised",
         "build",
-        "find_known",
         "has_bodies",
         "keeps_connections",
         "known",
-        "ok_ns",
         "origin",
     )
 
@@ -72,7 +68,8 @@ class Route:
         self.build = build
         self.origin = origin
         self.known = ResponseCache()
-        self.find_known: Callable[[bytes], Parsed | None] | None = self.known.find
+        self.find_known = self.known.find
+        self.shapes = ()
         self._patterns: list[ResponsePattern] = []
         self._recognised = b""
         """The latest answer that a pattern has recognised."""
@@ -81,7 +78,7 @@ class Route:
         self.keeps_connections = not asks_to_close(template.headers)
         self.has_bodies = template.method != "HEAD"
         self._judge = build_judge(template.expect, timeout_s)
-        self._looks_inside = self._judge.looks_inside
+        self.looks_inside = self._judge.looks_inside
         self.ok_ns = self._judge.ok_ns
 
     def prepare(self, reader: ResponseReader) -> None:
@@ -95,7 +92,7 @@ class Route:
         for pattern in self._patterns:
             if (size := pattern.measure(answer)) < 0:
                 continue
-            if self._looks_inside and not self._passes(pattern, answer, size):
+            if self.looks_inside and not self._passes(pattern, answer, size):
                 return None
             parsed = OK, pattern.status, size, ""
             # A target that says the same to all, but for the time of day, is known best by all bytes.
@@ -122,6 +119,7 @@ class Route:
         self.known.add(answer, parsed)
         if self.has_bodies and len(self._patterns) < MOST_PATTERNS and (pattern := learn_pattern(answer)):
             self._patterns.append(pattern)
+            self.shapes += (pattern.shape,)
 
     def judge(self, reader: ResponseReader) -> Parsed:
         """What a complete answer counts as, unless it came too late."""

@@ -5,20 +5,20 @@ request takes its place, and all of them are sent together.
 """
 
 import asyncio
-import os
 from collections.abc import Callable, Iterable
 from time import monotonic_ns
 from typing import Protocol, cast
 
 from oku_core.http_client.error_reason import HUNG_UP, NO_HTTP2
 from oku_workers.engines.connector import OriginConnection
-from oku_workers.engines.counting import count_answer
+from oku_workers.engines.counting import abandon, count_answer, count_answers
 from oku_workers.engines.nghttp2.origin import Origin
 from oku_workers.engines.nghttp2.session import Session, SessionClosedError
 from oku_workers.engines.nghttp2.stream import Headers, Stream
 from oku_workers.engines.time_limit import TimeLimit
 from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, Tally
+from oku_workers.speedups.extension import write
 
 ALPN = "h2"
 """How TLS names HTTP/2 (RFC 9113, section 3.2)."""
@@ -106,6 +106,8 @@ class Connection(OriginConnection):
         "_session",
         "_times",
         "_transport",
+        "begun_ns",
+        "connect_us",
         "heard_ns",
         "is_ready",
         "is_retired",
@@ -276,7 +278,7 @@ class Connection(OriginConnection):
                 continue
             if stream.tally is not tally or found != status:
                 if tally is not None:
-                    self._count_all(tally, status, latencies_us, received)
+                    count_answers(tally, status, latencies_us, received)
                 tally, status, received, latencies_us = stream.tally, found, 0, []
             if stream.first_ns != now_ns:
                 tally.note_split(latency_ns // 1000, (stream.first_ns - stream.since_ns) // 1000)
@@ -306,17 +308,10 @@ class Connection(OriginConnection):
             else:
                 streams[number] = stream
         if tally is not None:
-            self._count_all(tally, status, latencies_us, received)
+            count_answers(tally, status, latencies_us, received)
         for _ in range(left_to_owner):
             self._owner.go_on(self)
         return has_failed
-
-    def _count_all(self, tally: Tally, status: int, latencies_us: list[int], received: int) -> None:
-        """Count answers that are ok, and of which nothing else is to be said."""
-        try:
-            tally.answer_all(status, latencies_us, received)
-        except Exception as error:  # noqa: BLE001  # as `_finish`
-            self._abandon(tally, error)
 
     def pause_writing(self) -> None:
         """The server does not read what was sent."""
@@ -367,16 +362,10 @@ class Connection(OriginConnection):
             stream.tally.note_split(latency_ns // 1000, (stream.first_ns - stream.since_ns) // 1000)
         try:
             count_answer(stream.tally, stream.coordinate, parsed, latency_ns, stream.lateness_us)
-        except Exception as error:  # noqa: BLE001  # `_abandon` tells everybody who wants to know
-            self._abandon(stream.tally, error)
+        except Exception as error:  # noqa: BLE001  # `abandon` tells everybody who wants to know
+            abandon(stream.tally, error)
         self._owner.go_on(self)
         return False
-
-    def _abandon(self, tally: Tally, error: Exception) -> None:
-        """A fault of our own: the lease must not hang then, and neither must the other requests here."""
-        tally.execution.abandon(error)
-        context = {"message": "an answer cannot be counted", "exception": error, "protocol": self}
-        asyncio.get_running_loop().call_exception_handler(context)
 
     def _lose(self, error: object) -> None:
         """The connection is of no further use: whatever is in flight on it ends."""
@@ -393,7 +382,7 @@ class Connection(OriginConnection):
         sent = 0
         if self._file != _NO_FILE and not self._transport.is_closing():
             try:  # noqa: SIM105  # `suppress` takes longer than all else here
-                sent = os.write(self._file, data)
+                sent = write(self._file, data)
             except OSError:  # the transport will meet it, too, and report it
                 pass
         if sent < len(data):

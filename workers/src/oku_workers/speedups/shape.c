@@ -1,34 +1,16 @@
-/* The two things that the httptools engine does for each request and that are much faster compiled: it
- * recognises the answer, and writes the next request. `speedups.py` chooses between this and the same in Python.
+/* Answers of one shape: the same status line, the same headers in the same order, and any values.
  *
- * Servers are not trusted: whatever is read of an answer lies in answer[at] with 0 <= at < size.
+ * `engines/httptools/body_size.py` is the same in Python. Servers are not trusted: whatever is read of an answer
+ * lies in answer[at] with 0 <= at < size.
  */
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030B0000
-#include <Python.h>
+#include "speedups.h"
 
-#include <stdint.h>
 #include <string.h>
-#include <sys/socket.h>
 
 enum { FIXED, VALUE, LENGTH, LINE_KINDS }; /* as in body_size.py */
 
-#define NO_MATCH (-1)
 #define MOST_LENGTH_DIGITS 10
 #define MOST_CHUNK_DIGITS 8 /* as in body_size.py, so that a size and their sums fit into 64 bits */
-
-typedef struct {
-    char *text;
-    Py_ssize_t size;
-    int kind;
-} Line;
-
-typedef struct {
-    PyObject_HEAD
-    Line *lines;
-    Py_ssize_t count, longest_head;
-    int is_chunked;
-} Pattern;
 
 static Py_ssize_t
 skip_blanks(const char *answer, Py_ssize_t at, Py_ssize_t size)
@@ -104,9 +86,8 @@ measure_chunks(const char *answer, Py_ssize_t at, Py_ssize_t size)
     }
 }
 
-/* The size of the body of a whole answer of this shape; NO_MATCH if it is anything else. */
-static Py_ssize_t
-measure_answer(const Pattern *self, const char *answer, Py_ssize_t size)
+Py_ssize_t
+measure_answer(const Shape *self, const char *answer, Py_ssize_t size)
 {
     Py_ssize_t at = 0;
     int64_t length = 0;
@@ -132,17 +113,17 @@ measure_answer(const Pattern *self, const char *answer, Py_ssize_t size)
 }
 
 static PyObject *
-Pattern_measure(PyObject *self, PyObject *answer)
+Shape_measure(PyObject *self, PyObject *answer)
 {
     char *bytes;
     Py_ssize_t size;
     if (PyBytes_AsStringAndSize(answer, &bytes, &size) < 0)
         return NULL;
-    return PyLong_FromSsize_t(measure_answer((Pattern *)self, bytes, size));
+    return PyLong_FromSsize_t(measure_answer((Shape *)self, bytes, size));
 }
 
 static void
-free_lines(Pattern *self)
+free_lines(Shape *self)
 {
     for (Py_ssize_t i = 0; i < self->count; i++)
         PyMem_Free(self->lines[i].text);
@@ -150,10 +131,10 @@ free_lines(Pattern *self)
 }
 
 static void
-Pattern_dealloc(PyObject *self)
+Shape_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    free_lines((Pattern *)self);
+    free_lines((Shape *)self);
     freefunc release = PyType_GetSlot(type, Py_tp_free);
     release(self);
     Py_DECREF(type);
@@ -182,19 +163,22 @@ copy_line(Line *line, PyObject *pair)
 }
 
 static PyObject *
-Pattern_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+Shape_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-    static char *names[] = {"lines", "longest_head", NULL};
+    static char *names[] = {"lines", "status", "longest_head", NULL};
     PyObject *lines;
     Py_ssize_t longest_head;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!n", names, &PyTuple_Type, &lines, &longest_head))
+    int status;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!in", names, &PyTuple_Type, &lines, &status,
+                                     &longest_head))
         return NULL;
     allocfunc allocate = PyType_GetSlot(type, Py_tp_alloc);
-    Pattern *self = (Pattern *)allocate(type, 0);
+    Shape *self = (Shape *)allocate(type, 0);
     if (self == NULL)
         return NULL;
     Py_ssize_t count = PyTuple_Size(lines);
     self->longest_head = longest_head;
+    self->status = status;
     self->is_chunked = 1;
     if ((self->lines = PyMem_Calloc(count ? count : 1, sizeof(Line))) == NULL) {
         Py_DECREF(self);
@@ -211,80 +195,27 @@ Pattern_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     return (PyObject *)self;
 }
 
-static PyMethodDef Pattern_methods[] = {
-    {"measure", Pattern_measure, METH_O, NULL},
+static PyMethodDef Shape_methods[] = {
+    {"measure", Shape_measure, METH_O, NULL},
     {NULL, NULL, 0, NULL},
 };
 
-static PyType_Slot Pattern_slots[] = {
-    {Py_tp_new, Pattern_new},
-    {Py_tp_dealloc, Pattern_dealloc},
-    {Py_tp_methods, Pattern_methods},
+static PyMemberDef Shape_members[] = {
+    {"status", T_INT, offsetof(Shape, status), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot Shape_slots[] = {
+    {Py_tp_new, Shape_new},
+    {Py_tp_dealloc, Shape_dealloc},
+    {Py_tp_methods, Shape_methods},
+    {Py_tp_members, Shape_members},
     {0, NULL},
 };
 
-static PyType_Spec Pattern_spec = {
-    .name = "oku_workers.engines.httptools._speedups.Pattern",
-    .basicsize = sizeof(Pattern),
+PyType_Spec Shape_spec = {
+    .name = "oku_workers.speedups._speedups.Shape",
+    .basicsize = sizeof(Shape),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = Pattern_slots,
+    .slots = Shape_slots,
 };
-
-/* As os.write(), but to a socket that never waits. So the lock of the interpreter is kept: other threads get it
- * between events, and to give it away for each request and take it back takes time, too.
- */
-static PyObject *
-write_now(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t count)
-{
-    char *bytes;
-    Py_ssize_t size;
-    if (count != 2) {
-        PyErr_SetString(PyExc_TypeError, "write() takes a file and bytes");
-        return NULL;
-    }
-    long file = PyLong_AsLong(arguments[0]);
-    if (file == -1 && PyErr_Occurred())
-        return NULL;
-    if (file != (int)file) {
-        PyErr_SetString(PyExc_OverflowError, "no file has so large a number");
-        return NULL;
-    }
-    if (PyBytes_AsStringAndSize(arguments[1], &bytes, &size) < 0)
-        return NULL;
-    Py_ssize_t written = send((int)file, bytes, size, MSG_DONTWAIT);
-    return written < 0 ? PyErr_SetFromErrno(PyExc_OSError) : PyLong_FromSsize_t(written);
-}
-
-static PyMethodDef functions[] = {
-    {"write", (PyCFunction)(void (*)(void))write_now, METH_FASTCALL, NULL},
-    {NULL, NULL, 0, NULL},
-};
-
-static int
-execute(PyObject *module)
-{
-    PyObject *type = PyType_FromModuleAndSpec(module, &Pattern_spec, NULL);
-    if (type == NULL)
-        return -1;
-    int result = PyModule_AddType(module, (PyTypeObject *)type);
-    Py_DECREF(type);
-    return result;
-}
-
-static PyModuleDef_Slot module_slots[] = {
-    {Py_mod_exec, execute},
-    {0, NULL},
-};
-
-static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "_speedups",
-    .m_methods = functions,
-    .m_slots = module_slots,
-};
-
-PyMODINIT_FUNC
-PyInit__speedups(void)
-{
-    return PyModuleDef_Init(&definition);
-}
