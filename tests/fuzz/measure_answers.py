@@ -4,23 +4,13 @@ Run by test_speedups.py in a process of its own, which ends with an error at the
 outside of an answer, and at the first answer that has two measures.
 """
 
-import importlib.util
 import sys
 
+from tests.fuzz.sanitized import load
 from tests.kit.faults.mutation import mutate_one_of
 from tests.kit.servers.responses import VALID
 
 SAMPLES = tuple(row.content for row in VALID.values() if row.method == "GET")
-MODULE = "oku_workers.speedups._speedups"
-
-
-def load(path: str) -> None:
-    """Have this extension imported, and not the one that Oku was set up with."""
-    spec = importlib.util.spec_from_file_location(MODULE, path)
-    assert spec is not None
-    assert spec.loader is not None
-    sys.modules[MODULE] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sys.modules[MODULE])
 
 
 def compare(seed: str, count: int) -> tuple[int, int]:

@@ -61,9 +61,15 @@ async def network(monkeypatch: pytest.MonkeyPatch) -> Network:
     return Network(monkeypatch)
 
 
+class Connection(OriginConnection):
+    """One with nothing else."""
+
+    __slots__ = ("begun_ns", "connect_us")
+
+
 async def connect(url: str, tls: ssl.SSLContext | None = None) -> OriginConnection:
     """Make a connection."""
-    connection = OriginConnection()
+    connection = Connection()
     await Connector(URL(url), tls, "192.0.2.7").connect(connection)
     return connection
 

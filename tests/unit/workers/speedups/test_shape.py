@@ -1,9 +1,4 @@
-"""What is compiled does what Python does in its place."""
-
-import os
-import socket
-from collections.abc import Iterator
-from contextlib import suppress
+"""The shape that is compiled measures as that in Python."""
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +6,14 @@ from hypothesis import strategies as st
 from tests.kit.workers.extension import require_extension
 
 from oku_core.http_client.limits import LONGEST_HEAD_BYTES
-from oku_workers.engines.httptools import body_size, speedups
-from oku_workers.engines.httptools.body_size import FIXED, LENGTH, VALUE, Line
+from oku_workers.engines.httptools.body_size import (
+    FIXED,
+    LENGTH,
+    VALUE,
+    Line,
+    PythonShape,
+    build_compiled_shape,
+)
 
 STATUS = (FIXED, b"HTTP/1.1 200 OK\r\n")
 SHAPES: list[tuple[Line, ...]] = [
@@ -46,24 +47,14 @@ def extension() -> None:
     require_extension()
 
 
-@pytest.fixture
-def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
-    """Two ends of a connection that do not block."""
-    one, other = socket.socketpair()
-    with one, other:
-        one.settimeout(0)
-        other.settimeout(0)
-        yield one, other
-
-
 @pytest.mark.parametrize("shape", SHAPES)
 @settings(max_examples=500)
 @given(data=st.data())
 def test_an_answer_has_the_same_measure(shape: tuple[Line, ...], data: st.DataObject) -> None:
     """Whatever it consists of, and wherever it is cut off."""
     answer = data.draw(draw_answers(shape))
-    in_python = body_size.build_measure(shape)(answer)
-    assert speedups.build_compiled_measure(shape)(answer) == in_python
+    in_python = PythonShape(shape, 200).measure(answer)
+    assert build_compiled_shape(shape, 200).measure(answer) == in_python
 
 
 @pytest.mark.parametrize("surplus", [0, 1])
@@ -74,8 +65,8 @@ def test_a_head_has_the_same_limit(surplus: int) -> None:
     value = b"v" * (LONGEST_HEAD_BYTES - len(STATUS[1] + b"A:" + rest) + surplus)
     answer = STATUS[1] + b"A:" + value + rest + b"hi"
     expected = -1 if surplus else 2
-    for build in (body_size.build_measure, speedups.build_compiled_measure):
-        assert build(lines)(answer) == expected
+    for build in (PythonShape, build_compiled_shape):
+        assert build(lines, 200).measure(answer) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,45 +76,12 @@ def test_a_head_has_the_same_limit(surplus: int) -> None:
 def test_what_is_no_shape_is_refused(lines: tuple[Line, ...]) -> None:
     """Nothing of it is kept."""
     with pytest.raises((TypeError, ValueError)):
-        speedups.build_compiled_measure(lines)
+        build_compiled_shape(lines, 200)
 
 
 def test_only_bytes_are_measured() -> None:
     """No other kind of buffer, which could change meanwhile."""
-    measure = speedups.build_compiled_measure([STATUS])
+    measure = build_compiled_shape([STATUS], 200).measure
     for answer in ("text", bytearray(b"x"), None):
         with pytest.raises(TypeError):
             measure(answer)  # type: ignore[arg-type]
-
-
-def test_a_socket_takes_what_it_can(pair: tuple[socket.socket, socket.socket]) -> None:
-    """As many bytes as `write` says, and an error once it takes none, as of `os.write`."""
-    one, other = pair
-    content, sent = os.urandom(1 << 20), 0
-    with suppress(BlockingIOError):
-        while sent < len(content):
-            sent += speedups.write(one.fileno(), content[sent : sent + 65_536])
-    assert 0 < sent < len(content)
-    received = b""
-    while len(received) < sent:
-        received += other.recv(1 << 20)
-    assert received == content[:sent]
-
-
-def test_a_socket_that_was_hung_up_takes_nothing(pair: tuple[socket.socket, socket.socket]) -> None:
-    """It raises, and no signal ends the process."""
-    one, other = pair
-    other.close()
-    with pytest.raises(BrokenPipeError):
-        speedups.write(one.fileno(), b"x")
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        speedups.write(-1, b"x")
-
-
-@pytest.mark.parametrize(
-    "arguments", [(), (1,), (1, b"x", 2), ("1", b"x"), (1, "x"), (1 << 32, b"x"), (1 << 70, b"x")]
-)
-def test_what_cannot_be_written_is_refused(arguments: tuple[object, ...]) -> None:
-    """In the way of Python."""
-    with pytest.raises((TypeError, OverflowError)):
-        speedups.write(*arguments)  # type: ignore[arg-type]

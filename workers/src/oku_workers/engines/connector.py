@@ -8,9 +8,8 @@ from yarl import URL
 
 from oku_core.http_client.addresses import Addresses
 
-
 NO_SLOTS: tuple[str, ...] = ()
-"""Of a base that leaves it to its heirs to have room for its attributes: they may have another base with slots."""
+"""Of a base whose heirs have room for its attributes: they may have another base with slots."""
 
 
 class OriginConnection(asyncio.Protocol):

@@ -51,6 +51,8 @@ record_times(PyObject *Py_UNUSED(module), PyObject *const *arguments, Py_ssize_t
     PyObject *counts = arguments[0], *times = arguments[1];
     long long highest_us = PyLong_AsLongLong(arguments[2]), sum_us = 0, min_us = highest_us, max_us = 0;
     long bits = PyLong_AsLong(arguments[3]);
+    if (!PyErr_Occurred() && (bits < 1 || bits > 32))
+        PyErr_SetString(PyExc_ValueError, "sub-buckets have 1 to 32 bits");
     if (PyErr_Occurred())
         return NULL;
     for (Py_ssize_t i = 0; i < PyList_Size(times); i++) {
