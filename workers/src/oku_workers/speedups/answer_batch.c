@@ -84,11 +84,13 @@ find_group(AnswerBatch *self, PyObject *tally, int status)
 static int
 schedule(AnswerBatch *self, State *state)
 {
+    self->is_scheduled = 1;
     PyObject *count = PyObject_GetAttr((PyObject *)self, state->names[COUNT]);
     PyObject *handle = count ? PyObject_CallFunctionObjArgs(self->call_soon, count, NULL) : NULL;
     Py_XDECREF(count);
     Py_XDECREF(handle);
-    self->is_scheduled = handle != NULL;
+    if (handle == NULL)
+        self->is_scheduled = 0;
     return handle ? 0 : -1;
 }
 
@@ -96,8 +98,6 @@ int
 add_answer(AnswerBatch *self, State *state, PyObject *tally, int status, Py_ssize_t received,
            int64_t latency_us)
 {
-    if (!self->is_scheduled && schedule(self, state) < 0)
-        return -1;
     Group *group = find_group(self, tally, status);
     if (group == NULL) {
         if (count_all(self) < 0)
@@ -106,7 +106,7 @@ add_answer(AnswerBatch *self, State *state, PyObject *tally, int status, Py_ssiz
     }
     group->latencies_us[group->count++] = latency_us;
     group->received += received;
-    return 0;
+    return self->is_scheduled ? 0 : schedule(self, state);
 }
 
 /* Count what has not been counted. */

@@ -116,6 +116,7 @@ class HttptoolsEngine:
 
     def cut_off(self, execution: Execution) -> None:
         """Drop the requests of a lease that are in flight and give their coordinates back."""
+        self.batch.count()
         for connection in self._connections:
             if connection.execution is execution:
                 self._give_back(connection)
@@ -124,6 +125,7 @@ class HttptoolsEngine:
     async def close(self) -> None:
         """Stop, give back what is in flight, and close every connection."""
         self._is_closing = True
+        self.batch.count()
         for chore in self._chores:
             chore.cancel()
         for origin in self._origins:
