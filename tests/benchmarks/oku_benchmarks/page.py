@@ -26,7 +26,7 @@ not measured anew stays as it was, with its own date.
 ./task bench -- --baseline ../old leases  # what makes loads stutter; an older checkout goes first
 ./task bench -- leases hanging kills      # some of these cases; --help names all
 ./task bench -- --baseline ../old speed   # the same processor time as an older checkout?
-./task bench -- answers                   # the same answer and ones that vary, beside wrk: 20 minutes
+./task bench -- answers                   # the same answer and ones that vary, beside wrk: 35 minutes
 ./task bench -- http2                     # HTTP/2, beside h2load, oha and k6: 15 minutes
 ./task bench -- targets                   # what targets, data and checks cost a request: a minute
 ./task bench -- rates                     # to keep a rate, beside seven others: 10 minutes

@@ -55,6 +55,9 @@ class FakeEngine:
     def start(self) -> None:
         """Begin; there is nothing to do."""
 
+    def count_waiting(self) -> None:
+        """Nothing waits."""
+
     def group_in_flight(self) -> dict[Execution, list[int]]:
         """What is in flight of each lease."""
         groups: dict[Execution, list[int]] = {}

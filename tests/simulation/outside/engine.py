@@ -73,6 +73,9 @@ class SimulatedEngine:
         """Requests sent and not yet answered."""
         return len(self._requests)
 
+    def count_waiting(self) -> None:
+        """Nothing waits."""
+
     def group_in_flight(self) -> Mapping[Execution, Sequence[int]]:
         """The coordinates in flight of each execution that has any."""
         grouped: dict[Execution, list[int]] = {}

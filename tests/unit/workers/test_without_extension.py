@@ -5,16 +5,25 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from tests.kit.requirement import NOTES_VARIABLE
 
 ROOT = Path(__file__).parents[3]
 WORKERS = "tests/unit/workers"
 FLAGS = ["-q", "-p", "no:cacheprovider", "--numprocesses", "0"]
 
+RUN = """
+import sys
+import pytest
+from oku_workers.speedups.extension import IS_COMPILED
+sys.exit(IS_COMPILED or pytest.main(sys.argv[1:]))
+"""
 
+
+@pytest.mark.timeout(180)
 def test_the_tests_of_engines_hold_in_python_alone() -> None:
     """In a process that was told so; those of what is compiled say that there is nothing to test."""
-    command = [sys.executable, "-m", "pytest", *FLAGS, f"{WORKERS}/engines", f"{WORKERS}/executions"]
+    command = [sys.executable, "-c", RUN, *FLAGS, f"{WORKERS}/engines", f"{WORKERS}/executions"]
     environment = {**os.environ, "OKU_NO_EXTENSIONS": "yes", "CI": "", NOTES_VARIABLE: ""}
     done = subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=150, check=False

@@ -105,6 +105,7 @@ class Worker:
             ProcessGauges(cpu_s=lambda: engines.cpu_s),
             SaturationMeter(engines.measure_busy_s),
             take_host_late_s=engines.take_host_late_s,
+            count_waiting=engines.count_waiting,
         )
         self._runner = LeaseRunner(worker, supervisor, engines, self._sender.send, meter)
         self._clock_client = ClockClient(

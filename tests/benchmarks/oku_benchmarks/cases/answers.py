@@ -29,6 +29,8 @@ from oku_benchmarks.turns.turn import Stage
 
 LOOP_CONNECTIONS = 100
 """Of the engine `aiohttp` and the bare loop, and of the profile."""
+_TURNS = 2
+"""A turn is as long as so many of other contests: in about 8 s fast clients make a million requests."""
 LOOP_KINDS = (SAME, VARYING)
 """The kinds of answers that these two are measured at."""
 
@@ -51,11 +53,12 @@ class Results(msgspec.Struct, frozen=True, kw_only=True):
 
 def measure(plan: Plan, folder: Path) -> Results:
     """Let all contestants take their turns at all kinds of answers, then profile two of them."""
+    turn_s = _TURNS * plan.peer_turn_s
     missing = find_missing((WRK, H2LOAD, BARE_LOOP))
     rounds: dict[str, list[Round]] = {kind: [] for kind in ANSWER_KINDS}
     with Nginx(folder, has_tls=True) as nginx:
         contests = {
-            (kind, connections): _build_contest(nginx, folder, kind, plan.peer_turn_s)
+            (kind, connections): _build_contest(nginx, folder, kind, turn_s)
             for kind in ANSWER_KINDS
             for connections in plan.concurrencies
         }
@@ -72,7 +75,7 @@ def measure(plan: Plan, folder: Path) -> Results:
             folder,
             plan.peer_turn_s / 2,
         )
-    return Results(turn_s=plan.peer_turn_s, rounds=rounds, profiles=profiles, missing=missing)
+    return Results(turn_s=turn_s, rounds=rounds, profiles=profiles, missing=missing)
 
 
 def _list_contestants(kind: str, connections: int) -> list[str]:

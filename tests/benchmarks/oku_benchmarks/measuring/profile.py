@@ -21,6 +21,7 @@ _PARTS = {
     "httptools with llhttp": r"^(url_)?parser\.cpython",
     "regular expressions": r"^(libpython|python).* _?sre_",
     "Python's interpreter": r"^(libpython|python)",
+    "extension": r"^_speedups\.",
     "OpenSSL": r"^lib(ssl|crypto)\.",
     "C library": r"^(libc|libpthread|libm|ld-linux|\[vdso\])",
     # msgspec has a `_core`, too, which a worker calls a few times a second.

@@ -22,8 +22,9 @@ The benchmark before this one asks a target that always says the same, byte for 
 `httptools` remembers whole answers that it has read before. Services send a request id, a time with its
 milliseconds, another body. Here one Oku worker of a real `oku run` (with its broker, coordinator, ledger and
 live view), `wrk -t1` and `h2load -t1 --h1` take turns at one nginx process that gives both: {rounds} rounds,
-{turn_s} s for each turn, all kinds of answers in each round. `oku, aiohttp` is the other engine, the bare
-loop forty lines of aiohttp. Rates, processor time and their ratios are taken as above.
+{turn_s} s for each turn, in which most make a million requests, all kinds of answers in each round. `oku,
+aiohttp` is the other engine, the bare loop forty lines of aiohttp. Rates, processor time and their ratios are
+taken as above.
 
 `same` is `Hello, World!`, where only `Date` changes, once a second. `varying` has a request id, in a header
 and in a body of JSON, and the time with its milliseconds; its length stays the same. `chunked` is that in
@@ -36,8 +37,8 @@ one that sets a cookie, in turn: Oku has a spec with four targets, wrk a script 
 {profile}{missing}"""
 _PROFILE = """\
 Where the processor time of a request goes, in µs, with {connections} connections, sampled by `perf` in turns
-of their own. Regular expressions are what recognises an answer that has other values than one before;
-httptools is the parser, for answers that are not recognised.
+of their own. The extension is what is compiled of Oku's worker (decision 58); httptools is the parser, for
+answers that are not recognised.
 
 {table}
 

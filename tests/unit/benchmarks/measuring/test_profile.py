@@ -21,6 +21,7 @@ REPORT = """\
      0.20%  _core.cpython-311-x86_64-linux-gnu.so     [.] nghttp2_session_mem_recv
      0.10%  libnghttp2.so.14.24.1                     [.] nghttp2_session_mem_recv
      0.50%  [vdso]                                    [.] __vdso_clock_gettime
+     0.70%  _speedups.abi3.so                         [.] Exchange_data_received
      0.50%  _msgspec.cpython-311-x86_64-linux-gnu.so  [.] mpack_encode
 
 
@@ -41,6 +42,7 @@ def test_functions_are_summed_up_by_part() -> None:
             "uvloop with libuv": 0.02,
             "httptools with llhttp": 0.0152,
             "libnghttp2 and ngh2": 0.003,
+            "extension": 0.007,
             OTHER: 0.005,
         }
     )

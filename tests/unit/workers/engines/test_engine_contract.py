@@ -189,6 +189,29 @@ async def test_what_is_in_flight_is_known_by_index(bench: EngineBench) -> None:
     assert bench.engine.window == 3
 
 
+@pytest.mark.parametrize("ask", ["count_waiting", "group_in_flight", "cut_off", "close"])
+async def test_no_answer_is_in_flight_for_whoever_asks(bench: EngineBench, ask: str) -> None:
+    """Answers may be counted at the end of a turn of the event loop, but at once if somebody looks."""
+    execution = bench.add((0, 30))
+    for begin in (0, 3, 6):
+        await settle()
+        for number in range(3):
+            bench.answer(begin + number)
+    bench.feed.withdraw(execution)
+    closing = asyncio.ensure_future(bench.engine.close()) if ask == "close" else None
+    if closing is not None:
+        await asyncio.sleep(0)
+    elif ask == "cut_off":
+        bench.engine.cut_off(execution)
+    else:
+        getattr(bench.engine, ask)()
+    assert execution.in_flight <= bench.engine.window
+    if closing is not None:
+        await closing
+    await settle()
+    assert execution.outcomes[OK] + len(execution.given_back) + execution.in_flight == execution.taken
+
+
 async def test_a_cut_off_request_is_given_back(bench: EngineBench) -> None:
     """The engine goes on with the next lease."""
     first = bench.add((0, 3))

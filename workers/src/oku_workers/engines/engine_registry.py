@@ -56,6 +56,10 @@ class EngineProtocol(Protocol):
         """Drop the requests of an execution that are in flight and give their coordinates back."""
         ...
 
+    def count_waiting(self) -> None:
+        """Count what has ended and waits for the end of this turn of the event loop to be counted."""
+        ...
+
     def group_in_flight(self) -> Mapping[Execution, Sequence[int]]:
         """The coordinates that were taken and have not ended, for each execution that has any."""
         ...

@@ -52,6 +52,7 @@ class CheckpointMaker:
 
         A worker that limits keep from going on asks for more, although it has no news.
         """
+        in_flight = self._engines.group_in_flight()
         told = [
             lease
             for lease in self._leases.values()
@@ -67,7 +68,9 @@ class CheckpointMaker:
         now, peak_rss_mb = self._meter.clock.now(), self._meter.gauges.peak_rss_mb()
         self._meter.charge_cpu()
         self._meter.look_at_runs()
-        in_flight = self._engines.group_in_flight()
+        for lease in told:
+            if not lease.is_open:  # perhaps since this turn of the event loop, and nobody else knows yet
+                self._meter.settle(lease)
         # The limits of the run that is named here rise, and what is held back may be of a run not yet begun.
         run = starved.run if starved is not None else self._watch.newest
         measured = self._watch.find_meter(run)

@@ -170,6 +170,11 @@ class EngineSwitch:
         if pace != before and self._key is not None and self._key.spec == spec and self._has_begun:
             self._apply(spec, pace)
 
+    def count_waiting(self) -> None:
+        """Count what has ended and waits to be counted."""
+        if self._engine:
+            self._engine.count_waiting()
+
     def group_in_flight(self) -> Mapping[Execution, Sequence[int]]:
         """The coordinates in flight of each execution that has any."""
         return self._engine.group_in_flight() if self._engine else {}
@@ -214,6 +219,7 @@ class EngineSwitch:
         """Drop the requests of an execution that are in flight and give their indices back."""
         if execution.finished.done() or self._engine is None:
             return
+        self._engine.count_waiting()
         lease, in_flight = execution.lease, execution.in_flight
         _log.info(
             "lease %s: %d requests are cut off", lease.id, in_flight,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from oku_core.process.clock import SteadyClock
 from oku_workers.executions.execution import Execution
+from oku_workers.executions.feed import ignore
 from oku_workers.executions.progress_meter import ProgressDelta, ProgressMeter
 from oku_workers.executions.saturation import SaturationMeter
 from oku_workers.leases.lag_meter import LagMeter
@@ -30,6 +31,7 @@ class WorkerMeter:
         saturation: finds the requests that suffered from a busy worker.
         lag: measures how late the event loop is; it has to call `look`.
         take_host_late_s: gives how late that of user code was since the last look.
+        count_waiting: counts what has ended and waits to be counted.
     """
 
     def __init__(
@@ -39,12 +41,14 @@ class WorkerMeter:
         saturation: SaturationMeter | None = None,
         lag: LagMeter | None = None,
         take_host_late_s: Callable[[], float] = lambda: 0.0,
+        count_waiting: Callable[[], None] = ignore,
     ) -> None:
         self.clock = clock or SteadyClock()
         self.gauges = gauges or ProcessGauges()
         self._saturation = saturation or SaturationMeter(clock=self.gauges.monotonic)
         self._lag = lag or LagMeter(self.look, self.gauges.monotonic)
         self._take_host_late_s = take_host_late_s
+        self._count_waiting = count_waiting
         self._progress = ProgressMeter(self.gauges.cpu_s, self.gauges.monotonic)
         self._leases: dict[Execution, OpenLease] = {}
         self._on_look: OnLook = lambda _now, _leases: None
@@ -74,6 +78,7 @@ class WorkerMeter:
 
     def look(self, late_s: float) -> None:
         """One look at all leases, by an event loop that was so late."""
+        self._count_waiting()
         unix_time = self.clock.now()
         under_way = [execution for execution in self._leases if execution.is_under_way]
         for execution in under_way:
@@ -89,7 +94,10 @@ class WorkerMeter:
         self._on_look(self.gauges.monotonic(), self._leases)
 
     def settle(self, lease: OpenLease) -> None:
-        """A lease has ended: write into it what was measured in its time."""
+        """A lease has ended: write into it, once, what was measured in its time."""
+        if lease.is_settled:
+            return
+        lease.is_settled = True
         execution = lease.execution
         self._saturation.settle(execution)
         self._note_clock_step()

@@ -98,15 +98,20 @@ int
 add_answer(AnswerBatch *self, State *state, PyObject *tally, int status, Py_ssize_t received,
            int64_t latency_us)
 {
+    if (!self->is_scheduled && schedule(self, state) < 0)
+        return -1;
     Group *group = find_group(self, tally, status);
     if (group == NULL) {
         if (count_all(self) < 0)
             return -1;
-        group = find_group(self, tally, status);
+        if ((group = find_group(self, tally, status)) == NULL) {
+            PyErr_SetString(PyExc_RuntimeError, "answers came while others were counted");
+            return -1;
+        }
     }
     group->latencies_us[group->count++] = latency_us;
     group->received += received;
-    return self->is_scheduled ? 0 : schedule(self, state);
+    return 0;
 }
 
 /* Count what has not been counted. */

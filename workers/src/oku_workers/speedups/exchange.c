@@ -9,6 +9,11 @@
 
 enum { SENT = 3 }; /* as in exchange.py */
 #define NO_FILE (-1)
+#ifdef __APPLE__
+#define PYTHON_CLOCK CLOCK_UPTIME_RAW /* as time.monotonic_ns() there */
+#else
+#define PYTHON_CLOCK CLOCK_MONOTONIC
+#endif
 #define LONGEST_KNOWN 1024 /* as in response_cache.py */
 
 typedef struct {
@@ -29,7 +34,7 @@ read_clock(const State *state)
 {
     if (state->clock == NULL) {
         struct timespec now;
-        clock_gettime(CLOCK_MONOTONIC, &now);
+        clock_gettime(PYTHON_CLOCK, &now);
         return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
     }
     PyObject *told = PyObject_CallNoArgs(state->clock);
@@ -152,25 +157,6 @@ advance(const State *state, PyObject *feed, PyObject *execution, long long coord
     return nothing ? 0 : -1;
 }
 
-/* Have a request in flight, of the route whose turn it is; -1 with an exception. */
-static int
-take(Exchange *self, const State *state, PyObject *execution, long long coordinate, int64_t now_ns)
-{
-    int has_turns = self->turns != Py_None;
-    PyObject *tally = find_tally(state, execution, coordinate, has_turns);
-    PyObject *route = has_turns && tally ? pick(self->turns, coordinate) : NULL;
-    if (tally == NULL || (has_turns && route == NULL)) {
-        Py_XDECREF(tally);
-        return -1;
-    }
-    put(&self->tally, tally);
-    if (has_turns)
-        put(&self->route, route);
-    self->coordinate = coordinate;
-    self->since_ns = now_ns;
-    return advance(state, self->feed, execution, coordinate);
-}
-
 /* Send at once what the socket takes, and leave the rest to Python. */
 static PyObject *
 send_request(Exchange *self, const State *state, PyObject *request)
@@ -216,30 +202,54 @@ count_answer(Exchange *self, State *state, const Answer *answer, int64_t latency
     return nothing ? 0 : -1;
 }
 
+/* Count the answer to the request in flight, and have the next one of an execution in flight; -1 with an exception.
+ * All that may fail for want of something comes before the answer is counted.
+ */
+static int
+take(Exchange *self, State *state, const Answer *answer, PyObject *execution, PyObject *coordinate,
+     int64_t now_ns)
+{
+    long long index = PyLong_AsLongLong(coordinate);
+    if (index == -1 && PyErr_Occurred())
+        return -1;
+    int has_turns = self->turns != Py_None;
+    PyObject *tally = find_tally(state, execution, index, has_turns);
+    PyObject *route = has_turns && tally ? pick(self->turns, index) : NULL;
+    if (tally == NULL || (has_turns && route == NULL) ||
+        count_answer(self, state, answer, now_ns - self->since_ns) < 0) {
+        Py_XDECREF(tally);
+        Py_XDECREF(route);
+        return -1;
+    }
+    put(&self->tally, tally);
+    if (has_turns)
+        put(&self->route, route);
+    self->coordinate = index;
+    self->since_ns = now_ns;
+    return advance(state, self->feed, execution, index);
+}
+
 /* An answer is known: count it, and send what follows. */
 static PyObject *
 go_on(Exchange *self, State *state, const Answer *answer)
 {
-    PyObject *coordinate = NULL, *request = NULL, *nothing = NULL;
+    PyObject *coordinate = NULL, *request = NULL, *nothing = NULL, *build = Py_NewRef(self->build);
     PyObject *execution = PyObject_GetAttr(self->feed, state->names[CURRENT]);
     int64_t now_ns = execution ? read_clock(state) : -1;
     if (now_ns == -1 && PyErr_Occurred())
         goto done;
-    if (execution != Py_None && self->build != Py_None) {
+    if (execution != Py_None && build != Py_None) {
         if ((coordinate = PyObject_GetAttr(execution, state->names[NEXT_COORDINATE])) == NULL ||
-            (request = PyObject_CallFunctionObjArgs(self->build, coordinate, NULL)) == NULL)
+            (request = PyObject_CallFunctionObjArgs(build, coordinate, NULL)) == NULL)
             goto done;
     }
-    if (request == NULL || PyBytes_Size(request) == 0)
+    Py_ssize_t size = request ? PyBytes_Size(request) : 0;
+    if (size == 0)
         nothing = tell(self, state->names[END], answer, now_ns);
-    else if (!PyErr_Occurred()) {
-        long long index = PyLong_AsLongLong(coordinate);
-        if ((index != -1 || !PyErr_Occurred()) &&
-            count_answer(self, state, answer, now_ns - self->since_ns) == 0 &&
-            take(self, state, execution, index, now_ns) == 0)
-            nothing = send_request(self, state, request);
-    }
+    else if (size > 0 && take(self, state, answer, execution, coordinate, now_ns) == 0)
+        nothing = send_request(self, state, request);
 done:
+    Py_DECREF(build);
     Py_XDECREF(execution);
     Py_XDECREF(coordinate);
     Py_XDECREF(request);

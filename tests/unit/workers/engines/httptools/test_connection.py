@@ -90,7 +90,7 @@ class Bench:
         self.feed: FeedProtocol = Feed()
         self.build: Any = None
         self.turns: Any = None
-        self.batch = AnswerBatch(lambda count: count(), count_answers)
+        self.batch = AnswerBatch(list[object]().append, count_answers)
         self.kept: list[bool] = []
         self.reasons: list[object] = []
         lease = Lease(id="l", run="r", ranges=[(0, 10**9)], limit=10**9)

@@ -59,6 +59,18 @@ async def test_a_connection_that_was_the_last_makes_room(bench: HttptoolsBench) 
     assert (execution.outcomes[OK], bench.open[0].is_aborted) == (1, True)
 
 
+async def test_what_is_cut_off_in_the_turn_of_its_answers_is_finished_at_once(bench: HttptoolsBench) -> None:
+    """The answers that have come count, and what followed them is given back."""
+    execution = bench.add((0, 30))
+    await settle()
+    for number in range(6):
+        bench.answer(number)
+    bench.feed.withdraw(execution)
+    bench.engine.cut_off(execution)
+    assert execution.finished.done()
+    assert (execution.outcomes[OK], execution.given_back) == (6, [6, 7, 8])
+
+
 @pytest.mark.parametrize("turns", range(6))
 async def test_closing_at_any_turn_of_the_event_loop_leaves_no_connection(
     bench: HttptoolsBench, turns: int

@@ -170,6 +170,9 @@ class AiohttpEngine:
         self._sweeper = self._supervisor.start("timeouts", keep_swept)
         self._add_slots()
 
+    def count_waiting(self) -> None:
+        """Nothing waits: what has ended is counted at once."""
+
     def group_in_flight(self) -> dict[Execution, list[int]]:
         """The coordinates that were taken and have not ended, for each execution that has any."""
         groups: dict[Execution, list[int]] = {}

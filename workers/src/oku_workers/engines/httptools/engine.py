@@ -93,6 +93,10 @@ class HttptoolsEngine:
         self._chores = [start("feed", self._follow_feed), start("timeouts", keep_swept)]
         self.feed.on_due = self._fill
 
+    def count_waiting(self) -> None:
+        """Count what has ended and waits for the end of this turn of the event loop to be counted."""
+        self.batch.count()
+
     def group_in_flight(self) -> dict[Execution, list[int]]:
         """The coordinates that were taken and have not ended, for each execution that has any."""
         self.batch.count()

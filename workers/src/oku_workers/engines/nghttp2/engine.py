@@ -83,6 +83,9 @@ class Nghttp2Engine:
         self._chores = [start("feed", self._follow_feed), start("timeouts", keep_swept)]
         self.feed.on_due = self._fill
 
+    def count_waiting(self) -> None:
+        """Nothing waits: what has ended is counted at once."""
+
     def group_in_flight(self) -> dict[Execution, list[int]]:
         """The coordinates that were taken and have not ended, for each execution that has any."""
         groups: dict[Execution, list[int]] = {}
