@@ -52,7 +52,7 @@ class CheckpointMaker:
 
         A worker that limits keep from going on asks for more, although it has no news.
         """
-        in_flight = self._engines.group_in_flight()
+        self._engines.count_waiting()  # what ends by that is told, too, and what it abandons is not
         told = [
             lease
             for lease in self._leases.values()
@@ -71,6 +71,7 @@ class CheckpointMaker:
         for lease in told:
             if not lease.is_open:  # perhaps since this turn of the event loop, and nobody else knows yet
                 self._meter.settle(lease)
+        in_flight = self._engines.group_in_flight()
         # The limits of the run that is named here rise, and what is held back may be of a run not yet begun.
         run = starved.run if starved is not None else self._watch.newest
         measured = self._watch.find_meter(run)

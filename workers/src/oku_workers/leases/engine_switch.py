@@ -217,9 +217,9 @@ class EngineSwitch:
 
     def cut_off(self, execution: Execution) -> None:
         """Drop the requests of an execution that are in flight and give their indices back."""
+        self.count_waiting()
         if execution.finished.done() or self._engine is None:
             return
-        self._engine.count_waiting()
         lease, in_flight = execution.lease, execution.in_flight
         _log.info(
             "lease %s: %d requests are cut off", lease.id, in_flight,

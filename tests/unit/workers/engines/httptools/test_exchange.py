@@ -23,12 +23,11 @@ from oku_workers.engines.counting import Parsed, count_answers
 from oku_workers.engines.httptools import answer_batch, exchange
 from oku_workers.engines.httptools.answer_batch import PythonAnswerBatch
 from oku_workers.engines.httptools.body_size import FIXED, LENGTH, PythonShape, build_compiled_shape
-from oku_workers.engines.httptools.exchange import NO_FILE, SENT, PythonExchange, PythonRouteBase
+from oku_workers.engines.httptools.exchange import IDLE, NO_FILE, SENT, PythonExchange, PythonRouteBase
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 from oku_workers.executions.tally import OK, TIMEOUT
 
-IDLE = 1
 OK_NS = 1000
 SHAPE = ((FIXED, b"HTTP/1.1 201 Made\r\n"), (LENGTH, b"Content-Length:"))
 ANSWERS: Sequence[bytes] = [

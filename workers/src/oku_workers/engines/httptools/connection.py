@@ -15,7 +15,16 @@ from oku_core.http_client.error_reason import HUNG_UP, UNASKED
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 from oku_workers.engines.counting import count_answer
 from oku_workers.engines.httptools.answer_batch import AnswerBatch
-from oku_workers.engines.httptools.exchange import NO_FILE, SENT, Exchange
+from oku_workers.engines.httptools.exchange import (
+    CLOSED,
+    CONNECTING,
+    IDLE,
+    NO_FILE,
+    READING,
+    SENDING,
+    SENT,
+    Exchange,
+)
 from oku_workers.engines.httptools.origin import IdleConnection, Origin
 from oku_workers.engines.httptools.request import BuildRequest
 from oku_workers.engines.httptools.route import Route
@@ -27,9 +36,6 @@ from oku_workers.speedups.extension import write
 
 LARGE_REQUEST_BYTES = 16_384
 """A longer request may be answered before it is out; a shorter one is out, unless the socket was full."""
-
-_CONNECTING, _IDLE, _SENDING, _SENT, _READING, _CLOSED = range(6)
-assert _SENT == SENT
 
 
 class Owner(Protocol):
@@ -110,7 +116,7 @@ class Connection(Exchange, IdleConnection):
         self._turns = owner.turns
         self._batch = owner.batch
         self._file = NO_FILE
-        self._state = _CONNECTING
+        self._state = CONNECTING
         self._request = request
         self._reader: ResponseReader | None = None
         self._prepared_for: Route | None = None
@@ -138,7 +144,7 @@ class Connection(Exchange, IdleConnection):
 
     def send(self, request: bytes) -> None:
         """Send the request that was noted; there was none in flight."""
-        self._state = _SENT
+        self._state = SENT
         self._write(request)
 
     def leave_to_owner(self) -> None:
@@ -149,13 +155,13 @@ class Connection(Exchange, IdleConnection):
         """Wait for a request."""
         self.tally = None
         self.since_ns = now_ns
-        self._state = _IDLE
+        self._state = IDLE
 
     def close(self) -> None:
         """End the connection at once; the caller has accounted for the request that is in flight on it."""
-        if self._state not in (_CONNECTING, _CLOSED):
+        if self._state not in (CONNECTING, CLOSED):
             self._transport.abort()
-        self._state = _CLOSED
+        self._state = CLOSED
         self.tally = None
         if self._reader is not None:
             self._reader.end()
@@ -163,12 +169,12 @@ class Connection(Exchange, IdleConnection):
     @property
     def is_usable(self) -> bool:
         """Whether it is idle and the server has not hung up."""
-        return self._state == _IDLE and not self._transport.is_closing()
+        return self._state == IDLE and not self._transport.is_closing()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """It is connected, TLS included: the first request can be sent."""
         transport = cast("asyncio.Transport", transport)  # uvloop has classes of its own
-        if self._state == _CLOSED:
+        if self._state == CLOSED:
             transport.abort()
             return
         self._transport = transport
@@ -180,7 +186,7 @@ class Connection(Exchange, IdleConnection):
             self.origin.idle[self] = None
             return
         self._tell_times(self.tally)
-        self._state = _SENT
+        self._state = SENT
         request, self._request = self._request, b""
         self._write(request)
 
@@ -206,7 +212,7 @@ class Connection(Exchange, IdleConnection):
         reader = self._reader
         if reader is not None and reader.ends_by_close and exc is None and self.tally is not None:
             self._finish(reader)
-        elif self._state != _CLOSED:
+        elif self._state != CLOSED:
             self._owner.lose(self, DISCONNECTED, exc or HUNG_UP)
         self._owner.forget(self)
 
@@ -233,15 +239,15 @@ class Connection(Exchange, IdleConnection):
         self._file = NO_FILE  # what follows must not overtake the rest
         self._transport.write(request[sent:])
         if sent or len(request) > LARGE_REQUEST_BYTES:
-            self._state = _SENDING
+            self._state = SENDING
 
     def _read(self, data: bytes) -> None:
         if self.tally is None:
-            if self._state != _CLOSED:  # nothing was asked for
+            if self._state != CLOSED:  # nothing was asked for
                 self._owner.lose(self, PROTOCOL_ERROR, UNASKED)
             return
-        is_whole, is_first = self._state == _SENT, self._state != _READING
-        self._state = _READING
+        is_whole, is_first = self._state == SENT, self._state != READING
+        self._state = READING
         reader = self._reader
         if reader is None:
             reader = self._reader = ResponseReader(has_bodies=self._route.has_bodies)

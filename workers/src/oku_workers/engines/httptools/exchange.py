@@ -20,8 +20,8 @@ from oku_workers.speedups.extension import IS_COMPILED, write
 if IS_COMPILED:
     from oku_workers.speedups import _speedups
 
-SENT = 3
-"""The state of a connection that waits for the first piece of an answer."""
+CONNECTING, IDLE, SENDING, SENT, READING, CLOSED = range(6)
+"""The states of a connection; `SENT` waits for the first piece of an answer."""
 NO_FILE = -1
 
 
