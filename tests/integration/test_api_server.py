@@ -10,16 +10,15 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.readiness import build_readiness
 
 from oku_coordinator.api.connection_table import ConnectionLimits, DropReason
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.api.server import ApiServer
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics
-from oku_coordinator.workers.liveness import Roster
 
 TOKEN = "t0"
 PATIENCE_S = 10.0
@@ -118,7 +117,7 @@ class Port:
 async def port(tmp_path: Path) -> AsyncIterator[Port]:
     """An API that takes few connections."""
     ledger = Ledger(tmp_path / "ledger.sqlite3")
-    counter, readiness = ServedCounter(NamedServers([]), ledger), Readiness(ledger, Roster(10.0))
+    counter, readiness = ServedCounter(NamedServers([]), ledger), build_readiness(ledger)
     runs = Runs(ledger, counter, lambda: None, lambda: None, readiness)
     server = ApiServer(build_api(runs, Metrics(), TOKEN, lambda: True), LIMITS)
     listening = socket.create_server(("127.0.0.1", 0))

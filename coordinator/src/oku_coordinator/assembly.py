@@ -26,6 +26,7 @@ from oku_coordinator.leasing.time_limit import TimeLimit
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.main_loop import LoopSignals, MainLoop
 from oku_coordinator.rounds import Rounds
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
@@ -46,6 +47,7 @@ from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_coordinator.telemetry.ticker import Ticker
+from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.celery_app import App, build_app
@@ -113,6 +115,7 @@ class Assembly:
         self.file_store = FileStore(settings.files_path, settings.file_limits)
         self.files_address: FilesAddress | None = None
         self._build_servers(settings)
+        self.assignment = self._build_assignment(settings)
         self._build_runs(settings)
         self._build_rounds(settings)
         intake = Intake(
@@ -191,12 +194,22 @@ class Assembly:
             else None
         )
 
+    def _build_assignment(self, settings: CoordinatorSettings) -> Assignment:
+        def find_limit(run: RunRecord) -> int | None:
+            """In a cluster its pods are counted; a stack that was started for its runs has no other workers."""
+            if self.kube is not None:
+                return self.kube.count_assigned(run)
+            return None if settings.expected_workers else run.spec.workers
+
+        return Assignment(ledger=self.ledger, roster=self.roster, find_limit=find_limit)
+
     def _build_runs(self, settings: CoordinatorSettings) -> None:
         target_watch = TargetWatch(self.ledger, self.signals.wake)
         keeper = FileKeeper(self.ledger, self.file_store)
         self.readiness = Readiness(
             self.ledger,
             self.roster,
+            self.assignment,
             has_broker=lambda: not self.broker.is_away,
             kube=self.kube,
             server_watch=self.server_watch,
@@ -224,6 +237,7 @@ class Assembly:
         self.ticker = Ticker(
             ledger=self.ledger,
             roster=self.roster,
+            assignment=self.assignment,
             runs=self.runs,
             recorder=self.recorder,
             metrics=self.metrics,
@@ -233,7 +247,9 @@ class Assembly:
 
     def _build_rounds(self, settings: CoordinatorSettings) -> None:
         queue_watch = QueueWatch(self.ledger, self.readiness, settings.start_within_s, self.clock.now)
-        breaker = CircuitBreaker(self.ledger, self.roster, self.readiness.expects_workers, self.clock.now)
+        breaker = CircuitBreaker(
+            self.ledger, self.roster, self.assignment, self.readiness.expects_workers, self.clock.now
+        )
         delivery = Delivery(
             self.broker,
             self.roster,
@@ -259,14 +275,15 @@ class Assembly:
             clock=self.clock,
             clock_store=self.clock_store,
             roster=self.roster,
+            assignment=self.assignment,
             pace=self.pace,
             ticker=self.ticker,
             dispatcher=dispatcher,
             reaper=reaper,
             breaker=breaker,
             queue_watch=queue_watch,
-            file_preparation=FilePreparation(self.ledger, self.roster, self.broker, self._build_ticket),
-            skew_watch=SkewWatch(self.ledger, self.roster),
+            file_preparation=FilePreparation(self.ledger, self.assignment, self.broker, self._build_ticket),
+            skew_watch=SkewWatch(self.ledger, self.assignment),
             end_watch=EndWatch(self.ledger, self.runs),
             interval_announcer=IntervalAnnouncer(
                 self.broker, self.clock_store.describe, lambda: self.files_address
@@ -283,7 +300,7 @@ class Assembly:
         )
         ranges = RangeDealer(
             ledger=self.ledger,
-            roster=self.roster,
+            assignment=self.assignment,
             delivery=delivery,
             pace=self.pace,
             expiry=expiry,
@@ -291,15 +308,20 @@ class Assembly:
             shares=self.shares,
         )
         waves = WaveDealer(
-            ledger=self.ledger, roster=self.roster, delivery=delivery, expiry=expiry, clock=clock
+            ledger=self.ledger, assignment=self.assignment, delivery=delivery, expiry=expiry, clock=clock
         )
         return Dispatcher(
             ledger=self.ledger,
+            assignment=self.assignment,
             delivery=delivery,
             ranges=ranges,
             waves=waves,
             hooks=HookGate(
-                ledger=self.ledger, roster=self.roster, broker=self.broker, build_ticket=self._build_ticket
+                ledger=self.ledger,
+                roster=self.roster,
+                assignment=self.assignment,
+                broker=self.broker,
+                build_ticket=self._build_ticket,
             ),
             begin=queue_watch.begin,
         )

@@ -23,6 +23,7 @@ from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_coordinator.runs.skew_watch import SkewWatch
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_coordinator.telemetry.ticker import Ticker
+from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -46,6 +47,7 @@ class Rounds:
         clock: Unix time that nobody can set.
         clock_store: keeps that clock, and tells it to workers.
         roster: who lives.
+        assignment: gives the run that has its turn its workers.
         pace: follows the number of workers.
         ticker: is told what workers say, and which run has its turn.
         dispatcher: deals out the run that has its turn.
@@ -66,6 +68,7 @@ class Rounds:
     clock: SteadyClock
     clock_store: ClockStore
     roster: Roster
+    assignment: Assignment
     pace: Pace
     ticker: Ticker
     dispatcher: Dispatcher
@@ -153,11 +156,13 @@ class Rounds:
         self._look_at_clock()
         self.ticker.remove_silent(now)
         await self.reaper.look(now)
+        self.ticker.note_assigned(self.assignment.settle(self.ledger.runs.fetch_current()))
         self.breaker.look(now)
-        self.file_preparation.look()
+        self.file_preparation.look(now)
         self.queue_watch.look(now)
         self.skew_watch.look()
-        self.pace.adjust(len(self.roster), now)
+        members = self.assignment.find_members(self.assignment.run)
+        self.pace.adjust(len(members) or len(self.roster), now)
         self.interval_announcer.step(self.roster.heartbeat_interval_s, self.pace.checkpoint_s, now)
         self.end_watch.add_owing()
         if self.publisher is not None:

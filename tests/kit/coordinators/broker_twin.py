@@ -48,9 +48,9 @@ class BrokerTwin(Broker):
         self.stops.append((run, up_to, grace_s))
         self.stop_times.append(at)
 
-    def send_fetch(self, order: Fetch) -> None:
-        """Take an order to fetch files."""
-        self.fetches.append(order)
+    def send_fetches(self, orders: Iterable[Fetch]) -> None:
+        """Take orders to fetch files."""
+        self.fetches += orders
 
     def send_hook(self, order: CallHook | DropHooks) -> None:
         """Take an order about a hook."""

@@ -16,6 +16,7 @@ from oku_coordinator.leasing.time_limit import TimeLimit
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 
 
@@ -24,17 +25,25 @@ def build_dispatcher(
 ) -> Dispatcher:
     """Build a dispatcher of runs against one delay server, which wait for no more than one worker."""
     delivery = Delivery(broker, roster, ledger.schedules, ledger.hooks, ["http://127.0.0.1:1"])
-    expiry = ExpiryRule(roster)
+    expiry, assignment = ExpiryRule(roster), Assignment(ledger=ledger, roster=roster)
     clock = RunClock(ledger=ledger, count_missing=lambda _: 0)
     ranges = RangeDealer(
         ledger=ledger,
-        roster=roster,
+        assignment=assignment,
         delivery=delivery,
         pace=Pace(),
         expiry=expiry,
         time_limit=TimeLimit(ledger=ledger, delivery=delivery, clock=clock),
         shares=Shares(),
     )
-    waves = WaveDealer(ledger=ledger, roster=roster, delivery=delivery, expiry=expiry, clock=clock)
-    hooks = HookGate(ledger=ledger, roster=roster, broker=broker)
-    return Dispatcher(ledger=ledger, delivery=delivery, ranges=ranges, waves=waves, hooks=hooks, begin=begin)
+    waves = WaveDealer(ledger=ledger, assignment=assignment, delivery=delivery, expiry=expiry, clock=clock)
+    hooks = HookGate(ledger=ledger, roster=roster, assignment=assignment, broker=broker)
+    return Dispatcher(
+        ledger=ledger,
+        assignment=assignment,
+        delivery=delivery,
+        ranges=ranges,
+        waves=waves,
+        hooks=hooks,
+        begin=begin,
+    )

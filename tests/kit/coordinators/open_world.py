@@ -139,6 +139,7 @@ class OpenWorld:
                 self._speak(worker)
         self.roster.remove_silent(self.now)
         await self.reaper.look(self.now)
+        self.dispatcher.assignment.settle(self.ledger.runs.fetch_current())
         await self.dispatcher.step(self.now, self.now)
         self._hand_over()
         self._stop()

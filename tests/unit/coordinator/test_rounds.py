@@ -149,7 +149,7 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
         if "joined" not in record.message
     }
     assert told == {("INFO", "worker drained has left"), ("WARNING", "worker died is dead")}
-    assert noted[2:] == [("worker_left", "drained"), ("worker_lost", "died")]
+    assert noted == [("worker_left", "drained"), ("worker_lost", "died")]
 
 
 async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes_or_leaves(

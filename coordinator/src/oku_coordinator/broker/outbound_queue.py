@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from oku_core.messaging.lease import LeaseBatch
-from oku_core.messaging.order import CallHook, Control, DropHooks, Stop
+from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Stop
 from oku_core.messaging.sending import Outbound
 
 
@@ -78,7 +78,7 @@ class OutboundQueue:
             return self._number
         if isinstance(message, Control):
             return message.incarnation
-        if isinstance(message, (CallHook, DropHooks)):
+        if isinstance(message, (Fetch, CallHook, DropHooks)):
             return (type(message), message.incarnation)
         return (type(message), message.run if isinstance(message, Stop) else "")
 

@@ -84,9 +84,9 @@ class Broker:
         """Tell all workers to stop with the leases of a run up to a number, at a Unix time or at once."""
         self._put([Stop(run=run, up_to=up_to, grace_s=grace_s, at=at)])
 
-    def send_fetch(self, order: Fetch) -> None:
-        """Tell all workers to fetch the files of a run."""
-        self._put([order])
+    def send_fetches(self, orders: Iterable[Fetch]) -> None:
+        """Tell the workers of a run to fetch its files."""
+        self._put(orders)
 
     def send_hook(self, order: CallHook | DropHooks) -> None:
         """Tell a worker to call a hook, or to forget some."""

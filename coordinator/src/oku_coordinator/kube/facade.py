@@ -63,6 +63,11 @@ class KubeFacade:
         """How many worker pods a run gets."""
         return choose_workers(spec, self._settings)
 
+    def count_assigned(self, run: RunRecord) -> int:
+        """How many workers a run has: as many pods as there are to be, which people may change meanwhile."""
+        size = self._scaler.find_size(run)
+        return choose_workers(run.spec, self._settings) if size is None else size
+
     @property
     def workers(self) -> PodReadiness:
         """How many worker pods are there, of the run that has its turn."""

@@ -90,6 +90,10 @@ class Scaler:
         """Whether the delay servers of a run are there, or it wants none."""
         return not run.spec.brings_servers or not self._settings.servers or self._ready_for == run.run
 
+    def find_size(self, run: RunRecord) -> int | None:
+        """How many worker pods there are to be; None until they were scaled for this run."""
+        return self.workers.wanted if self._scaled_for == run.run else None
+
     async def look(self) -> None:
         """One look; what the API does not do is noted as trouble."""
         try:

@@ -14,6 +14,7 @@ from oku_coordinator.leasing.range_dealer import RangeDealer
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.workers.assignment import Assignment
 from oku_core.accounting.run_state import RunState
 
 _STOP_EVERY_S = 1.0
@@ -25,6 +26,7 @@ class Dispatcher:
 
     Args:
         ledger: the truth.
+        assignment: gives the run its workers.
         delivery: takes orders to workers.
         ranges: deals out closed runs.
         waves: deals out open runs.
@@ -33,6 +35,7 @@ class Dispatcher:
     """
 
     ledger: Ledger
+    assignment: Assignment
     delivery: Delivery
     ranges: RangeDealer
     waves: WaveDealer
@@ -59,6 +62,8 @@ class Dispatcher:
         self.ranges.has_more = False
         self.hooks.look(now)
         run = self.ledger.runs.fetch_current()
+        if run is None or run.run != self.assignment.run or run.state == RunState.PENDING:
+            self.assignment.settle(run)
         if run is None:
             return None
         if run.state == RunState.PENDING:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import HookRecord, RunRecord
+from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.hook import HOOK_LIMIT_S, HookAttempt, build_spec_key
@@ -42,6 +43,7 @@ class HookGate:
     Args:
         ledger: keeps attempts and what came of them.
         roster: who lives, and has which attempts in hand.
+        assignment: which workers the run has.
         broker: the way to the workers.
         build_ticket: makes what a worker fetches a file of a run with, by the file's digest.
         limit_s: how long a hook may take.
@@ -49,6 +51,7 @@ class HookGate:
 
     ledger: Ledger
     roster: Roster
+    assignment: Assignment
     broker: Broker
     build_ticket: Callable[[str], str] = lambda _: ""
     limit_s: float = HOOK_LIMIT_S
@@ -71,7 +74,7 @@ class HookGate:
         record = self.ledger.hooks.fetch(run.run, Hook.SETUP)
         if record is not None and record.state == HookState.DONE:
             if run.spec.runs_user_code:
-                self.roster.require_code(run.run, build_spec_key(run.run, record.attempt))
+                self.assignment.require_code(run.run, build_spec_key(run.run, record.attempt))
             return True
         self._advance(run, Hook.SETUP, record, now, wall_now)
         return False
@@ -139,7 +142,7 @@ class HookGate:
 
         A teardown may also be called by one that has refused the run's leases, if there is no other.
         """
-        workers = self.roster.workers(run.run)
+        workers = self.assignment.workers(run.run)
         if not workers and hook == Hook.TEARDOWN:
             workers = self.roster.workers()
         able = [worker for worker in workers if not worker.is_suspect]

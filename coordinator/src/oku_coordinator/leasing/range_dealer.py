@@ -29,7 +29,7 @@ from oku_coordinator.leasing.sizing import (
 from oku_coordinator.leasing.time_limit import TimeLimit
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, RunRecord
-from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.spec.spec import Spec
 
@@ -49,12 +49,12 @@ class RangeDealer:
 
     Args:
         ledger: the truth.
-        roster: who lives.
+        assignment: which workers the run has.
         delivery: takes leases and wishes to workers.
         pace: says how far workers may go ahead.
         expiry: is told what is sent.
         time_limit: ends runs that last for a time.
-        shares: are told who lives.
+        shares: are told which workers there are.
         cpu_clock: seconds of processor time of this thread.
 
     Attributes:
@@ -62,7 +62,7 @@ class RangeDealer:
     """
 
     ledger: Ledger
-    roster: Roster
+    assignment: Assignment
     delivery: Delivery
     pace: Pace
     expiry: ExpiryRule
@@ -122,7 +122,7 @@ class RangeDealer:
         """For how many seconds the run is still dealt; workers that share it are told of their shares."""
         if not run.spec.has_clock and not is_shared(run.spec):
             return math.inf
-        workers = self.roster.workers(run.run)
+        workers = self.assignment.workers(run.run)
         if not self.delivery.is_away:
             self.delivery.tell(self.shares.assign(run.spec, workers, now))
         return self.time_limit.find_left_s(run, len(workers), now, wall_now)
@@ -130,7 +130,10 @@ class RangeDealer:
     def _is_running_out(self, run: RunRecord) -> bool:
         """Whether less is left than the hands of all workers hold: then who asks first may be slow."""
         room = estimate_room(
-            len(self.roster), self._weight, window=self._find_window(run), range_size=run.spec.range_size
+            self._count_workers(run),
+            self._weight,
+            window=self._find_window(run),
+            range_size=run.spec.range_size,
         )
         return 0 < self.ledger.leases.count_pending(run.run) <= room
 
@@ -138,12 +141,12 @@ class RangeDealer:
         """The workers to visit now, out of those that can take leases."""
         if sees_all:
             self._due.clear()
-            workers = self.roster.workers(run.run)
+            workers = self.assignment.workers(run.run)
         else:
             due = list(islice(self._due, _DUE_AT_ONCE))
             for name in due:
                 del self._due[name]
-            workers = self.roster.find_takers(due, run.run)
+            workers = self.assignment.find_takers(run.run, due)
         return [worker for worker in workers if not worker.is_suspect]
 
     async def _look_at(self, run: RunRecord, workers: Sequence[WorkerState]) -> list[Hands]:
@@ -157,7 +160,10 @@ class RangeDealer:
 
     def _find_window(self, run: RunRecord) -> int:
         """The requests that each worker may have in flight."""
-        return run.spec.find_window(max(1, len(self.roster)))
+        return run.spec.find_window(max(1, self._count_workers(run)))
+
+    def _count_workers(self, run: RunRecord) -> int:
+        return len(self.assignment.find_members(run.run))
 
     def _move(self, run: RunRecord, hands: Sequence[Hands], *, is_dealt_out: bool) -> None:
         """Ask for work back of which others have too little; the wish is repeated until it is answered.

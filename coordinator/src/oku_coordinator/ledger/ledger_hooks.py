@@ -57,3 +57,21 @@ class LedgerHooks:
         return self._file.read(
             lambda transaction: [each for each in held if is_void(transaction, each[0], each[1])]
         )
+
+    def is_returned(self, incarnation: str, attempt: HookAttempt) -> bool:
+        """Whether the ledger has what came of an attempt, as the process that had it reported it."""
+        record = self.fetch(attempt.run, attempt.hook)
+        return (
+            record is not None
+            and (record.attempt, record.incarnation) == (attempt.number, incarnation)
+            and record.state in (HookState.DONE, HookState.FAILED)
+        )
+
+    def list_holders(self, run: str) -> list[tuple[str, str]]:
+        """The processes that have an attempt at a hook of a run, each as its incarnation and its worker."""
+        records = (self.fetch(run, hook) for hook in Hook)
+        return [
+            (record.incarnation, record.worker)
+            for record in records
+            if record is not None and record.state == HookState.BEGUN
+        ]

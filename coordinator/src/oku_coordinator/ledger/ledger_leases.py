@@ -111,6 +111,10 @@ class LedgerLeases:
         """Which of these leases are void: they were taken back, or their run has failed."""
         return self._file.read(lambda transaction: lease_table.find_void(transaction, leases))
 
+    def find_unclosed(self, leases: Iterable[str]) -> set[str]:
+        """Which of these leases have not been closed by their workers: they are open, or were taken back."""
+        return self._file.read(lambda transaction: lease_table.find_unclosed(transaction, leases))
+
     def count_held(self, run: str) -> Counter[str]:
         """How many open leases of a run each worker has."""
         return self._file.read(lambda transaction: lease_table.count_held(transaction, run))

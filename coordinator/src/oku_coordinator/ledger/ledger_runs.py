@@ -223,6 +223,12 @@ class LedgerRuns:
         """The stores of the delay servers that were seen with a run, and when each was last seen."""
         return self._file.read(lambda transaction: server_table.fetch_servers(transaction, run))
 
+    def fetch_worker_names(self, run: str) -> set[str]:
+        """The names of the workers that have worked on a run."""
+        return self._file.read(
+            lambda transaction: {worker.name for worker in work_table.fetch_workers(transaction, run)}
+        )
+
     def keep_processes(self, run: str, processes: Iterable[ProcessSummary]) -> None:
         """Keep the peak memory of the processes that are not workers."""
         self._file.change(lambda transaction: work_table.keep_processes(transaction, run, processes))

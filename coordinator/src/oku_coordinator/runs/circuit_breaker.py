@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import Receipt, RunRecord
+from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.outcome import count_sent
@@ -33,6 +34,7 @@ class CircuitBreaker:
     Args:
         ledger: keeps the runs.
         roster: the live workers, and what they refuse.
+        assignment: which of them the run has.
         expects_workers: whether more workers are coming.
         clock: Unix time.
     """
@@ -41,18 +43,20 @@ class CircuitBreaker:
         self,
         ledger: Ledger,
         roster: Roster,
+        assignment: Assignment,
         expects_workers: Callable[[], bool],
         clock: Callable[[], float],
     ) -> None:
         self._ledger = ledger
         self._roster = roster
+        self._assignment = assignment
         self._expects_workers = expects_workers
         self._clock = clock
         self._run: str | None = None
         self._lost: dict[str, None] = {}
         """Processes that have died with a lease of this run since a request of it was last accounted."""
         self._most_workers = 0
-        """The largest number of workers that lived at a time while it was the current run."""
+        """The largest number of workers that it had at a time."""
 
     def note_receipts(self, receipts: Iterable[Receipt], now: float) -> None:
         """Note checkpoints that the ledger has taken in, at `now` in monotonic seconds."""
@@ -76,7 +80,7 @@ class CircuitBreaker:
         self._turn_to(run.run if run else None)
         if run is None or run.state != RunState.RUNNING:
             return
-        self._most_workers = max(self._most_workers, len(self._roster.workers()))
+        self._most_workers = max(self._most_workers, len(self._assignment.find_members(run.run)))
         if reason := self._find_refusal(run, now):
             self._give_up(run, RunState.PAUSED if count_sent(run.outcomes) else RunState.FAILED, reason)
         elif reason := self._find_crash_loop():
@@ -102,7 +106,7 @@ class CircuitBreaker:
     def _find_refusal(self, run: RunRecord, now: float) -> str:
         """Why no live worker can begin; empty when one can, or when one may be about to come."""
         barred = self._roster.find_barred(run.run)
-        others = self._roster.workers(run.run) or self._roster.find_preparing(run.run)
+        others = self._roster.find_able(run.run)
         if not barred or others or self._expects_workers():
             return ""
         if now - max(worker.refused_at for worker in barred) < PATIENCE_S:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.runs.file_preparation import build_needs, find_setup
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import MOST_QUEUED
+from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.results.hook_summary import HookState
@@ -84,6 +84,7 @@ class Readiness:
     Args:
         ledger: says which run has its turn.
         roster: the workers that live.
+        assignment: which of them the run has that has its turn.
         has_broker: whether there is a connection to the broker.
         kube: scales for runs, in a cluster.
         server_watch: watches the delay servers, where there are any.
@@ -98,6 +99,7 @@ class Readiness:
 
     ledger: Ledger
     roster: Roster
+    assignment: Assignment
     has_broker: Callable[[], bool] = field(default=lambda: True, kw_only=True)
     kube: "KubeFacade | None" = field(default=None, kw_only=True)
     server_watch: ServerWatch | None = field(default=None, kw_only=True)
@@ -138,9 +140,7 @@ class Readiness:
 
     def count_workers(self, run: RunRecord) -> WorkerReadiness:
         """How many workers can begin with a run, of those that it asks for; it asks for at least one."""
-        # Before a run begins, and not only when workers are told: nobody gets a lease who is not prepared.
-        self.roster.require(build_needs(run, find_setup(self.ledger, run)))
-        there = self.roster.workers(run.run)
+        there = self.assignment.workers(run.run)
         if self.kube is not None:
             wanted, obstacle = self.kube.count_workers(run.spec), self.kube.workers.obstacle
         else:
@@ -148,7 +148,7 @@ class Readiness:
             names = {worker.name for worker in there}
             absent = [name for name in self.expected_workers if name not in names]
             obstacle = describe_absent(absent) if len(self.expected_workers) == wanted else ""
-        if preparing := self.roster.find_preparing(run.run):
+        if preparing := self.assignment.find_preparing(run.run):
             obstacle = _describe_preparing(run.spec, len(preparing))
         return WorkerReadiness(len(there), wanted, obstacle if len(there) < wanted else "")
 
@@ -211,7 +211,9 @@ class Readiness:
             yield f"worker {barred[0].name} gets no leases of this run{others}: {barred[0].refusal}"
 
     def _find_lost_in_time(self, run: RunRecord) -> Iterator[str]:
-        if run.spec.is_open and (lost := self.roster.find_without_clock(run.run)):
+        if not run.spec.is_open:
+            return
+        if lost := [worker for worker in self.assignment.workers(run.run) if not worker.knows_clock]:
             others = f" (and {len(lost) - 1:,} more)" if len(lost) > 1 else ""
             yield f"worker {lost[0].name} does not know the coordinator's clock yet{others}"
 
@@ -220,10 +222,10 @@ class Readiness:
         if (
             not run.spec.is_open
             or run.state != RunState.RUNNING
-            or not (workers := self.roster.workers(run.run))
+            or not (workers := self.assignment.workers(run.run))
         ):
             return
-        in_flight, rate_rps = self.roster.measure_flight(run.run)
+        in_flight, rate_rps = self.assignment.measure_flight(run.run)
         most = run.spec.find_window(len(workers)) * len(workers)
         if rate_rps and in_flight >= _NEARLY_FULL * most:
             latency_s = round_up_latency(in_flight / rate_rps)
@@ -233,9 +235,10 @@ class Readiness:
     def _find_missing(self, run: RunRecord) -> Iterator[str]:
         here, workers = len(self.roster.workers()), self.count_workers(run)
         is_pending = run.state == RunState.PENDING
-        if is_pending and (preparing := self.roster.find_preparing(run.run)):
+        if is_pending and (preparing := self.assignment.find_preparing(run.run)):
+            members = len(self.assignment.find_members(run.run))
             what, does = ("user code", "load it") if run.spec.runs_user_code else ("files", "fetch them")
-            yield f"waiting for {what} of the run: {len(preparing):,} of {here:,} workers {does}"
+            yield f"waiting for {what} of the run: {len(preparing):,} of {members:,} workers {does}"
             return
         if self.kube is not None and not is_pending:
             pods = self.kube.workers

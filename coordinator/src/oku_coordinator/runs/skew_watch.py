@@ -1,7 +1,7 @@
 """Flags open runs in which a worker does not know the clock of their schedule well enough."""
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.workers.assignment import Assignment
 from oku_core.accounting.run_state import RunState
 from oku_core.results.validity import MOST_SKEW_S
 
@@ -14,12 +14,12 @@ class SkewWatch:
 
     Args:
         ledger: keeps the flags.
-        roster: the workers that live.
+        assignment: the workers of the run.
     """
 
-    def __init__(self, ledger: Ledger, roster: Roster) -> None:
+    def __init__(self, ledger: Ledger, assignment: Assignment) -> None:
         self._ledger = ledger
-        self._roster = roster
+        self._assignment = assignment
         self._noted: tuple[str, float] = ("", 0.0)
         """A run, and the largest bound in it that the ledger knows."""
 
@@ -29,7 +29,7 @@ class SkewWatch:
         if run is None or run.state != RunState.RUNNING or not run.spec.is_open:
             return
         known_s = self._noted[1] if self._noted[0] == run.run else 0.0
-        worst_s = self._roster.clock_bound_s
+        worst_s = self._assignment.clock_bound_s
         if worst_s > max(MOST_SKEW_S, _WORTH_NOTING * known_s):
             self._ledger.history.note_clock_skew(run.run, worst_s)
             self._noted = (run.run, worst_s)

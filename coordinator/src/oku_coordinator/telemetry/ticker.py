@@ -19,6 +19,7 @@ from oku_coordinator.telemetry.settled_seconds import SettledSeconds
 from oku_coordinator.telemetry.target_metrics import RequestFigures, build_figures, build_inner_figures
 from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_coordinator.telemetry.tick_maker import TickMaker
+from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.replay_guard import ReplayGuard
 from oku_coordinator.workers.worker_state import WorkerState
@@ -41,6 +42,7 @@ class Ticker:
     Args:
         ledger: knows how far runs are.
         roster: knows which workers live.
+        assignment: knows which of them the run has.
         runs: passes ticks on to those who follow a run, and knows what a run waits for and whether it passes.
         recorder: keeps samples and the events of workers.
         metrics: show the last tick.
@@ -50,6 +52,7 @@ class Ticker:
 
     ledger: Ledger
     roster: Roster
+    assignment: Assignment
     runs: Runs
     recorder: HistoryRecorder
     metrics: Metrics
@@ -88,11 +91,15 @@ class Ticker:
             self._note_gone(replaced)
         if is_new:
             _log.info("worker %s joined", progress.worker, extra={"worker": progress.worker})
-            self._note_worker(EventType.WORKER_JOINED, progress.worker)
         self._ticks.add(progress)
         self._settled.note_progress(progress, self.clock())
         self.recorder.record(progress)
         return is_new
+
+    def note_assigned(self, workers: Iterable[WorkerState]) -> None:
+        """These workers belong to the run that has its turn from now on."""
+        for worker in workers:
+            self._note_worker(EventType.WORKER_JOINED, worker)
 
     def remove_silent(self, now: float) -> None:
         """Remove the workers that were silent for too long, at `now` in monotonic seconds."""
@@ -134,7 +141,7 @@ class Ticker:
             self._ticks = TickMaker()  # what workers report now belongs to no run
         if run is None:
             return
-        is_heard = self._ticks.has_news and not self.roster.has_suspects
+        is_heard = self._ticks.has_news and not self.assignment.has_suspects
         tick = self.runs.thresholds.look(run, self._build_tick(run.run))
         self.metrics.show_tick(tick)
         self.runs.followers.publish(tick)
@@ -175,7 +182,7 @@ class Ticker:
             inner_requests = self.ledger.runs.read_account(run, build)
         return (ticks or self._ticks).build_tick(
             standing,
-            workers=len(self.roster),
+            workers=len(self.assignment.find_members(run)),
             now=self.clock(),
             notices=notices,
             targets=targets,
@@ -183,12 +190,11 @@ class Ticker:
         )
 
     def _note_gone(self, worker: WorkerState) -> None:
-        self._note_worker(
-            EventType.WORKER_LEFT if worker.has_nothing_left else EventType.WORKER_LOST, worker.name
-        )
+        self._note_worker(EventType.WORKER_LEFT if worker.has_nothing_left else EventType.WORKER_LOST, worker)
 
-    def _note_worker(self, what: EventType, worker: str) -> None:
-        self.recorder.note_worker(what, worker, self.clock(), is_active=self.active is not None)
+    def _note_worker(self, what: EventType, worker: WorkerState) -> None:
+        is_meant = self.active is not None and self.assignment.owns(worker.incarnation)
+        self.recorder.note_worker(what, worker.name, self.clock(), is_active=is_meant)
 
 
 def find_pause_s(now: float) -> float:

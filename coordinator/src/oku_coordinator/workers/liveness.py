@@ -12,8 +12,7 @@ and a half times the heartbeat interval, that which a worker had last and that w
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Iterator
 
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.checkpoint import CheckpointBatch
@@ -34,24 +33,6 @@ _SUSPECT_INTERVALS = 2.0
 _GONE_KEPT = 10_000
 
 
-class RunNeeds(NamedTuple):
-    """What a worker needs before it can take leases of a run.
-
-    Args:
-        run: the run.
-        files: the digests of its files.
-        code: its user code, as `build_spec_key` names it; empty if none is to be loaded yet.
-    """
-
-    run: str
-    files: frozenset[str] = frozenset()
-    code: str = ""
-
-    def are_met_by(self, worker: WorkerState) -> bool:
-        """Whether a worker has all of it, or has said that it cannot have the rest."""
-        return self.files <= worker.files and self.code in {"", worker.loaded}
-
-
 class Roster:
     """The workers that live, by name.
 
@@ -63,8 +44,6 @@ class Roster:
         self._worker_timeout_s = worker_timeout_s
         self._workers: dict[str, WorkerState] = {}
         self._gone: dict[str, None] = {}
-        self._needs = RunNeeds("")
-        """Of the run that has its turn."""
 
     def __len__(self) -> int:
         """How many live, those about to leave included."""
@@ -81,43 +60,21 @@ class Roster:
         return max((worker.clock_bound_s or 0.0 for worker in self._workers.values()), default=0.0)
 
     @property
-    def has_suspects(self) -> bool:
-        """Whether any worker has been silent for longer than others."""
-        return any(worker.is_suspect for worker in self._workers.values())
-
-    @property
     def worker_timeout_s(self) -> float:
         """How long a worker may be silent before it is dead."""
         return max(self._worker_timeout_s, _TIMEOUT_INTERVALS * self.heartbeat_interval_s)
 
-    def workers(self, run: str | None = None) -> list[WorkerState]:
-        """Those that can take leases, of a run: heard, alive, not about to leave, and not barred from it.
+    def workers(self) -> list[WorkerState]:
+        """Those that can take leases: heard, alive, and not about to leave."""
+        return [worker for worker in self._workers.values() if worker.can_take()]
 
-        Of a run that has its turn, those that still fetch its files or load its user code are not among them.
-        """
-        return [worker for worker in self._workers.values() if self._can_take(worker, run)]
+    def find_able(self, run: str) -> list[WorkerState]:
+        """Those that can take leases, and are not barred from a run."""
+        return [worker for worker in self._workers.values() if worker.can_take(run)]
 
-    def require(self, needs: RunNeeds) -> None:
-        """The run that has its turn needs this."""
-        self._needs = needs
-
-    def require_code(self, run: str, code: str) -> None:
-        """The run that has its turn needs this user code from now on, as `build_spec_key` names it."""
-        if self._needs.run == run:
-            self._needs = self._needs._replace(code=code)
-
-    def find_preparing(self, run: str) -> list[WorkerState]:
-        """Those that could take leases of a run if they had its files, and had loaded its user code."""
-        return [
-            worker
-            for worker in self._workers.values()
-            if worker.can_take(run) and not self._can_take(worker, run)
-        ]
-
-    def find_takers(self, names: Iterable[str], run: str) -> list[WorkerState]:
-        """Those of these that can take leases of a run."""
-        named = (self._workers.get(name) for name in names)
-        return [worker for worker in named if worker is not None and self._can_take(worker, run)]
+    def find_named(self, name: str) -> WorkerState | None:
+        """What is known of a worker by its name, if it lives or was named."""
+        return self._workers.get(name)
 
     def is_leaving(self, name: str) -> bool:
         """Whether a worker has said that it is about to leave."""
@@ -143,15 +100,6 @@ class Roster:
     def find_barred(self, run: str) -> list[WorkerState]:
         """Those that live and cannot begin with a run."""
         return [worker for worker in self.workers() if worker.refused_run == run]
-
-    def find_without_clock(self, run: str) -> list[WorkerState]:
-        """Those that could take leases of a run with a schedule, if they knew what time it is."""
-        return [worker for worker in self.workers(run) if not worker.knows_clock]
-
-    def measure_flight(self, run: str) -> tuple[float, float]:
-        """The requests of a run that are in flight, and those that end in a second, over all workers."""
-        rates = [worker.rate for worker in self.workers(run) if worker.rate.run == run]
-        return sum(rate.mean_in_flight for rate in rates), sum(rate.rate_rps or 0.0 for rate in rates)
 
     def note_refusal(self, name: str, incarnation: str, refused: tuple[str, str], now: float) -> bool:
         """A worker cannot begin with a run, for a reason; False when that is known, or it is gone.
@@ -284,10 +232,6 @@ class Roster:
         """The ledger has closed a lease; what its worker said of it last is outdated."""
         if worker := self.find(name, incarnation):
             worker.leases.pop(lease, None)
-
-    def _can_take(self, worker: WorkerState, run: str | None) -> bool:
-        needs = self._needs
-        return worker.can_take(run) and (run is None or run != needs.run or needs.are_met_by(worker))
 
     def _note_gone(self, incarnation: str) -> None:
         self._gone[incarnation] = None

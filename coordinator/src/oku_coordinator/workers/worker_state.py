@@ -60,7 +60,7 @@ class WorkerState:
         """Whether it was about to leave when it was last heard, and had no lease any more."""
         return self.stopping and not self.leases
 
-    def can_take(self, run: str | None) -> bool:
+    def can_take(self, run: str | None = None) -> bool:
         """Whether it can take leases, of a run: heard, alive, not about to leave, and not barred from it."""
         return self.has_spoken and not self.stopping and (run is None or self.refused_run != run)
 

@@ -41,18 +41,20 @@ class UserCode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fetch(msgspec.Struct, frozen=True, kw_only=True, tag="fetch"):
-    """Fetch the files of a run that is about to begin, or goes on, and load its user code; for all workers.
+    """Fetch the files of a run that is about to begin, or goes on, and load its user code; for one process.
 
-    It is repeated as long as the run has its turn. An older one that comes again does no harm: what it names
-    is fetched once, its tickets expire, and user code is loaded only while no other is at work.
+    It is repeated as long as the worker belongs to the run. An older one that comes again does no harm: what
+    it names is fetched once, its tickets expire, and user code is loaded only while no other is at work.
 
     Attributes:
+        incarnation: the process that it is for; every other one drops the message.
         run: the run.
         files: the files, as a spec names them (`FileRef`).
         tickets: what each is fetched with, by its digest.
-        code: the user code; None if it is loaded everywhere, or not to be loaded yet.
+        code: the user code; None if the worker has loaded it, or is not to load it yet.
     """
 
+    incarnation: str
     run: str
     files: list[str]
     tickets: dict[str, str]

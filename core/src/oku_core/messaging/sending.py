@@ -87,7 +87,7 @@ def _publish_leases(app: App, producer: Any, batch: LeaseBatch) -> None:
 
 def _publish_order(app: App, producer: Any, order: Order) -> None:
     sealed = seal_order(app.signer, order)
-    if isinstance(order, (Control, CallHook, DropHooks)):
+    if isinstance(order, (Control, Fetch, CallHook, DropHooks)):
         queue = build_control_queue(order.incarnation).name
         producer.publish(sealed, serializer="json", exchange="", routing_key=queue, delivery_mode=_TRANSIENT)
     else:

@@ -11,18 +11,17 @@ from typing import Any
 import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from tests.kit.coordinators.readiness import build_readiness
 from yarl import URL
 
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
 from oku_coordinator.telemetry.tick_maker import TickMaker
-from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
@@ -42,7 +41,7 @@ class World:
     """What stands behind the API."""
 
     def __init__(self, ledger: Ledger) -> None:
-        counter, conditions = ServedCounter(NamedServers([]), ledger), Readiness(ledger, Roster(10.0))
+        counter, conditions = ServedCounter(NamedServers([]), ledger), build_readiness(ledger)
         self.runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
         self.metrics = Metrics()
         self.is_ready = True

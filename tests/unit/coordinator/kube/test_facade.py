@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from tests.kit.coordinators.readiness import build_readiness
 from tests.unit.coordinator.kube.twin import Kubernetes
 
 from oku_coordinator.api.routes import build_api
@@ -12,12 +13,10 @@ from oku_coordinator.kube import facade as facade_module
 from oku_coordinator.kube.cluster import Cluster
 from oku_coordinator.kube.facade import KubeFacade
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.settings import CoordinatorSettings, KubeSettings
 from oku_coordinator.telemetry.metrics import Metrics
-from oku_coordinator.workers.liveness import Roster
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
@@ -65,7 +64,7 @@ async def test_what_is_beyond_the_bounds_is_refused_when_it_is_submitted(ledger:
     """The API refuses it, and says what the bounds are."""
     facade = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
     counter = ServedCounter(NamedServers([]), ledger)
-    readiness = Readiness(ledger, Roster(10.0), kube=facade)
+    readiness = build_readiness(ledger, kube=facade)
     runs = Runs(ledger, counter, lambda: None, lambda: None, readiness)
     api = build_api(runs, Metrics(), "t", lambda: True, None, facade.describe)
     headers = {"Authorization": "Bearer t"}

@@ -45,6 +45,7 @@ class World:
                 },
             )  # fmt: skip
             self.roster.record(progress, now, now)
+        self.dispatcher.assignment.settle(self.ledger.runs.fetch_current())
 
     def held(self, worker: str) -> list[Any]:
         """The open leases of a worker."""

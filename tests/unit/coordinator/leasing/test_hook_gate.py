@@ -11,7 +11,7 @@ from oku_coordinator.leasing.hook_gate import NOBODY_S
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.hooks import MOST_TRIES
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.workers.liveness import Roster, RunNeeds
+from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import HOOK_LIMIT_S, NO_SETUP, HookAttempt, HookReport, SetupData
@@ -55,6 +55,7 @@ class World:
         """Time passes, and the coordinator does what there is to do."""
         self.now += seconds
         self.roster.remove_silent(self.now)
+        self.dispatcher.assignment.settle(self.ledger.runs.fetch_current())
         await self.dispatcher.step(self.now, self.now)
 
     def take_calls(self) -> list[tuple[str, int, str]]:
@@ -126,7 +127,6 @@ async def test_nothing_is_dealt_before_the_user_code_is_loaded_with_what_the_set
 ) -> None:
     """From the moment on in which it has returned."""
     world.create(engine=Engine.PYTHON)
-    world.roster.require(RunNeeds("r1"))
     world.speak("w1")
     await world.step()
     world.report("w1", Hook.SETUP, 1, value="7")

@@ -34,6 +34,7 @@ class World:
     async def step(self, now: float) -> RunRecord:
         """The worker speaks, and the dispatcher does what there is to do."""
         self.roster.record(Progress(worker="w1", incarnation="b1", at=now), now, now)
+        self.dispatcher.assignment.settle(self.ledger.runs.fetch_current())
         await self.dispatcher.step(now, now)
         return self.ledger.runs.fetch("r1")
 
@@ -42,7 +43,8 @@ class World:
         incarnation = name.replace("w", "b")
         progress = Progress(worker=name, incarnation=incarnation, at=now, in_flight=10)
         self.roster.record(progress, now, now)
-        [worker] = self.roster.find_takers([name], "r1")
+        self.dispatcher.assignment.settle(self.ledger.runs.fetch_current())
+        [worker] = self.dispatcher.assignment.find_takers("r1", [name])
         worker.find_rate("r1").note_interval(ended, 1.0, 10)
 
     def finish(self, done: int, now: float) -> None:

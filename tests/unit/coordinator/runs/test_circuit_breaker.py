@@ -13,6 +13,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import fail
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.runs.circuit_breaker import PATIENCE_S, CircuitBreaker
+from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.interval import Lengths
 from oku_core.accounting.run_state import RunState, TransitionError
@@ -29,13 +30,17 @@ class World:
         self.ledger = ledger
         self.roster = Roster(10.0)
         self.expects_workers = False
-        self.breaker = CircuitBreaker(ledger, self.roster, lambda: self.expects_workers, lambda: 9.0)
+        self.assignment = Assignment(ledger=ledger, roster=self.roster)
+        self.breaker = CircuitBreaker(
+            ledger, self.roster, self.assignment, lambda: self.expects_workers, lambda: 9.0
+        )
 
     def record(self, *workers: str) -> None:
         """These workers speak, each as its own process."""
         for worker in workers:
             incarnation = build_incarnation(worker)
             self.roster.record(Progress(worker=worker, incarnation=incarnation, at=0.0), 0.0, 0.0)
+        self.assignment.settle(self.ledger.runs.fetch_current())
 
     def take_in(self, lease: LeaseRecord, now: float = 0.0, **changes: Any) -> None:
         """Let the worker that has a lease send its last checkpoint."""
@@ -76,8 +81,8 @@ def test_a_worker_that_refuses_is_barred_from_the_run_alone(world: World) -> Non
     world.refuse("w1")
     world.breaker.look(100.0)
     assert world.run.state == RunState.RUNNING
-    assert [worker.name for worker in world.roster.workers("r1")] == ["w2"]
-    assert len(world.roster.workers()) == len(world.roster.workers("r2")) == 2
+    assert [worker.name for worker in world.roster.find_able("r1")] == ["w2"]
+    assert len(world.roster.workers()) == len(world.roster.find_able("r2")) == 2
     told = [
         event for event in world.ledger.history.fetch("r1").events if event.type == EventType.WORKER_BARRED
     ]
@@ -88,7 +93,7 @@ def test_one_that_comes_back_as_another_process_may_try_again(world: World) -> N
     """Somebody may have mended the worker."""
     world.refuse("w1")
     world.roster.record(Progress(worker="w1", incarnation="another", at=0.0), 1.0, 1.0)
-    assert len(world.roster.workers("r1")) == 2
+    assert len(world.roster.find_able("r1")) == 2
 
 
 def test_a_run_that_nobody_can_begin_fails_after_a_while(world: World) -> None:
@@ -103,9 +108,9 @@ def test_a_run_that_nobody_can_begin_fails_after_a_while(world: World) -> None:
     assert world.ledger.check("r1") == Lengths(pending=100, leased=0, accounted=0)
     assert world.run.resent_at_most == 7
     assert world.ledger.runs.change_state("r1", RunState.PENDING, 20.0).reason == ""
-    assert world.roster.workers("r1") == []
+    assert world.roster.find_able("r1") == []
     world.roster.forget_refusals("r1")
-    assert len(world.roster.workers("r1")) == 2
+    assert len(world.roster.find_able("r1")) == 2
 
 
 def test_a_run_of_which_something_is_accounted_is_paused_instead(world: World) -> None:

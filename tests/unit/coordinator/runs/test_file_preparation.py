@@ -1,3 +1,5 @@
+from typing import Any
+
 import msgspec
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
@@ -6,6 +8,7 @@ from tests.kit.coordinators.leases import apply_batches
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.runs.file_preparation import FilePreparation, find_files_within_s
 from oku_coordinator.runs.readiness import Readiness
+from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import NO_SETUP, HookAttempt, HookReport, SetupData
@@ -20,81 +23,124 @@ CODE_SPEC = Spec(engine=Engine.PYTHON, scenario=CodeFile.build("scenario.py", FI
 SPEC = Spec(body=str(FILE), cacert=str(FILE), workers=1)
 
 
-def test_workers_are_told_what_to_fetch(ledger: Ledger) -> None:
-    """Each file once, with its ticket, and as long as the run has its turn; nothing without files."""
-    broker = BrokerTwin()
-    preparation = FilePreparation(ledger, Roster(10.0), broker, lambda digest: f"ticket for {digest[:2]}")
-    preparation.look()
+class World:
+    """The preparation of runs; it looks every 20 s, so each worker is told each time."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger, self.roster, self.broker = ledger, Roster(1000.0), BrokerTwin()
+        self.assignment = Assignment(ledger=ledger, roster=self.roster)
+        self.readiness = Readiness(ledger, self.roster, self.assignment)
+        self.preparation = FilePreparation(
+            ledger, self.assignment, self.broker, lambda digest: f"ticket for {digest[:2]}"
+        )
+        self.now, self._sequence = 0.0, 0
+
+    def speak(self, worker: str = "w", **changes: Any) -> None:
+        """A worker speaks."""
+        self._sequence += 1
+        progress = Progress(
+            worker=worker, incarnation=f"i{worker}", at=1.0, sequence=self._sequence, **changes
+        )
+        self.roster.record(progress, self.now, self.now)
+        self.settle()
+
+    def settle(self) -> None:
+        """The run that has its turn gets its workers."""
+        self.assignment.settle(self.ledger.runs.fetch_current())
+
+    def look(self, after_s: float = 20.0) -> list[Fetch]:
+        """What workers are told after some time."""
+        self.now += after_s
+        self.settle()
+        self.broker.fetches.clear()
+        self.preparation.look(self.now)
+        return list(self.broker.fetches)
+
+
+@pytest.fixture
+def world(ledger: Ledger) -> World:
+    """There is no worker yet."""
+    return World(ledger)
+
+
+def test_the_workers_of_a_run_are_told_what_to_fetch(world: World, ledger: Ledger) -> None:
+    """Each file once, with its ticket; workers of no run hear nothing."""
+    for worker in ("w1", "w2", "w3"):
+        world.speak(worker)
+    assert world.look() == []
     ledger.runs.create("r0", Spec(), 1.0)
-    preparation.look()
-    assert broker.fetches == []
+    assert world.look() == []
     ledger.runs.begin("r0", 2.0)
     ledger.runs.give_up("r0", state=ledger.runs.fetch("r0").state.FAILED, now=3.0, reason="x")
-    ledger.runs.create("r1", SPEC, 4.0)
-    preparation.look()
-    assert broker.fetches == [Fetch(run="r1", files=[str(FILE)], tickets={FILE.digest: "ticket for 11"})]
+    ledger.runs.create("r1", msgspec.structs.replace(SPEC, workers=2), 4.0)
+    tickets = {FILE.digest: "ticket for 11"}
+    assert world.look() == [
+        Fetch(incarnation=incarnation, run="r1", files=[str(FILE)], tickets=tickets)
+        for incarnation in ("iw1", "iw2")
+    ]
 
 
-def test_a_worker_counts_once_it_has_the_files(ledger: Ledger) -> None:
-    """Until then the run waits for it, and says for what; for other runs it counts all the while."""
-    roster = Roster(10.0)
-    readiness = Readiness(ledger, roster)
+def test_workers_are_told_again(world: World, ledger: Ledger) -> None:
+    """Often until they have what they need, and then as often as they keep it for."""
+    ledger.runs.create("r1", msgspec.structs.replace(SPEC, workers=2), 1.0)
+    world.speak("w1")
+    world.speak("w2", files=[FILE.digest])
+
+    def list_told(after_s: float) -> list[str]:
+        return [fetch.incarnation for fetch in world.look(after_s)]
+
+    assert [list_told(1.0) for _ in range(5)] == [["iw1", "iw2"], [], ["iw1"], [], ["iw1"]]
+    assert list_told(12.0) == ["iw1", "iw2"]
+
+
+def test_a_worker_counts_once_it_has_the_files(world: World, ledger: Ledger) -> None:
+    """Until then the run waits for it, and says for what."""
     record = ledger.runs.create("r1", SPEC, 1.0)
-    progress = Progress(worker="w", incarnation="i", at=1.0, sequence=1)
-    roster.record(progress, 1.0, 1.0)
-    assert readiness.count_workers(record).missing == 1
-    assert roster.workers("r1") == []
-    assert len(roster.workers("r2")) == len(roster.workers()) == 1
-    assert "waiting for files of the run: 1 of 1 workers fetch them" in readiness.build_notices(record)
-    roster.record(msgspec.structs.replace(progress, sequence=2, files=[FILE.digest]), 2.0, 2.0)
-    assert readiness.count_workers(record).missing == 0
-    assert roster.find_preparing("r1") == []
+    world.speak()
+    assert world.readiness.count_workers(record).missing == 1
+    assert world.assignment.workers("r1") == []
+    assert "waiting for files of the run: 1 of 1 workers fetch them" in world.readiness.build_notices(record)
+    world.speak(files=[FILE.digest])
+    assert world.readiness.count_workers(record).missing == 0
+    assert world.assignment.find_preparing("r1") == []
 
 
 def report_setup(ledger: Ledger, value: str) -> None:
     """A worker calls the setup of the run, and tells what it returned."""
-    ledger.hooks.begin("r1", Hook.SETUP, "w", "i", 3.0)
+    ledger.hooks.begin("r1", Hook.SETUP, "w", "iw", 3.0)
     report = HookReport(attempt=HookAttempt("r1", Hook.SETUP, 1), value=value)
-    batch = CheckpointBatch(worker="w", incarnation="i", checkpoints=[], hooks=[report])
+    batch = CheckpointBatch(worker="w", incarnation="iw", checkpoints=[], hooks=[report])
     apply_batches(ledger, [batch], now=4.0)
 
 
-def test_a_worker_counts_once_it_has_loaded_the_user_code(ledger: Ledger) -> None:
+def test_a_worker_counts_once_it_has_loaded_the_user_code(world: World, ledger: Ledger) -> None:
     """Until then it is told what to load, and the run waits for it, and says so."""
-    roster, broker = Roster(10.0), BrokerTwin()
-    readiness, preparation = Readiness(ledger, roster), FilePreparation(ledger, roster, broker, str)
     record = ledger.runs.create("r1", CODE_SPEC, 1.0)
-    progress = Progress(worker="w", incarnation="i", at=1.0, sequence=1, files=[FILE.digest])
-    roster.record(progress, 1.0, 1.0)
-    preparation.look()
-    assert broker.fetches[-1].code == UserCode(spec=CODE_SPEC, setup=NO_SETUP)
-    assert readiness.count_workers(record).describe() == "0 of 1 workers: 1 loads the user code of the run"
-    assert "waiting for user code of the run: 1 of 1 workers load it" in readiness.build_notices(record)
-    roster.record(msgspec.structs.replace(progress, sequence=2, loaded="r1"), 2.0, 2.0)
-    preparation.look()
-    assert broker.fetches[-1].code is None
-    assert readiness.count_workers(record).missing == 0
+    world.speak(files=[FILE.digest])
+    assert world.look()[-1].code == UserCode(spec=CODE_SPEC, setup=NO_SETUP)
+    assert world.readiness.count_workers(record).describe() == (
+        "0 of 1 workers: 1 loads the user code of the run"
+    )
+    assert "waiting for user code of the run: 1 of 1 workers load it" in world.readiness.build_notices(record)
+    world.speak(files=[FILE.digest], loaded="r1")
+    assert world.look()[-1].code is None
+    assert world.readiness.count_workers(record).missing == 0
 
 
-def test_user_code_with_a_setup_is_loaded_with_what_that_returned(ledger: Ledger) -> None:
+def test_user_code_with_a_setup_is_loaded_with_what_that_returned(world: World, ledger: Ledger) -> None:
     """Not before; what comes after the last iteration needs nobody who has loaded it."""
-    roster, broker = Roster(10.0), BrokerTwin()
-    preparation = FilePreparation(ledger, roster, broker, str)
     ledger.runs.create("r1", msgspec.structs.replace(CODE_SPEC, hooks=(Hook.SETUP, Hook.TEARDOWN)), 1.0)
-    progress = Progress(worker="w", incarnation="i", at=1.0, sequence=1, files=[FILE.digest])
-    roster.record(progress, 1.0, 1.0)
+    world.speak(files=[FILE.digest])
     ledger.runs.begin("r1", 2.0)
-    preparation.look()
-    assert broker.fetches[-1].code is None
-    assert len(roster.workers("r1")) == 1
+    assert world.look()[-1].code is None
+    assert len(world.assignment.workers("r1")) == 1
     report_setup(ledger, "7")
-    preparation.look()
-    code = broker.fetches[-1].code
-    assert code is not None
-    assert code.setup == SetupData(1, "7")
-    assert roster.workers("r1") == []
-    roster.record(msgspec.structs.replace(progress, sequence=2, loaded="r1#1"), 5.0, 5.0)
-    assert len(roster.workers("r1")) == 1
+    [fetch] = world.look(0.1)
+    assert fetch.code is not None
+    assert fetch.code.setup == SetupData(1, "7")
+    assert world.assignment.workers("r1") == []
+    world.speak(files=[FILE.digest], loaded="r1#1")
+    assert len(world.assignment.workers("r1")) == 1
 
 
 def test_files_take_time(ledger: Ledger) -> None:

@@ -4,6 +4,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_coordinator.runs.readiness import Readiness
+from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress
@@ -33,9 +34,11 @@ class World:
         self.roster = Roster(10.0)
         self.servers = ServersTwin()
         self.wall_now = 100.0
+        self.assignment = Assignment(ledger=ledger, roster=self.roster)
         readiness = Readiness(
             ledger,
             self.roster,
+            self.assignment,
             server_watch=self.servers,  # type: ignore[arg-type]  # a twin
             expected_workers=expected,
         )
@@ -50,10 +53,12 @@ class World:
         """Workers say that they are here."""
         for worker in workers:
             self.roster.record(Progress(worker=worker, incarnation=worker, at=0.0), 0.0, 0.0)
+        self.assignment.settle(self.ledger.runs.fetch_current())
 
     def look(self, now: float) -> str:
         """Look once; gives the run that has its turn afterwards."""
         self.wall_now += 1.0
+        self.assignment.settle(self.ledger.runs.fetch_current())
         self.watch.look(now)
         return self.fetch_current().run
 

@@ -17,6 +17,7 @@ from oku_coordinator.runs.readiness import (
     UserCodeRefusedError,
     round_up_latency,
 )
+from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import NOT_SENT, build_no_counts
 from oku_core.accounting.run_state import RunState
@@ -65,12 +66,17 @@ class World:
         self.pods = PodsTwin()
         self.troubles: list[str] = []
         self.has_broker = True
-        self.alone = Readiness(
-            ledger, self.roster, has_broker=lambda: self.has_broker, find_troubles=lambda: self.troubles
-        )
-        self.in_cluster = Readiness(
-            ledger, self.roster, kube=cast("KubeFacade", self.pods), find_troubles=lambda: self.troubles
-        )
+        self.assignment = Assignment(ledger=ledger, roster=self.roster)
+        self.alone = self.build(has_broker=lambda: self.has_broker, find_troubles=lambda: self.troubles)
+        self.in_cluster = self.build(kube=cast("KubeFacade", self.pods), find_troubles=lambda: self.troubles)
+
+    def build(self, **parts: Any) -> Readiness:
+        """Readiness with other parts beside it."""
+        return Readiness(self.ledger, self.roster, self.assignment, **parts)
+
+    def settle(self) -> None:
+        """The run that has its turn gets its workers."""
+        self.assignment.settle(self.ledger.runs.fetch_current())
 
     def record(self, *workers: str, stopping: bool = False) -> None:
         """These workers speak."""
@@ -78,6 +84,7 @@ class World:
             self.roster.record(
                 Progress(worker=worker, incarnation=worker, at=0.0, stopping=stopping), 0.0, 0.0
             )
+        self.settle()
 
 
 @pytest.fixture
@@ -121,7 +128,7 @@ def test_a_run_says_which_of_its_workers_are_missing(ledger: Ledger) -> None:
     """It waits for those of its stack; once it has begun without some, it says so until they are there."""
     world = World(ledger)
     names = [f"w{number}" for number in range(1, 6)]
-    stack = Readiness(ledger, world.roster, expected_workers=names)
+    stack = world.build(expected_workers=names)
     run = ledger.runs.create("r1", Spec(), 0.0)
     said = [stack.build_notices(run)]
     for name in names[:4]:
@@ -143,7 +150,7 @@ def test_a_run_says_which_of_its_workers_are_missing(ledger: Ledger) -> None:
 def test_workers_that_nobody_has_named_are_counted(ledger: Ledger) -> None:
     """A spec may ask for more workers than its coordinator knows by name."""
     world = World(ledger)
-    stack = Readiness(ledger, world.roster, expected_workers=["w1"])
+    stack = world.build(expected_workers=["w1"])
     run = ledger.runs.create("r1", Spec(workers=2), 0.0)
     world.record("w1")
     assert stack.build_notices(run) == ["waiting for workers: 1 of 2 connected"]
@@ -183,6 +190,7 @@ def test_a_rate_that_the_window_cannot_hold_is_told(
             leases = {build_lease_id("r1", 1): LeaseProgress(0, 1, outcomes)}
             progress = msgspec.structs.replace(seen, worker=name, incarnation=name, leases=leases)
             world.roster.record(progress, float(second), 0.0)
+    world.settle()
     assert world.alone.build_notices(run) == (
         [notice.replace("needs", "1,000/s needs --concurrency")] if notice else []
     )
@@ -229,7 +237,7 @@ def test_who_waits_for_a_run_that_has_no_place_is_told_so(world: World, pending:
 def test_user_code_is_refused_unless_it_is_allowed(ledger: Ledger) -> None:
     """Requests of Oku's own are not."""
     for allows in (False, True):
-        readiness = Readiness(ledger, Roster(10.0), allows_user_code=allows)
+        readiness = World(ledger).build(allows_user_code=allows)
         readiness.check(Spec())
         for engine in (Engine.PYTHON, Engine.LOCUST):
             if allows:
@@ -242,7 +250,7 @@ def test_user_code_is_refused_unless_it_is_allowed(ledger: Ledger) -> None:
 def test_the_queue_has_an_end(world: World, pending: RunRecord) -> None:
     """Runs at rest do not count."""
     world.ledger.runs.create("r2", Spec(), 1.0)
-    readiness = Readiness(world.ledger, world.roster, most_queued=2)
+    readiness = world.build(most_queued=2)
     with pytest.raises(QueueFullError, match="2 runs are pending or active, and at most 2 may be"):
         readiness.check_queue()
     world.ledger.runs.change_state(pending.run, RunState.CANCELLED, 2.0)
@@ -328,7 +336,7 @@ def test_a_spec_names_no_files_that_nobody_has_allowed(world: World, tmp_path: P
     spec = Spec(cacert=f"{tmp_path}/ca.pem")
     with pytest.raises(UserError, match=r"^cacert: .* cannot be used: files are read only from the folders"):
         world.alone.check(spec)
-    Readiness(world.ledger, world.roster, files=SpecFiles((tmp_path,))).check(spec)
+    world.build(files=SpecFiles((tmp_path,))).check(spec)
 
 
 def test_a_broker_that_is_away_is_told(world: World, running: RunRecord) -> None:
@@ -359,6 +367,7 @@ def test_a_worker_that_does_not_know_what_time_it_is_gets_nothing_on_schedule(
     run = ledger.runs.create("r1", Spec(requests=100, rate=Rate("10/s"), duration_s=10.0), 0.0)
     world.record("w1", "w2", "w3")
     world.roster.record(Progress(worker="w3", incarnation="w3", at=0.0, clock_bound_s=0.0), 0.0, 0.0)
+    world.settle()
     assert world.alone.build_notices(run) == [
         "worker w1 does not know the coordinator's clock yet (and 1 more)"
     ]

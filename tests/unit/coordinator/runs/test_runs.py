@@ -4,15 +4,14 @@ from typing import Any
 
 import pytest
 from tests.kit.coordinators.leases import apply_batches, deal_lease
+from tests.kit.coordinators.readiness import build_readiness
 
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs, build_run_id
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_coordinator.telemetry.tick_maker import TickMaker
-from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState, TransitionError
@@ -61,7 +60,7 @@ def wakes() -> list[None]:
 @pytest.fixture
 def runs(ledger: Ledger, served: ServedTwin, wakes: list[None]) -> Runs:
     """Runs at a time that stands still."""
-    readiness = Readiness(ledger, Roster(10.0))
+    readiness = build_readiness(ledger)
     return Runs(ledger, served, lambda: wakes.append(None), lambda: 8.04, readiness, lambda: NOW)
 
 

@@ -2,6 +2,7 @@ import pytest
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.runs.skew_watch import SkewWatch
+from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress
@@ -17,7 +18,8 @@ class World:
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger, self.roster = ledger, Roster(10.0)
-        self.watch = SkewWatch(ledger, self.roster)
+        self.assignment = Assignment(ledger=ledger, roster=self.roster)
+        self.watch = SkewWatch(ledger, self.assignment)
 
     def begin(self, run: str, spec: Spec) -> None:
         """A run begins."""
@@ -31,6 +33,7 @@ class World:
             self.roster.record(
                 Progress(worker=name, incarnation=name, at=0.0, clock_bound_s=bound_s), 0.0, 0.0
             )
+        self.assignment.settle(self.ledger.runs.fetch_current())
         self.watch.look()
         flags = self.ledger.runs.fetch_snapshot(run).flags
         assert all(flag == Flag.CLOCK_SKEW for flag, _, _ in flags)

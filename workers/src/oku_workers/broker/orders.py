@@ -70,6 +70,7 @@ class Orders:
                 self.count += 1
                 self._loop_thread.post(lambda: self._runner.hooks.drop(order))
             case Fetch():
+                self.count += 1
                 self._loop_thread.post(lambda: self._runner.fetch(order))
             case Intervals():
                 self._take_intervals(order)

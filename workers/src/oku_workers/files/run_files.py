@@ -15,7 +15,7 @@ from oku_workers.files.file_fetcher import FileFetcher
 
 LINGER_S = 60.0
 """How long a file stays that no lease uses."""
-_ANNOUNCED_S = 15.0
+_ANNOUNCED_S = 60.0
 """A coordinator repeats every second which files the run needs that has its turn. After this long without a
 word, it is another run's turn."""
 

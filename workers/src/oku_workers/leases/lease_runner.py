@@ -192,6 +192,8 @@ class LeaseRunner:
 
     def fetch(self, order: Fetch) -> None:
         """Fetch the files of a run, and load its user code, before its first lease."""
+        if order.incarnation != self.incarnation:
+            return
         if self._engines.files is not None:
             self._engines.files.note_tickets(order.tickets)
             self._engines.files.prepare([FileRef(file) for file in order.files])

@@ -14,7 +14,7 @@ from oku_coordinator.leasing.waves.plan import AHEAD_S, WavePlan, build_wave_pla
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
-from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.workers.assignment import Assignment
 
 _LEAD_S = 1.0
 """A period starts so long after it was opened: the first leases reach their workers before it."""
@@ -31,14 +31,14 @@ class WaveDealer:
 
     Args:
         ledger: the truth.
-        roster: who lives.
+        assignment: which workers the run has.
         delivery: takes leases to workers.
         expiry: is told what is sent.
         clock: the clock of the run.
     """
 
     ledger: Ledger
-    roster: Roster
+    assignment: Assignment
     delivery: Delivery
     expiry: ExpiryRule
     clock: RunClock
@@ -59,7 +59,7 @@ class WaveDealer:
             return
         self._visited_at = now
         plan = build_wave_plan(run.spec)
-        workers = self.roster.workers(run.run)
+        workers = self.assignment.workers(run.run)
         takers = [worker for worker in workers if worker.knows_clock and not worker.is_suspect]
         self._heard_since = min(now, self._heard_since) if takers else math.inf
         period = self.clock.find_period(run)

@@ -206,6 +206,15 @@ def find_void(transaction: Transaction, leases: Iterable[str]) -> list[str]:
     return [row["id"] for row in rows]
 
 
+def find_unclosed(transaction: Transaction, leases: Iterable[str]) -> set[str]:
+    """Which of these leases have not been closed by their workers: they are open, or were taken back."""
+    rows = transaction.select(
+        "SELECT id FROM leases WHERE id IN (SELECT value FROM json_each(?)) AND state != ?",
+        json.dumps(list(leases)), LeaseState.CLOSED,
+    )  # fmt: skip
+    return {row["id"] for row in rows}
+
+
 def fetch_taken_back(transaction: Transaction, run: str) -> list[Range]:
     """The ranges of a run that may have been sent in vain, `[start, stop)`; as many as `resent_at_most`."""
     rows = transaction.select(

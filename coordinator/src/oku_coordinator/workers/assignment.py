@@ -1,0 +1,195 @@
+"""Which workers belong to the run that has its turn: a worker belongs to one run at a time.
+
+A run is assigned as many workers as it asks for, from its preparation to the end of its teardown. Only these
+fetch its files, load its code, call its hooks and get its leases. One that dies, leaves or refuses is replaced
+by a free one; a worker is free once the ledger has its last checkpoint and what its hook returned.
+
+The assignment lives in memory. A coordinator that finds a run active takes the workers that hold its open
+leases or call its hooks. It then waits a moment for those that worked on the run before it takes others.
+"""
+
+import math
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.workers.run_needs import RunNeeds, build_needs, find_setup
+from oku_coordinator.workers.worker_state import WorkerState
+from oku_core.accounting.run_state import RunState
+
+HEARD_WITHIN_S = 3.0
+"""Workers that live are heard so soon after a coordinator has started: each speaks once a second."""
+_FILLED = frozenset({RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN})
+"""In the other states of an active run its leases are called back: it needs nobody else."""
+
+
+@dataclass(kw_only=True)
+class Assignment:
+    """The workers of the run that has its turn. `settle` changes them; everything else only asks.
+
+    Args:
+        ledger: says who holds leases and hooks of the run, and who has worked on it.
+        roster: says who lives.
+        find_limit: how many workers a run gets; None for all that are free.
+        monotonic: monotonic seconds.
+    """
+
+    ledger: Ledger
+    roster: Roster
+    find_limit: Callable[[RunRecord], int | None] = lambda run: run.spec.workers
+    monotonic: Callable[[], float] = time.monotonic
+    run: str = field(default="", init=False)
+    """The run whose workers these are; empty if no run has its turn."""
+    _needs: RunNeeds = field(default_factory=RunNeeds, init=False)
+    _members: dict[str, str] = field(default_factory=dict, init=False)
+    """The name of each worker that belongs to the run, by its incarnation."""
+    _hears_until: float = field(default=-math.inf, init=False)
+    """Until then only workers that have worked on the run are taken."""
+
+    def settle(self, run: RunRecord | None) -> list[WorkerState]:
+        """Give the run that has its turn the workers that it is to have now; returns those that are new."""
+        if run is None or run.run != self.run:
+            self._turn_to(run)
+        if run is None:
+            return []
+        self._needs = build_needs(run, find_setup(self.ledger, run))
+        self._release(run)
+        return self._fill(run) if run.state in _FILLED else []
+
+    def require_code(self, run: str, code: str) -> None:
+        """The run needs this user code from now on, as `build_spec_key` names it."""
+        if run == self.run:
+            self._needs = self._needs._replace(code=code)
+
+    def find_members(self, run: str) -> list[WorkerState]:
+        """The workers of a run that live; those included that prepare for it or are leaving."""
+        if run != self.run:
+            return []
+        found = (self.roster.find(name, incarnation) for incarnation, name in self._members.items())
+        return [worker for worker in found if worker is not None]
+
+    def workers(self, run: str) -> list[WorkerState]:
+        """Those that can take leases of a run: prepared for it, not leaving, and not barred from it."""
+        return [worker for worker in self.find_members(run) if self._can_take(worker)]
+
+    def find_takers(self, run: str, names: Iterable[str]) -> list[WorkerState]:
+        """Those of the named workers that can take leases of a run."""
+        if run != self.run:
+            return []
+        named = (self.roster.find_named(name) for name in names)
+        return [
+            worker
+            for worker in named
+            if worker is not None and worker.incarnation in self._members and self._can_take(worker)
+        ]
+
+    def find_preparing(self, run: str) -> list[WorkerState]:
+        """Those that will be able to take leases of a run once they have its files and its user code."""
+        return [
+            worker
+            for worker in self.find_members(run)
+            if worker.can_take(run) and not self._needs.are_met_by(worker)
+        ]
+
+    def owns(self, incarnation: str) -> bool:
+        """Whether a process belongs to the run that has its turn."""
+        return incarnation in self._members
+
+    def measure_flight(self, run: str) -> tuple[float, float]:
+        """The requests of a run that are in flight, and those that end in a second, over all of its workers."""
+        rates = [worker.rate for worker in self.workers(run) if worker.rate.run == run]
+        return sum(rate.mean_in_flight for rate in rates), sum(rate.rate_rps or 0.0 for rate in rates)
+
+    @property
+    def has_suspects(self) -> bool:
+        """Whether any of its workers has been silent for longer than others."""
+        return any(worker.is_suspect for worker in self.find_members(self.run))
+
+    @property
+    def clock_bound_s(self) -> float:
+        """How well each of its workers knows our clock at least, of those that know it; in seconds."""
+        return max((worker.clock_bound_s or 0.0 for worker in self.find_members(self.run)), default=0.0)
+
+    def _can_take(self, worker: WorkerState) -> bool:
+        return worker.can_take(self.run) and self._needs.are_met_by(worker)
+
+    def _turn_to(self, run: RunRecord | None) -> None:
+        """Begin with those that hold something of the run: this coordinator may have been restarted."""
+        self._members, self._hears_until = {}, -math.inf
+        self.run, self._needs = "", RunNeeds()
+        if run is None:
+            return
+        self.run = run.run
+        self._members = self._find_holders(run)
+        if run.state == RunState.RUNNING:
+            self._hears_until = self.monotonic() + HEARD_WITHIN_S
+
+    def _find_holders(self, run: RunRecord) -> dict[str, str]:
+        """Those that hold open leases of a run, or call a hook of it."""
+        held = self.ledger.leases.fetch_open_by_incarnation(run.run)
+        holders = {incarnation: leases[0].worker for incarnation, leases in held.items() if leases}
+        if run.spec.hooks:
+            holders |= self.ledger.hooks.list_holders(run.run)
+        return holders
+
+    def _release(self, run: RunRecord) -> None:
+        """Let those go that are gone, leave or refuse, once they hold nothing: the number is never exceeded."""
+        leaving = [each for each, name in self._members.items() if not self._may_stay(name, each)]
+        if leaving:
+            holders = self._find_holders(run)
+            for incarnation in leaving:
+                if incarnation not in holders:
+                    del self._members[incarnation]
+
+    def _may_stay(self, name: str, incarnation: str) -> bool:
+        worker = self.roster.find_named(name)
+        if worker is None or worker.incarnation != incarnation:
+            return False
+        return not worker.has_spoken or worker.can_take(self.run)
+
+    def _fill(self, run: RunRecord) -> list[WorkerState]:
+        # A teardown that nobody is there for is called by one worker.
+        limit = self.find_limit(run) if run.state != RunState.TEARING_DOWN else max(1, len(self._members))
+        room = math.inf if limit is None else limit - len(self._members)
+        if room <= 0:
+            return []
+        others = [
+            worker
+            for worker in self.roster.workers()
+            if worker.incarnation not in self._members and worker.can_take(run.run)
+        ]
+        free = self._find_free(others)
+        if limit is not None and free:
+            free = self._choose(run, free)[: int(room)]
+        self._members |= {worker.incarnation: worker.name for worker in free}
+        return free
+
+    def _find_free(self, workers: Sequence[WorkerState]) -> list[WorkerState]:
+        """Those that hold nothing of any run which the ledger waits for."""
+        named = [lease for worker in workers for lease in worker.leases]
+        unclosed = self.ledger.leases.find_unclosed(named) if named else set()
+        return [
+            worker
+            for worker in workers
+            if unclosed.isdisjoint(worker.leases)
+            and all(self.ledger.hooks.is_returned(worker.incarnation, each) for each in worker.hooks)
+        ]
+
+    def _choose(self, run: RunRecord, free: Sequence[WorkerState]) -> list[WorkerState]:
+        """The best first: those that have worked on the run, that are heard, and that are prepared."""
+        known = self.ledger.runs.fetch_worker_names(run.run)
+        if self.monotonic() < self._hears_until:
+            free = [worker for worker in free if worker.name in known]
+
+        def rank(worker: WorkerState) -> tuple[bool, ...]:
+            return (
+                worker.name not in known,
+                worker.is_suspect,
+                run.spec.is_open and not worker.knows_clock,
+                not self._needs.are_met_by(worker),
+            )
+
+        return sorted(free, key=rank)
