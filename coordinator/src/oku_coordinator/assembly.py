@@ -196,7 +196,7 @@ class Assembly:
 
     def _build_assignment(self, settings: CoordinatorSettings) -> Assignment:
         def find_limit(run: RunRecord) -> int | None:
-            """In a cluster its pods are counted; a stack that was started for its runs has no other workers."""
+            """A cluster counts its pods; a stack that was started for a run has its workers alone."""
             if self.kube is not None:
                 return self.kube.count_assigned(run)
             return None if settings.expected_workers else run.spec.workers

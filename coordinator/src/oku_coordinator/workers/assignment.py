@@ -1,8 +1,8 @@
 """Which workers belong to the run that has its turn: a worker belongs to one run at a time.
 
-A run is assigned as many workers as it asks for, from its preparation to the end of its teardown. Only these
-fetch its files, load its code, call its hooks and get its leases. One that dies, leaves or refuses is replaced
-by a free one; a worker is free once the ledger has its last checkpoint and what its hook returned.
+A run is assigned as many workers as it asks for, from its preparation to the end of its teardown. Only they
+fetch its files, load its code, call its hooks and get its leases. One that dies, leaves or refuses is
+replaced by a free one. A worker is free once the ledger has its last checkpoint and what its hook returned.
 
 The assignment lives in memory. A coordinator that finds a run active takes the workers that hold its open
 leases or call its hooks. It then waits a moment for those that worked on the run before it takes others.
@@ -99,7 +99,7 @@ class Assignment:
         return incarnation in self._members
 
     def measure_flight(self, run: str) -> tuple[float, float]:
-        """The requests of a run that are in flight, and those that end in a second, over all of its workers."""
+        """The requests of a run that are in flight, and those that end in a second."""
         rates = [worker.rate for worker in self.workers(run) if worker.rate.run == run]
         return sum(rate.mean_in_flight for rate in rates), sum(rate.rate_rps or 0.0 for rate in rates)
 
@@ -136,7 +136,7 @@ class Assignment:
         return holders
 
     def _release(self, run: RunRecord) -> None:
-        """Let those go that are gone, leave or refuse, once they hold nothing: the number is never exceeded."""
+        """Release those that died, leave or refuse, once they hold nothing: there are never too many."""
         leaving = [each for each, name in self._members.items() if not self._may_stay(name, each)]
         if leaving:
             holders = self._find_holders(run)
