@@ -1,4 +1,4 @@
-"""Four workers stay, and runs ask for fewer: each is sent by as many workers as it asks for, whatever dies."""
+"""Four workers stay, and runs ask for fewer: each gets as many as it asks for, whatever dies."""
 
 import os
 import signal
@@ -53,8 +53,8 @@ class Stack:
         """Start a worker that inserts its name where a spec says so."""
         return self._exits.enter_context(
             run_worker(
-                self._broker_url, "--allow-env", "WORKER", "--inherit-env", "WORKER", name=name, log=self.folder / f"{name}.log",
-                prefix=("env", f"WORKER={name}"),
+                self._broker_url, "--allow-env", "WORKER", "--inherit-env", "WORKER",
+                name=name, log=self.folder / f"{name}.log", prefix=("env", f"WORKER={name}"),
             )
         )  # fmt: skip
 

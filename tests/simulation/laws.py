@@ -137,6 +137,11 @@ class Judge:
             self._database.close()
             self._database = None
 
+    def list_holders(self) -> set[str]:
+        """The processes that hold open leases."""
+        rows = self._select("SELECT incarnation FROM leases WHERE run = ? AND state = 'active'", self._run)
+        return {row["incarnation"] for row in rows} if self._path else set()
+
     def check_taken(self, lease: str, position: int) -> None:
         """A worker takes a position of a lease: it must lie below the committed limit."""
         if position < self._limits.get(lease, 0):

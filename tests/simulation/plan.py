@@ -2,6 +2,7 @@
 
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -20,6 +21,8 @@ _TARGETS_SHARE = 0.3
 """Of the seeds whose runs have several targets."""
 _USER_CODE_SHARE = 0.25
 """Of the other seeds, those whose runs are iterations of user code."""
+_WORKERS_SHARE = 0.35
+"""Of the seeds whose runs ask for a number of workers, which may be fewer than there are."""
 
 
 class Fault(StrEnum):
@@ -126,7 +129,8 @@ def draw_plan(
         )
         for number in range(chance.randint(1, 6))
     )
-    slot_rps = sum(1 / (1.5 * latency_s * worker.slowness) for worker in workers)
+    wanted_workers = _draw_workers(f"{seed}", len(workers))
+    slot_rps = estimate_slot_rps(1.5 * latency_s, workers, wanted_workers)
     wanted_s = chance.uniform(5, 50)
     requests = max(20, min(5000, math.ceil(concurrency * slot_rps * wanted_s)))
     targets = _draw_targets(seed)
@@ -141,13 +145,16 @@ def draw_plan(
         grace_s=chance.choice((None, 0.0, 2.0)),
         range_size=chance.choice((None, None, None, 1, 7, 100)) if requests <= 2000 else None,
     )
-    spec = replace(spec, hooks=_draw_hooks(seed))
+    spec = replace(spec, hooks=_draw_hooks(seed), workers=wanted_workers)
     faults = _draw_faults(chance, kinds, interval_s)
     return Plan(
         seed=seed,
         specs=(
             draw_spec(f"{seed}", spec, slot_rps, loads),
-            *(draw_spec(f"{seed} second", second, slot_rps, loads) for second in _draw_second(seed, spec)),
+            *(
+                draw_spec(f"{seed} second", second, slot_rps, loads)
+                for second in _draw_second(seed, spec, len(workers))
+            ),
         ),
         latency_s=latency_s,
         slow_share=chance.choice((0.0, 0.0, 0.01)),
@@ -181,13 +188,28 @@ def _draw_user_code(seed: int) -> bool:
     return random.Random(f"user code {seed}").random() < _USER_CODE_SHARE
 
 
-def _draw_second(seed: int, first: Spec) -> tuple[Spec, ...]:
+def _draw_workers(source: str, most: int) -> int | None:
+    """How many workers a run asks for; None for all."""
+    chance = random.Random(f"workers {source}")
+    return chance.randint(1, most) if chance.random() < _WORKERS_SHARE else None
+
+
+def estimate_slot_rps(latency_s: float, workers: Sequence[WorkerPlan], wanted: int | None) -> float:
+    """How many requests a second the slowest workers send that a run may get, with one in flight each."""
+    slowest = sorted((worker.slowness for worker in workers), reverse=True)[:wanted]
+    return sum(1 / (latency_s * slowness) for slowness in slowest)
+
+
+def _draw_second(seed: int, first: Spec, workers: int) -> tuple[Spec, ...]:
     """Some seeds have a second run, with another window, that waits for its turn."""
     chance = random.Random(f"second {seed}")
     if chance.random() >= _SECOND_SHARE:
         return ()
     requests = max(10, int(first.requests * chance.uniform(0.05, 0.5)))
-    return (replace(first, requests=requests, concurrency=chance.choice((1, 5, 20)), range_size=None),)
+    second = replace(first, requests=requests, concurrency=chance.choice((1, 5, 20)), range_size=None)
+    if first.workers is not None:
+        second = replace(second, workers=_draw_workers(f"second {seed}", workers) or first.workers)
+    return (second,)
 
 
 def _draw_faults(

@@ -113,6 +113,14 @@ class PlayedRun:
                 f"the accounts of targets are {standing.targets}, but {counts} are accounted"
             )
 
+    def _check_workers(self) -> None:
+        """No more workers than it asks for may send a run at any moment."""
+        wanted = self.spec.workers
+        if wanted is not None and len(holders := self.judge.list_holders()) > wanted:
+            raise LawBrokenError(
+                f"{self.run} asks for {wanted} workers, and {len(holders)} have leases of it"
+            )
+
     def check(self, now: float, note: Callable[[str], None]) -> Standing:
         """Check all laws, and take note of what has changed.
 
@@ -129,6 +137,7 @@ class PlayedRun:
                 f" {self.target.sent} sent, {standing.leases} leases"
             )
         self.hooks.check(standing)
+        self._check_workers()
         if standing.state in FINAL_STATES | {RunState.PAUSED}:
             self.judge.check_at_rest()
             self._check_targets(standing)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from tests.simulation.laws import LawBrokenError, Standing
 
 from oku_core.accounting.run_state import RunState
-from oku_core.spec.spec import Spec
 
 if TYPE_CHECKING:
+    from tests.simulation.played_run import PlayedRun
     from tests.simulation.world import World
 
 _SAMPLE_S = 0.1
@@ -70,28 +70,40 @@ class WindowWatch:
             return  # its schedule says how many are in flight
         clock_s = run.find_clock_s(moment.now) if run.spec.is_timed else 0.0
         if run.spec.shares_concurrency:
-            self._check_shares(run.spec, run.limits.find_concurrency(clock_s))
+            self._check_shares(run, run.limits.find_concurrency(clock_s))
         elif run.spec.max_rate is None and run.limits.is_steady(clock_s):
-            self._sample_fullness(
-                run.spec, standing, calm_since + (_CALMS_DOWN_S if world.plan.faults else 0)
-            )
+            self._sample_fullness(run, standing, calm_since + (_CALMS_DOWN_S if world.plan.faults else 0))
 
-    def _sample_fullness(self, spec: Spec, standing: Standing, calm_since: float) -> None:
-        world, window = self._world, spec.concurrency
-        if standing.pending < 4 * window * len(world.workers):
+    def _sample_fullness(self, run: "PlayedRun", standing: Standing, calm_since: float) -> None:
+        world, spec = self._world, run.spec
+        if standing.pending < 4 * spec.concurrency * len(world.workers):
             return
         # Until the first requests of a small window have timed out, nobody knows the rate of its worker.
-        settles_s = _SETTLES_S + spec.timeout_s / window
-        for worker in world.workers:
-            begun_at = max(worker.started_at, calm_since, self._turned_at)
-            if worker.engine is not None and world.scheduler.now - begun_at > settles_s:
-                self._samples += 1
-                self._unfilled += worker.engine.in_flight < _FULL_SHARE * window
+        settles_s = _SETTLES_S + spec.timeout_s / spec.concurrency
+        settled = [
+            (worker.incarnation, worker.engine)
+            for worker in world.workers
+            if worker.engine is not None
+            and world.scheduler.now - max(worker.started_at, calm_since, self._turned_at) > settles_s
+        ]
+        if spec.workers is not None and world.scheduler.now - max(calm_since, self._turned_at) > settles_s:
+            holders = run.judge.list_holders()
+            self._samples += 1
+            self._unfilled += len(holders) < min(spec.workers, len(settled))
+            settled = [(incarnation, engine) for incarnation, engine in settled if incarnation in holders]
+        for _, engine in settled:
+            self._samples += 1
+            self._unfilled += engine.in_flight < _FULL_SHARE * spec.concurrency
 
-    def _check_shares(self, spec: Spec, bounds: tuple[int, int] | None) -> None:
-        engines = [worker.engine for worker in self._world.workers if worker.is_alive]
-        windows = [engine.window for engine in engines if engine is not None and engine.spec == spec]
-        is_whole = len(windows) == len(engines) == len(self._world.workers)
+    def _check_shares(self, run: "PlayedRun", bounds: tuple[int, int] | None) -> None:
+        workers = [worker for worker in self._world.workers if worker.is_alive]
+        wanted = len(self._world.workers)
+        if run.spec.workers is not None:
+            holders, wanted = run.judge.list_holders(), min(run.spec.workers, wanted)
+            workers = [worker for worker in workers if worker.incarnation in holders]
+        engines = [worker.engine for worker in workers]
+        windows = [engine.window for engine in engines if engine is not None and engine.spec == run.spec]
+        is_whole = len(windows) == len(engines) == wanted
         if bounds is None or self._world.count_steady_workers() is None:
             self._uneven = 0
         elif sum(windows) > bounds[1] or (is_whole and sum(windows) < bounds[0]):

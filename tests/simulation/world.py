@@ -26,7 +26,7 @@ from tests.simulation.machine.scheduler import Scheduler
 from tests.simulation.outside.broker import Broker
 from tests.simulation.outside.target import Target
 from tests.simulation.periods import Moment
-from tests.simulation.plan import Plan, WorkerPlan, draw_plan
+from tests.simulation.plan import Plan, WorkerPlan, draw_plan, estimate_slot_rps
 from tests.simulation.played_run import PlayedRun
 from tests.simulation.skips import observe_skips
 from tests.simulation.story import Story
@@ -287,8 +287,10 @@ class World:
     def _find_patience_s(self) -> float:
         """How long all runs may take once nothing fails any more, with the workers that have come."""
         plans = [worker.plan for worker in self.workers] or self.plan.workers
-        windows = sum(1 / (2 * self.plan.latency_s * plan.slowness) for plan in plans)
-        return _PATIENCE_S + 3 * sum(_estimate_s(run.spec, windows) for run in self.runs.values())
+        return _PATIENCE_S + 3 * sum(
+            _estimate_s(run.spec, estimate_slot_rps(2 * self.plan.latency_s, plans, run.spec.workers))
+            for run in self.runs.values()
+        )
 
     def _note_error(self, process: Process, error: BaseException | None, message: str) -> None:
         self.story.note(f"{process.name}: {message}")

@@ -92,6 +92,11 @@ class WorkerActor:
         """Whether a process of it runs."""
         return self._starts > 0 and self.process.is_alive
 
+    @property
+    def incarnation(self) -> str:
+        """The id of its process."""
+        return self._identity.incarnation
+
     def restart(self) -> None:
         """Start a process, unless one runs."""
         if self.is_alive:
