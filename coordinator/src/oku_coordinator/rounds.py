@@ -161,8 +161,7 @@ class Rounds:
         self.file_preparation.look(now)
         self.queue_watch.look(now)
         self.skew_watch.look()
-        members = self.assignment.find_members(self.assignment.run)
-        self.pace.adjust(len(members) or len(self.roster), now)
+        self.pace.adjust(self.assignment.count(self.assignment.run) or len(self.roster), now)
         self.interval_announcer.step(self.roster.heartbeat_interval_s, self.pace.checkpoint_s, now)
         self.end_watch.add_owing()
         if self.publisher is not None:

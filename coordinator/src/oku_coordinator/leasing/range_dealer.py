@@ -130,7 +130,7 @@ class RangeDealer:
     def _is_running_out(self, run: RunRecord) -> bool:
         """Whether less is left than the hands of all workers hold: then who asks first may be slow."""
         room = estimate_room(
-            self._count_workers(run),
+            self.assignment.count(run.run),
             self._weight,
             window=self._find_window(run),
             range_size=run.spec.range_size,
@@ -160,10 +160,7 @@ class RangeDealer:
 
     def _find_window(self, run: RunRecord) -> int:
         """The requests that each worker may have in flight."""
-        return run.spec.find_window(max(1, self._count_workers(run)))
-
-    def _count_workers(self, run: RunRecord) -> int:
-        return len(self.assignment.find_members(run.run))
+        return run.spec.find_window(max(1, self.assignment.count(run.run)))
 
     def _move(self, run: RunRecord, hands: Sequence[Hands], *, is_dealt_out: bool) -> None:
         """Ask for work back of which others have too little; the wish is repeated until it is answered.

@@ -80,7 +80,7 @@ class CircuitBreaker:
         self._turn_to(run.run if run else None)
         if run is None or run.state != RunState.RUNNING:
             return
-        self._most_workers = max(self._most_workers, len(self._assignment.find_members(run.run)))
+        self._most_workers = max(self._most_workers, self._assignment.count(run.run))
         if reason := self._find_refusal(run, now):
             self._give_up(run, RunState.PAUSED if count_sent(run.outcomes) else RunState.FAILED, reason)
         elif reason := self._find_crash_loop():

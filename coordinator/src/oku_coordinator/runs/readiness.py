@@ -236,7 +236,7 @@ class Readiness:
         here, workers = len(self.roster.workers()), self.count_workers(run)
         is_pending = run.state == RunState.PENDING
         if is_pending and (preparing := self.assignment.find_preparing(run.run)):
-            members = len(self.assignment.find_members(run.run))
+            members = self.assignment.count(run.run)
             what, does = ("user code", "load it") if run.spec.runs_user_code else ("files", "fetch them")
             yield f"waiting for {what} of the run: {len(preparing):,} of {members:,} workers {does}"
             return

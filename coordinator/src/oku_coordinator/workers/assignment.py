@@ -64,6 +64,10 @@ class Assignment:
         if run == self.run:
             self._needs = self._needs._replace(code=code)
 
+    def count(self, run: str) -> int:
+        """How many workers belong to a run; those included that were not heard yet."""
+        return len(self._members) if run == self.run else 0
+
     def find_members(self, run: str) -> list[WorkerState]:
         """The workers of a run that live; those included that prepare for it or are leaving."""
         if run != self.run:

@@ -46,7 +46,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         active_s: how long the run had been active at its end.
         outcomes_so_far: the outcomes of all requests that had ended by its end, accounted or not yet, in the
             order of `OUTCOMES`.
-        workers: how many workers were alive at its end. This, `in_flight` and `lag_s` are None if no
+        workers: how many workers of the run lived at its end. This, `in_flight` and `lag_s` are None if no
             coordinator was there to see it.
         in_flight: the requests sent and not yet answered, over all workers; the mean if it merges several.
         requests_ended: the requests that ended in it; those that were not sent, or are lost, never do.
