@@ -11,7 +11,7 @@ from oku_coordinator.broker.sender import Broker
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.workers.assignment import Assignment
-from oku_coordinator.workers.run_needs import find_setup
+from oku_coordinator.workers.preparation import find_setup
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.hook import SetupData
 from oku_core.messaging.order import Fetch, UserCode

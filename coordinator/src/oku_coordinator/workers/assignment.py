@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.workers.liveness import Roster
-from oku_coordinator.workers.run_needs import RunNeeds, build_needs, find_setup
+from oku_coordinator.workers.preparation import RunNeeds, build_needs, find_setup
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.run_state import RunState
 
