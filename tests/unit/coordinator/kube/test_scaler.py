@@ -97,14 +97,20 @@ async def test_workers_are_there_for_a_run_and_go_after_it(world: World, kuberne
 async def test_whoever_scales_by_hand_during_a_run_is_not_fought(
     world: World, kubernetes: Kubernetes
 ) -> None:
-    """A size that was set by hand stays until the run is over, even if the coordinator restarts."""
-    world.submit(workers=4)
+    """A size that was set by hand stays until the run is over, even if the coordinator restarts.
+
+    The run has as many workers as that.
+    """
+    run = world.submit(workers=4)
+    assert world.scaler.find_size(run) is None
     await world.look()
+    assert world.scaler.find_size(run) == 4
     world.change(RunState.RUNNING)
     for replicas in (8, 2):
         kubernetes.replicas["w"] = replicas
-        await world.look()
+        await world.look(10.0)
         assert kubernetes.replicas["w"] == replicas
+        assert world.scaler.find_size(run) == replicas
     world.scaler = world.build_scaler()
     await world.look()
     assert kubernetes.replicas["w"] == 2
