@@ -5,11 +5,11 @@ after a crash. The times of requests are judged by what is seen live.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from oku_coordinator.ledger.storage.records import RunRecord, StretchBasis, ThresholdRecord
-from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
+from oku_coordinator.runs.period_ends import Periods, list_ends
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
 from oku_core.results.seen_seconds import build_live, find_seen_to, list_seen
@@ -17,9 +17,6 @@ from oku_core.schedule.active_period import ActivePeriod
 from oku_core.spec.load_plan import build_load_plan
 from oku_core.spec.spec import Spec
 from oku_core.thresholds.stretches import SeenSecond, Stretch, looks_live
-
-Periods = Sequence[tuple[ActivePeriod, float]]
-"""Periods of activity, each with what the clock of the run says at its end."""
 
 
 class Look(NamedTuple):
@@ -137,10 +134,3 @@ def list_periods(record: RunRecord, basis: StretchBasis) -> Periods:
     if record.active_since is None or record.state != RunState.RUNNING:
         return []
     return [(ActivePeriod(record.active_since, record.active_s), math.inf)]
-
-
-def list_ends(periods: Iterable[PeriodRecord]) -> Periods:
-    """The periods that the ledger keeps, each with its end."""
-    return [
-        (period.build_period(), math.inf if period.stop_s is None else period.stop_s) for period in periods
-    ]

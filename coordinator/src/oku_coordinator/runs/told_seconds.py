@@ -32,7 +32,7 @@ class ToldSeconds:
         self._progress[progress.incarnation] = progress
 
     def find_end(self, leases: Sequence[LeaseRecord], now: float) -> float:
-        """Up to when everything is told of a run that has these open leases; minus infinity if nobody knows."""
+        """Up to when all is told of a run that has these open leases; minus infinity if nobody knows."""
         held: dict[str, list[LeaseRecord]] = {}
         for lease in leases:
             held.setdefault(lease.incarnation, []).append(lease)
@@ -53,7 +53,7 @@ class ToldSeconds:
 
 
 def _is_stored(seen: LeaseProgress | None, lease: LeaseRecord) -> bool:
-    """Whether the ledger has all that a worker has done of a lease; one that it does not name is not begun."""
+    """Whether the ledger has all that a worker has done of a lease; one that it does not name is new."""
     if seen is None:
         return not lease.sequence
     return seen.taken == lease.done and seen.outcomes == lease.outcomes

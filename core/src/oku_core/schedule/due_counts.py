@@ -1,7 +1,7 @@
 """How many arrivals of a schedule are due before any time: what is sent is compared with it.
 
-It is as exact as the schedule is. Only inside a block with very many random arrivals, which would take long to
-draw, their number is an estimate with a deviation.
+It is as exact as the schedule is. Only inside a block with very many random arrivals, which would take long
+to draw, their number is an estimate with a deviation.
 """
 
 import math
