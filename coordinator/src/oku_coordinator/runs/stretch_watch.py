@@ -12,7 +12,7 @@ from oku_coordinator.ledger.storage.records import RunRecord, StretchBasis, Thre
 from oku_coordinator.runs.period_ends import Periods, list_ends
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
-from oku_core.results.seen_seconds import build_live, find_seen_to, list_seen
+from oku_core.results.seen_seconds import SeriesSeconds, build_live
 from oku_core.schedule.active_period import ActivePeriod
 from oku_core.spec.load_plan import build_load_plan
 from oku_core.spec.spec import Spec
@@ -40,9 +40,6 @@ class StretchWatch:
 
     Args:
         spec: of the run.
-
-    Attributes:
-        since: the Unix second from which the series is needed.
     """
 
     def __init__(self, spec: Spec) -> None:
@@ -51,7 +48,12 @@ class StretchWatch:
         self._live = {number: each for number, each in stretches.items() if looks_live(each.threshold)}
         self._settled = {number: each for number, each in stretches.items() if number not in self._live}
         self._busy_to = -math.inf
-        self.since = 0
+        self._seconds = SeriesSeconds(self._plan)
+
+    @property
+    def since(self) -> int:
+        """The Unix second from which the series is needed."""
+        return self._seconds.since
 
     def __bool__(self) -> bool:
         """Whether there is any."""
@@ -88,11 +90,9 @@ class StretchWatch:
             if look.basis.untaken:
                 self._busy_to = max(self._busy_to, settled_to)
             settled_to = min(settled_to, self._busy_to)
-        if not self._settled or not periods or math.isinf(settled_to):
+        if not self._settled or not periods:
             return []
-        seconds = list(list_seen(look.basis.series, periods, self._plan, settled_to, self.since))
-        self.since = max(self.since, int(find_seen_to(self._plan, settled_to)))
-        return seconds
+        return self._seconds.take(look.basis.series, periods, settled_to)
 
 
 def build_stretches(spec: Spec) -> dict[int, Stretch]:

@@ -12,7 +12,7 @@ from oku_coordinator.ledger.storage.schedule_records import Course
 from oku_coordinator.runs.period_ends import list_ends
 from oku_coordinator.runs.stretch_watch import advance
 from oku_core.accounting.run_state import FINAL_STATES, RunState
-from oku_core.results.seen_seconds import list_seen
+from oku_core.results.seen_seconds import SeriesSeconds
 from oku_core.results.summary import Flag
 from oku_core.schedule.schedule import Schedule
 from oku_core.spec.load import WARM_UP, PhaseTime, list_phase_times
@@ -106,9 +106,8 @@ def _finish(
     is_cut = record.spec.is_timed and record.requests < record.spec.requests
     if not course.periods or not (record.spec.is_open or is_cut):
         return kept  # it has run out of requests, and nobody knows when that was
-    plan = build_load_plan(record.spec)
-    is_complete = record.state == RunState.COMPLETED
-    seconds = list_seen(course.series, list_ends(course.periods, is_complete=is_complete), plan)
+    periods = list_ends(course.periods, is_complete=record.state == RunState.COMPLETED)
+    seconds = SeriesSeconds(build_load_plan(record.spec)).take(course.series, periods)
     return advance(Stretch(threshold), seconds, kept)
 
 

@@ -15,6 +15,8 @@ from oku_core.schedule.active_period import ActivePeriod
 _LONGEST_GAP_S = 3600
 """Seconds in which nothing happened are told one by one, as far as there are not more in a row."""
 _ROUNDED_S = 1e-6
+_DIGITS = 5
+"""Unix times as floats are precise to a quarter of a microsecond; phases end at times that users wrote."""
 
 
 class ActiveSecond(NamedTuple):
@@ -37,12 +39,12 @@ class ActiveSecond(NamedTuple):
     @property
     def begin_s(self) -> float:
         """What the clock of the run says when they begin."""
-        return self.period.schedule_s(self.second)
+        return round(self.period.schedule_s(self.second), _DIGITS)
 
     @property
     def end_s(self) -> float:
         """What the clock of the run says when they end."""
-        return self.period.schedule_s(self.second + self.seconds)
+        return round(self.period.schedule_s(self.second + self.seconds), _DIGITS)
 
 
 def list_active(

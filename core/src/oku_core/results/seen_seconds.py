@@ -5,7 +5,7 @@ in it. A sample is made of what workers tell once a second, so it also has some 
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 
 from oku_core.accounting.outcome import count_sent
@@ -19,43 +19,86 @@ from oku_core.thresholds.stretches import SeenSecond
 LEFT_OUT_S = 2.0
 """After a start without a rate, and at each beginning of what is seen live, so many seconds are left out."""
 _LATE_S = 0.1
-"""Requests that are late by no more, in the second after theirs, count as sent in their own."""
+"""Requests that are late by no more count as sent in the second in which they were due."""
+
+_LATE_TICK_S = 0.25
+"""Ticks are usually a few milliseconds late."""
 
 
-def list_seen(
-    rows: Iterable[SeriesRow],
-    periods: Iterable[tuple[ActivePeriod, float]],
-    plan: LoadPlan,
-    settled_to: float = math.inf,
-    since: float = -math.inf,
-) -> Iterator[SeenSecond]:
-    """The seconds of a run in which something was to be sent, by its series.
+class SeriesSeconds:
+    """The seconds of one run in which something was to be sent, by its series.
 
     Args:
-        rows: the series, in order of time.
-        periods: its periods of activity, each with what the clock of the run says at its end.
         plan: what was to be sent.
-        settled_to: up to which Unix time the series is complete.
-        since: where to begin, in Unix time.
+
+    Attributes:
+        since: the Unix time from which the series is needed next.
     """
-    kept = list(rows)
-    sent = {row.second: row.sent for row in kept}
-    length_s = math.inf if plan.length_s is None else plan.length_s
-    for each in list_active(kept, periods, length_s, find_seen_to(plan, settled_to), since):
-        if each.seconds > 1 or not plan.wants_load(each.begin_s, each.end_s):
-            continue
-        if plan.has_rate:
-            yield _build_open(each, plan, sent.get(each.second + 1, 0))
-        elif each.second - each.period.starts_at >= LEFT_OUT_S:
-            yield _build(each, plan)
 
+    def __init__(self, plan: LoadPlan) -> None:
+        self._plan = plan
+        self.since = 0
+        self._period: ActivePeriod | None = None
+        self._owed = 0.0
+        """How many requests were due in the period by its last second, and neither sent nor given up."""
+        self._carried = 0
 
-def find_seen_to(plan: LoadPlan, settled_to: float) -> float:
-    """The Unix time up to which seconds can be looked at, if the series is complete up to another one.
+    def take(
+        self,
+        rows: Iterable[SeriesRow],
+        periods: Iterable[tuple[ActivePeriod, float]],
+        settled_to: float = math.inf,
+    ) -> list[SeenSecond]:
+        """The seconds that were not taken yet, in order.
 
-    Of a run with a rate, the second behind each is needed, too.
-    """
-    return settled_to if math.isinf(settled_to) else find_whole_end(settled_to) - plan.has_rate
+        Args:
+            rows: the series from `since` on, in order of time.
+            periods: the periods of activity, each with what the clock of the run says at its end.
+            settled_to: up to which Unix time the series is complete; minus infinity if nobody knows.
+        """
+        if settled_to == -math.inf:
+            return []
+        kept = list(rows)
+        # Of a run with a rate, the second behind each is needed, too.
+        until = settled_to - self._plan.has_rate
+        length_s = math.inf if self._plan.length_s is None else self._plan.length_s
+        sent = {row.second: row.sent for row in kept}
+        seconds = [
+            seen
+            for each in list_active(kept, periods, length_s, until, self.since)
+            if (seen := self._see(each, sent.get(each.second + 1, 0))) is not None
+        ]
+        if math.isfinite(until):
+            self.since = max(self.since, find_whole_end(until))
+        return seconds
+
+    def _see(self, each: ActiveSecond, sent_next: int) -> SeenSecond | None:
+        plan = self._plan
+        if not plan.has_rate:
+            is_left_out = each.second - each.period.starts_at < LEFT_OUT_S
+            seen = None if is_left_out else _build(each, plan)
+        else:
+            seen = self._see_planned(each, sent_next)
+        # What was merged belongs to a time that was looked at long ago.
+        return seen if each.seconds == 1 and plan.wants_load(each.begin_s, each.end_s) else None
+
+    def _see_planned(self, each: ActiveSecond, sent_next: int) -> SeenSecond:
+        if each.period is not self._period and each.period != self._period:
+            self._period, self._owed, self._carried = each.period, 0.0, 0
+        begin, end = (self._plan.count_due(time_s) for time_s in (each.begin_s, each.end_s))
+        planned = end.number - begin.number
+        given_up = sum(each.outcomes) - count_sent(each.outcomes)
+        self._owed = max(0.0, self._owed + planned - each.sent - given_up)
+        carried_in = self._carried
+        self._carried = min(math.floor(self._owed), math.ceil(_LATE_S * planned), sent_next)
+        return replace(
+            _build(each, self._plan),
+            sent=each.sent,
+            planned=planned,
+            carried_in=carried_in,
+            carried_out=self._carried,
+            variance=(begin.variance, end.variance),
+        )
 
 
 def build_live(sample: Sample, period: ActivePeriod, plan: LoadPlan) -> SeenSecond | None:
@@ -69,7 +112,7 @@ def build_live(sample: Sample, period: ActivePeriod, plan: LoadPlan) -> SeenSeco
     first_at = sample.at - sample.seconds - LEFT_OUT_S
     begin_s, end_s = period.schedule_s(first_at), period.schedule_s(sample.at)
     length_s = math.inf if plan.length_s is None else plan.length_s
-    is_over = end_s > length_s or not has_more(sample)
+    is_over = end_s > length_s + _LATE_TICK_S or not has_more(sample)
     if first_at < period.starts_at or is_over or not plan.wants_load(begin_s, end_s):
         return None
     return SeenSecond(
@@ -87,19 +130,6 @@ def build_live(sample: Sample, period: ActivePeriod, plan: LoadPlan) -> SeenSeco
 def has_more(sample: Sample) -> bool:
     """Whether requests were left to be sent at the end of a sample."""
     return sample.requests_total - sample.done > (sample.in_flight or 0)
-
-
-def _build_open(each: ActiveSecond, plan: LoadPlan, sent_next: int) -> SeenSecond:
-    begin, end, next_ = (plan.count_due(time_s) for time_s in (each.begin_s, each.end_s, each.end_s + 1))
-    planned = end.number - begin.number
-    late = min(sent_next - (next_.number - end.number), math.ceil(_LATE_S * planned))
-    return replace(
-        _build(each, plan),
-        sent=each.sent,
-        planned=planned,
-        sent_late=max(0, math.floor(late)),
-        variance=(begin.variance, end.variance),
-    )
 
 
 def _build(each: ActiveSecond, plan: LoadPlan) -> SeenSecond:

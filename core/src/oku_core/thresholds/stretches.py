@@ -40,7 +40,9 @@ class SeenSecond:
         outcomes: of the requests that ended in it, in the order of `OUTCOMES`.
         sent: how many were sent in it.
         planned: how many were due in it; None without a rate.
-        sent_late: how many of those sent in the next second count as sent in this one, if that lacks some.
+        carried_in: how many of those that were sent in it count in the second before, for which they were
+            only a little late.
+        carried_out: how many of those that were sent in the next second count in this one.
         variance: that of how many were due before it began, and before it ended, where these are estimates.
         latency: of the requests that were answered in it.
         response_time: of the same ones.
@@ -54,7 +56,8 @@ class SeenSecond:
     outcomes: Sequence[int] = field(default_factory=build_no_counts)
     sent: int = 0
     planned: float | None = None
-    sent_late: int = 0
+    carried_in: int = 0
+    carried_out: int = 0
     variance: tuple[float, float] = (0.0, 0.0)
     latency: HistogramSnapshot = _NONE
     response_time: HistogramSnapshot = _NONE
@@ -91,8 +94,6 @@ class Stretch:
     threshold: Threshold
     longest_s: float = field(default=0.0, init=False)
     _seconds: deque[SeenSecond] = field(default_factory=deque, init=False)
-    _before: SeenSecond | None = field(default=None, init=False)
-    """The second before them, if it was in a row with them."""
     _row_s: float = field(default=0.0, init=False)
     _totals: "_Totals" = field(init=False)
 
@@ -118,8 +119,7 @@ class Stretch:
         self.longest_s = max(self.longest_s, self._row_s)
         wanted_s = float(self.threshold.over_s or 0) - _ROUNDED_S
         while self._totals.seconds - self._seconds[0].seconds >= wanted_s:
-            self._before = self._seconds.popleft()
-            self._totals.add(self._before, -1)
+            self._totals.add(self._seconds.popleft(), -1)
         if self._totals.seconds < wanted_s:
             return None
         value = self._measure_rate() if self.threshold.kind is FigureKind.RATE else self._measure_ended()
@@ -137,7 +137,6 @@ class Stretch:
 
     def _begin_anew(self) -> None:
         self._seconds.clear()
-        self._before = None
         self._row_s = 0.0
         self._totals = _Totals()
 
@@ -159,14 +158,11 @@ class Stretch:
         return StretchValue(float(value), compare(value, self.threshold.comparison, self.threshold.limit))
 
     def _excuse(self, sent: int, planned: float) -> float:
-        """How many were sent, without what is due to requests that were a little late, or to an estimate."""
-        late = self._seconds[-1].sent_late if sent < planned else 0
-        if sent > planned and self._before is not None:
-            late = self._before.sent_late
-        excused = late + _DEVIATIONS * math.sqrt(
-            self._seconds[0].variance[0] + self._seconds[-1].variance[1]
-        )
-        return min(planned, sent + excused) if sent < planned else max(planned, sent - excused)
+        """How many were sent of what was due, or a little late, and as many as an estimate may be wrong by."""
+        first, last = self._seconds[0], self._seconds[-1]
+        in_time = sent - first.carried_in + last.carried_out
+        allowed = _DEVIATIONS * math.sqrt(first.variance[0] + last.variance[1])
+        return min(planned, in_time + allowed) if in_time < planned else max(planned, in_time - allowed)
 
 
 class _Totals:
