@@ -225,9 +225,7 @@ def test_a_watch_that_begins_in_the_middle_finds_the_same(
     assert ledger.runs.fetch("r1").state is RunState.CANCELLING
 
 
-def test_seconds_that_workers_may_still_tell_of_lose_nothing(
-    build_world: Callable[..., World]
-) -> None:
+def test_seconds_that_workers_may_still_tell_of_lose_nothing(build_world: Callable[..., World]) -> None:
     """A worker whose messages are under way has sent what nobody knows yet."""
     world = build_world("rate >= 5/s over 1s: abort")
     world.end_in(dict.fromkeys(range(3, 7), 9), told_to=7.2)
@@ -236,9 +234,7 @@ def test_seconds_that_workers_may_still_tell_of_lose_nothing(
     assert world.look(21.0) == [_FAILED]
 
 
-def test_the_end_of_a_run_is_no_stretch_that_could_lose(
-    build_world: Callable[..., World]
-) -> None:
+def test_the_end_of_a_run_is_no_stretch_that_could_lose(build_world: Callable[..., World]) -> None:
     """Nothing is left to be sent then, only answers are outstanding."""
     world = build_world("rate >= 5/s over 1s: abort", "ok >= 100% over 1s: abort")
     world.end_in(dict.fromkeys(range(3, 12), 9), told_to=12.0)
@@ -258,9 +254,7 @@ def test_a_run_that_waits_for_its_setup_or_its_workers_loses_nothing(
     assert world.ledger.runs.fetch("r1").state is RunState.RUNNING
 
 
-def test_a_time_that_is_worse_than_any_can_be_kept(
-    build_world: Callable[..., World]
-) -> None:
+def test_a_time_that_is_worse_than_any_can_be_kept(build_world: Callable[..., World]) -> None:
     """A quantile may lie among requests without an answer; JSON has no number for that."""
     world = build_world("p50 < 1s over 1s")
     world.end_in({3: 1}, told_to=4.0)

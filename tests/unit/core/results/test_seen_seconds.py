@@ -78,7 +78,8 @@ def test_a_second_is_seen_once_all_workers_have_told_of_it_and_of_the_next() -> 
     plan, sent = build_plan(rate="10/s", duration="9s"), dict.fromkeys(range(9), 10)
     seconds = SeriesSeconds(plan)
     seen = [
-        list_rates(seconds.take(build_rows(sent), ALWAYS, START + told_s)) for told_s in (-math.inf, 1.9, 3.1, 3.2)
+        list_rates(seconds.take(build_rows(sent), ALWAYS, START + told_s))
+        for told_s in (-math.inf, 1.9, 3.1, 3.2)
     ]
     assert seen == [[], [], [(1, 10, 10), (2, 10, 10)], []]
     assert seconds.since == START + 2

@@ -59,7 +59,9 @@ def test_random_arrivals_are_counted_where_blocks_begin() -> None:
 
 def test_inside_a_block_random_arrivals_are_counted_as_lanes_have_them() -> None:
     """At any time, whatever stage it lies in: what is compared with it was sent when these say."""
-    schedule = build(("5/2", 100, 300), ("3", 100, 0), ("1/2", 0, 0), ("3/2", 50, 50), arrivals=Arrivals.POISSON)
+    schedule = build(
+        ("5/2", 100, 300), ("3", 100, 0), ("1/2", 0, 0), ("3/2", 50, 50), arrivals=Arrivals.POISSON
+    )
     dues, dues_s = DueCounts(schedule), list_dues_s(schedule)
     for tenth in range(76):
         time_s = tenth / 10 + 0.0123

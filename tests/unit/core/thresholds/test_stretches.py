@@ -25,10 +25,10 @@ def _see(stretch: Stretch, at: float, **known: Any) -> StretchValue | None:
 
 def _see_rates(text: str, rates: Sequence[tuple[int, float | None]], **known: Any) -> list[float | None]:
     stretch = Stretch(Threshold(text))
-    seen = [_see(stretch, at, sent=sent, planned=planned, **known) for at, (sent, planned) in enumerate(rates)]
+    seen = [
+        _see(stretch, at, sent=sent, planned=planned, **known) for at, (sent, planned) in enumerate(rates)
+    ]
     return [value and round(value.value, 3) for value in seen]
-
-
 
 
 def test_a_stretch_is_judged_once_it_is_full_and_then_every_second() -> None:
@@ -77,7 +77,8 @@ def test_an_estimate_of_what_is_due_has_its_deviation() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gap", "known"), [(5.0, {}), (1.0, {}), (0.0, {"phases": ["warm-up"]}), (0.0, {"phases": ["warm-up", ""]})]
+    ("gap", "known"),
+    [(5.0, {}), (1.0, {}), (0.0, {"phases": ["warm-up"]}), (0.0, {"phases": ["warm-up", ""]})],
 )
 def test_a_stretch_begins_anew_behind_what_is_not_judged(gap: float, known: dict[str, Any]) -> None:
     """That is a pause, also one of a single second, or the warm-up."""
@@ -122,7 +123,9 @@ def test_times_and_outcomes_are_judged_as_over_the_whole_run() -> None:
 def test_outcomes_of_all_seconds_of_a_stretch_count_and_of_no_others() -> None:
     """What a stretch has left behind is forgotten."""
     stretch = Stretch(Threshold("timeout < 3 over 2s"))
-    seen = [_see(stretch, at, latencies_ms=[1], timeouts=timeouts) for at, timeouts in enumerate([2, 1, 1, 0])]
+    seen = [
+        _see(stretch, at, latencies_ms=[1], timeouts=timeouts) for at, timeouts in enumerate([2, 1, 1, 0])
+    ]
     assert [each and each.value for each in seen] == [None, 3.0, 2.0, 1.0]
 
 
