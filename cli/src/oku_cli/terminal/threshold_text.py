@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from oku_cli.formatting import format_latency, format_rate, format_share
+from oku_cli.formatting import format_count, format_latency, format_rate, format_share
 from oku_cli.terminal.layout import AlignedTable
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG
 from oku_core.spec.values.threshold import Unit
@@ -79,7 +79,7 @@ def _describe_loss(threshold: ThresholdSummary) -> str:
     """Where a threshold over some seconds in a row was lost, and with which value."""
     value = format_value(threshold.lost_value, threshold.unit)
     phase = f" in phase {threshold.lost_phase}" if threshold.lost_phase else ""
-    return f"lost with {value} at second {threshold.lost_s or 0.0:.3g}{phase}"
+    return f"lost with {value} at second {format_count(round(threshold.lost_s or 0.0))}{phase}"
 
 
 def _measure_margin(threshold: ThresholdSummary) -> float:

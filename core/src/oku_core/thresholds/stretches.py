@@ -158,7 +158,7 @@ class Stretch:
         return StretchValue(float(value), compare(value, self.threshold.comparison, self.threshold.limit))
 
     def _excuse(self, sent: int, planned: float) -> float:
-        """How many were sent of what was due, or a little late, and as many as an estimate may be wrong by."""
+        """How many were sent in time or a little late, and as many as an estimate may be wrong by."""
         first, last = self._seconds[0], self._seconds[-1]
         in_time = sent - first.carried_in + last.carried_out
         allowed = _DEVIATIONS * math.sqrt(first.variance[0] + last.variance[1])

@@ -15,6 +15,7 @@ from oku_core.results.sample import build_sample
 from oku_core.results.series import SeriesRow
 from oku_core.spec.load_plan import build_load_plan
 from oku_core.spec.parser import Source, parse_spec
+from oku_core.thresholds.stretches import StretchValue
 
 START = 1000.0
 OPEN_PERIOD = PeriodRecord(START, 0.0)
@@ -83,7 +84,7 @@ def test_a_run_that_keeps_its_plan_has_all_of_it(watch: Callable[..., Watched]) 
 
 
 def test_a_random_plan_is_compared_with_itself(watch: Callable[..., Watched]) -> None:
-    """A run that sends what was drawn for each second has all of its plan, and one that sends evenly has not."""
+    """A run that sends what was drawn for each second keeps its plan, one that sends evenly does not."""
     threshold = "rate >= 1 of plan over 1s"
     spec = parse_spec(Source("spec", {"rate": "100/s", "duration": "9s", "arrivals": "poisson", "seed": 5}))
     watched = watch(rate="100/s", duration="9s", arrivals="poisson", seed=5, thresholds=[threshold])
@@ -97,15 +98,17 @@ def test_a_random_plan_is_compared_with_itself(watch: Callable[..., Watched]) ->
 
 
 def test_a_run_that_misses_its_plan_loses_where_it_did(watch: Callable[..., Watched]) -> None:
-    """In the first stretch that has too little, by its last second and phase. What is late by a tenth of a second
-    excuses a tenth of a second once."""
+    """In the first stretch that has too little, by its last second and phase.
+
+    A tenth of a second is excused once: so much may be late.
+    """
     watched = watch(
         stages=["ramp=3s:0..60/s", "steady=9s:60/s"],
         thresholds=["rate >= 0.99 of plan over 2s", "rate >= 9/s over 3s"],
     )
     watched.look(12, {0: 10, 1: 30, 2: 50} | dict.fromkeys(range(3, 7), 60) | dict.fromkeys(range(7, 12), 45))
     loss = watched.kept[0].loss
-    assert loss == (0.925, False, "steady", 8.0)
+    assert loss == StretchValue(0.925, holds=False, phase="steady", clock_s=8.0)
     assert watched.worst == [0.75, 30.0]
 
 

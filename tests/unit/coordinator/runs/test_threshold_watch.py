@@ -197,7 +197,7 @@ def test_some_seconds_in_a_row_lose_a_threshold_and_the_worst_of_them_is_kept(
     assert world.look(11.0) == [_FAILED, _UNDECIDED, _UNDECIDED]
     assert world.lost == ["threshold lost: rate >= 7/s over 2s"]
     kept = ledger.runs.fetch_threshold_basis("r1").thresholds
-    loss = StretchValue(4.5, False, "", 6.0)
+    loss = StretchValue(4.5, holds=False, clock_s=6.0)
     assert kept == {
         0: ThresholdRecord(5.0, 4.5, loss, 2.0),
         1: ThresholdRecord(None, 4.5, None, 2.0),
@@ -220,8 +220,8 @@ def test_a_watch_that_begins_in_the_middle_finds_the_same(
 
     assert world.look(12.0) == [_FAILED, _FAILED]
     kept = ledger.runs.fetch_threshold_basis("r1").thresholds
-    assert kept[1].loss == before[1].loss == StretchValue(7.0, False, "", 5.0)
-    assert kept[0].loss == StretchValue(1.0, False, "", 8.0)
+    assert kept[1].loss == before[1].loss == StretchValue(7.0, holds=False, clock_s=5.0)
+    assert kept[0].loss == StretchValue(1.0, holds=False, clock_s=8.0)
     assert ledger.runs.fetch("r1").state is RunState.CANCELLING
 
 

@@ -31,10 +31,10 @@ def build_receipt(
     return Receipt(batch=batch, verdicts=[verdict])
 
 
-def build_progress(taken: int | None, ok: int = 0, **known: Any) -> Progress:
+def build_progress(taken: int | None, ok: int = 0, coordinator_at: float | None = None) -> Progress:
     """What the process `b1` says at 20 s of its lease; None if it does not name it."""
     leases = {} if taken is None else {"l1": LeaseProgress(taken, 100, make_counts(ok))}
-    return Progress(**({"worker": "w1", "incarnation": "b1", "at": 20.0, "leases": leases} | known))
+    return Progress(worker="w1", incarnation="b1", at=20.0, leases=leases, coordinator_at=coordinator_at)
 
 
 def test_without_leases_nobody_has_anything_to_tell() -> None:
@@ -75,8 +75,10 @@ def test_what_the_ledger_does_not_have_was_not_told(verdict: MessageVerdict, tol
     ("taken", "ok", "told_to"), [(30, 20, 20.0), (31, 20, 12.0), (30, 21, 12.0), (None, 0, 12.0)]
 )
 def test_who_has_no_news_tells_so_with_its_progress(taken: int | None, ok: int, told_to: float) -> None:
-    """All that it has taken, and all that has ended, is in the ledger. Nothing else says that of a target that
-    does not answer."""
+    """All that it has taken, and all that has ended, is in the ledger.
+
+    Of a target that does not answer, nothing else says so.
+    """
     told = ToldSeconds()
     told.note_receipts([build_receipt(12.0)])
     told.note_progress(build_progress(taken, ok))
@@ -92,7 +94,7 @@ def test_a_lease_that_nobody_has_begun_has_nothing_to_tell() -> None:
 
 def test_the_clock_that_is_behind_counts() -> None:
     """What was sent is counted by the coordinator's, what has ended by that of the worker's machine."""
-    for clocks, told_to in (({"coordinator_at": 19.0}, 19.0), ({"coordinator_at": 21.0}, 20.0)):
+    for coordinator_at, told_to in ((19.0, 19.0), (21.0, 20.0)):
         told = ToldSeconds()
-        told.note_progress(build_progress(0, **clocks))
+        told.note_progress(build_progress(0, coordinator_at=coordinator_at))
         assert told.find_end([build_lease()], NOW) == told_to

@@ -89,7 +89,9 @@ def test_a_stretch_begins_anew_behind_what_is_not_judged(gap: float, known: dict
     assert (seen.value, seen.holds) == (9.0, True)
 
     assert _see(stretch, 4 + gap, sent=0, **known) is None
-    assert _see(stretch, 5 + gap, sent=0) == (None if known else StretchValue(0.0, False, "", 5 + gap))
+    assert _see(stretch, 5 + gap, sent=0) == (
+        None if known else StretchValue(0.0, holds=False, clock_s=5 + gap)
+    )
     assert _see(stretch, 6 + gap, sent=0) is not None
 
 
@@ -106,18 +108,19 @@ def test_only_seconds_that_lie_in_its_phase_are_judged() -> None:
     stretch = Stretch(Threshold("rate >= 5/s over 1s during steady"))
     phases = [["ramp"], ["ramp", "steady"], ["steady"], ["steady"], ["steady", "end"], ["end"]]
     seen = [_see(stretch, at, sent=1, phases=each) for at, each in enumerate(phases)]
-    assert seen == [
-        None, None, StretchValue(1.0, False, "steady", 2), StretchValue(1.0, False, "steady", 3), None, None
-    ]  # fmt: skip
+    lost = [StretchValue(1.0, holds=False, phase="steady", clock_s=at) for at in (2, 3)]
+    assert seen == [None, None, *lost, None, None]
 
 
 def test_times_and_outcomes_are_judged_as_over_the_whole_run() -> None:
     """Requests without an answer are slower than any limit; without any request there is nothing to say."""
     quantile, share = Stretch(Threshold("p90 < 5ms over 1s")), Stretch(Threshold("ok >= 90% over 1s"))
     assert _see(quantile, 2) is None
-    assert _see(quantile, 3, latencies_ms=[1] * 9, timeouts=1) == StretchValue(1.0, True, "", 3)
-    assert _see(quantile, 4, latencies_ms=[1] * 8, timeouts=2) == StretchValue(math.inf, False, "", 4)
-    assert _see(share, 2, latencies_ms=[1] * 9, timeouts=1) == StretchValue(0.9, True, "", 2)
+    assert _see(quantile, 3, latencies_ms=[1] * 9, timeouts=1) == StretchValue(1.0, holds=True, clock_s=3)
+    assert _see(quantile, 4, latencies_ms=[1] * 8, timeouts=2) == StretchValue(
+        math.inf, holds=False, clock_s=4
+    )
+    assert _see(share, 2, latencies_ms=[1] * 9, timeouts=1) == StretchValue(0.9, holds=True, clock_s=2)
 
 
 def test_outcomes_of_all_seconds_of_a_stretch_count_and_of_no_others() -> None:

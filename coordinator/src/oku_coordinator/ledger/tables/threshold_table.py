@@ -39,5 +39,7 @@ def keep_stretches(transaction: Transaction, run: str, number: int, record: Thre
 def _build_record(row: sqlite3.Row) -> ThresholdRecord:
     loss = None
     if row["lost_clock_s"] is not None:
-        loss = StretchValue(row["lost_value"], False, row["lost_phase"], row["lost_clock_s"])  # noqa: FBT003
+        loss = StretchValue(
+            row["lost_value"], holds=False, phase=row["lost_phase"], clock_s=row["lost_clock_s"]
+        )
     return ThresholdRecord(row["lost_at"], row["worst"], loss, row["longest_s"])
