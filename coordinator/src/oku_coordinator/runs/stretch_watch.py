@@ -12,7 +12,7 @@ from oku_coordinator.ledger.storage.records import RunRecord, StretchBasis, Thre
 from oku_coordinator.runs.period_ends import Periods, list_ends
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
-from oku_core.results.seen_seconds import SeriesSeconds, build_live
+from oku_core.results.stretch_seconds import SeriesSeconds, build_live
 from oku_core.schedule.active_period import ActivePeriod
 from oku_core.spec.load_plan import build_load_plan
 from oku_core.spec.spec import Spec

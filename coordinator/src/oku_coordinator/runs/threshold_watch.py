@@ -12,9 +12,9 @@ import msgspec
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
+from oku_coordinator.runs.settled_series import SettledSeries
 from oku_coordinator.runs.stretch_watch import Look, StretchWatch
 from oku_coordinator.runs.threshold_summaries import judge_thresholds
-from oku_coordinator.runs.told_seconds import ToldSeconds
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.results.sample import Sample
 from oku_core.results.tick import Tick
@@ -39,7 +39,7 @@ class ThresholdWatch:
         self._clock = clock
         self._run: str | None = None
         self._stretches: StretchWatch | None = None
-        self.told = ToldSeconds()
+        self.told = SettledSeries()
         """Up to when workers have told what they did; is told of all that they say."""
 
     def look(self, run: RunRecord, tick: Tick) -> Tick:

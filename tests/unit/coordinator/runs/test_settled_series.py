@@ -6,7 +6,7 @@ from tests.kit.coordinators.leases import build_batch, build_checkpoint
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
-from oku_coordinator.runs.told_seconds import ToldSeconds
+from oku_coordinator.runs.settled_series import SettledSeries
 from oku_core.accounting.index_ranges import IndexRanges
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.messaging.progress import LeaseProgress, Progress
@@ -39,12 +39,12 @@ def build_progress(taken: int | None, ok: int = 0, coordinator_at: float | None 
 
 def test_without_leases_nobody_has_anything_to_tell() -> None:
     """All that was sent is accounted."""
-    assert ToldSeconds().find_end([], NOW) == NOW
+    assert SettledSeries().find_end([], NOW) == NOW
 
 
 def test_the_one_who_is_furthest_behind_counts() -> None:
     """Of those that have leases; a message that comes later does not take back what an earlier one told."""
-    told = ToldSeconds()
+    told = SettledSeries()
     told.note_receipts(
         [build_receipt(12.0), build_receipt(14.0, 2), build_receipt(11.0), build_receipt(3.0, 3)]
     )
@@ -54,7 +54,7 @@ def test_the_one_who_is_furthest_behind_counts() -> None:
 
 def test_of_a_worker_that_has_told_nothing_nobody_knows_anything() -> None:
     """A coordinator that has just started waits for all of them; one that is gone is not known any more."""
-    told = ToldSeconds()
+    told = SettledSeries()
     told.note_receipts([build_receipt(12.0)])
     assert told.find_end([build_lease(1), build_lease(2)], NOW) == -math.inf
     told.forget("b1")
@@ -66,7 +66,7 @@ def test_of_a_worker_that_has_told_nothing_nobody_knows_anything() -> None:
 )
 def test_what_the_ledger_does_not_have_was_not_told(verdict: MessageVerdict, told_to: float) -> None:
     """A copy says nothing new, but it is true."""
-    told = ToldSeconds()
+    told = SettledSeries()
     told.note_receipts([build_receipt(12.0, verdict=verdict)])
     assert told.find_end([build_lease()], NOW) == told_to
 
@@ -79,7 +79,7 @@ def test_who_has_no_news_tells_so_with_its_progress(taken: int | None, ok: int, 
 
     Of a target that does not answer, nothing else says so.
     """
-    told = ToldSeconds()
+    told = SettledSeries()
     told.note_receipts([build_receipt(12.0)])
     told.note_progress(build_progress(taken, ok))
     assert told.find_end([build_lease(done=30, outcomes=make_counts(20), sequence=3)], NOW) == told_to
@@ -87,7 +87,7 @@ def test_who_has_no_news_tells_so_with_its_progress(taken: int | None, ok: int, 
 
 def test_a_lease_that_nobody_has_begun_has_nothing_to_tell() -> None:
     """Its message may still be under way."""
-    told = ToldSeconds()
+    told = SettledSeries()
     told.note_progress(build_progress(None))
     assert told.find_end([build_lease()], NOW) == 20.0
 
@@ -95,6 +95,6 @@ def test_a_lease_that_nobody_has_begun_has_nothing_to_tell() -> None:
 def test_the_clock_that_is_behind_counts() -> None:
     """What was sent is counted by the coordinator's, what has ended by that of the worker's machine."""
     for coordinator_at, told_to in ((19.0, 19.0), (21.0, 20.0)):
-        told = ToldSeconds()
+        told = SettledSeries()
         told.note_progress(build_progress(0, coordinator_at=coordinator_at))
         assert told.find_end([build_lease()], NOW) == told_to

@@ -14,7 +14,7 @@ from oku_core.messaging.progress import LeaseProgress, Progress
 _STORED = frozenset({MessageVerdict.ACCOUNTED, MessageVerdict.CLOSED, MessageVerdict.REPEATED})
 
 
-class ToldSeconds:
+class SettledSeries:
     """Notes what processes of workers have told; each is named by its incarnation."""
 
     def __init__(self) -> None:
