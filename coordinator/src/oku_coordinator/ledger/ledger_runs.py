@@ -19,7 +19,7 @@ from oku_coordinator.ledger.storage.records import (
     ThresholdRecord,
 )
 from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_coordinator.ledger.storage.schedule_records import Course
+from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 from oku_coordinator.ledger.tables import (
     account_table,
@@ -273,7 +273,7 @@ def _build_snapshot(transaction: Transaction, run: str) -> Snapshot:
         breach=breach,
         retry=fetch_retry(transaction, run),
         course=_fetch_course(transaction, record) if record.spec.is_open and breach is None else None,
-        closed_course=_fetch_course(transaction, record) if _wants_course(record, breach) else None,
+        closed_course=_fetch_closed_course(transaction, record) if _wants_course(record, breach) else None,
         thresholds=threshold_table.fetch_thresholds(transaction, run),
         hooks=hook_table.fetch_hooks(transaction, run) if record.spec.hooks else (),
         tracebacks=inner_table.fetch_tracebacks(transaction, run) if record.spec.runs_user_code else {},
@@ -284,6 +284,16 @@ def _wants_course(record: RunRecord, breach: str | None) -> bool:
     """Whether thresholds over some seconds of a run without a rate are judged by its series."""
     has_stretches = any(threshold.over_s is not None for threshold in record.spec.thresholds)
     return has_stretches and not record.spec.is_open and breach is None and record.is_at_rest
+
+
+def _fetch_closed_course(transaction: Transaction, record: RunRecord) -> Course:
+    """How a run without a rate that is at rest went, as far as requests were left to be sent."""
+    run, periods = record.run, period_table.fetch_periods(transaction, record.run)
+    if not record.spec.has_clock and record.state is RunState.COMPLETED and record.periods == 1:
+        periods = [PeriodRecord(record.started_at or 0.0, 0.0)]
+    is_cut = record.spec.is_timed and record.requests < record.spec.requests
+    settled_to = math.inf if is_cut else history_table.find_busy_to(transaction, run)
+    return Course(series_table.fetch_series(transaction, run), periods, settled_to)
 
 
 def _build_stretch_basis(transaction: Transaction, run: str, since: int) -> StretchBasis:

@@ -12,7 +12,7 @@ from oku_coordinator.ledger.storage.records import RunRecord, StretchBasis, Thre
 from oku_coordinator.runs.period_ends import Periods, list_ends
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
-from oku_core.results.stretch_seconds import SeriesSeconds, build_live
+from oku_core.results.stretch_seconds import SeriesSeconds, build_live, find_busy_to
 from oku_core.schedule.active_period import ActivePeriod
 from oku_core.spec.load_plan import build_load_plan
 from oku_core.spec.spec import Spec
@@ -87,8 +87,8 @@ class StretchWatch:
         settled_to = look.told_to
         if not self._plan.has_rate:
             # It may run out of requests before its clock says so.
-            if look.basis.untaken:
-                self._busy_to = max(self._busy_to, settled_to)
+            told_to = settled_to if look.basis.untaken else -math.inf
+            self._busy_to = max(self._busy_to, told_to, find_busy_to(look.sample))
             settled_to = min(settled_to, self._busy_to)
         if not self._settled or not periods:
             return []

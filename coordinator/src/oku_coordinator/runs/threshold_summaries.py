@@ -103,11 +103,8 @@ def _finish(
     threshold: Threshold, record: RunRecord, course: Course, kept: ThresholdRecord
 ) -> ThresholdRecord:
     """What is kept of a threshold, with the seconds of a run at rest that nobody has looked at yet."""
-    is_cut = record.spec.is_timed and record.requests < record.spec.requests
-    if not course.periods or not (record.spec.is_open or is_cut):
-        return kept  # it has run out of requests, and nobody knows when that was
     periods = list_ends(course.periods, is_complete=record.state == RunState.COMPLETED)
-    seconds = SeriesSeconds(build_load_plan(record.spec)).take(course.series, periods)
+    seconds = SeriesSeconds(build_load_plan(record.spec)).take(course.series, periods, course.settled_to)
     return advance(Stretch(threshold), seconds, kept)
 
 

@@ -21,6 +21,7 @@ LEFT_OUT_S = 2.0
 _LATE_S = 0.1
 """Requests that are late by no more count as sent in the second in which they were due."""
 
+_ROUNDED_S = 1e-3
 _LATE_TICK_S = 0.25
 """Ticks are usually a few milliseconds late."""
 
@@ -112,7 +113,7 @@ def build_live(sample: Sample, period: ActivePeriod, plan: LoadPlan) -> SeenSeco
     first_at = sample.at - sample.seconds - LEFT_OUT_S
     begin_s, end_s = period.schedule_s(first_at), period.schedule_s(sample.at)
     length_s = math.inf if plan.length_s is None else plan.length_s
-    is_over = end_s > length_s + _LATE_TICK_S or not has_more(sample)
+    is_over = end_s > length_s + _LATE_TICK_S or not _has_more(sample)
     if first_at < period.starts_at or is_over or not plan.wants_load(begin_s, end_s):
         return None
     return SeenSecond(
@@ -127,7 +128,15 @@ def build_live(sample: Sample, period: ActivePeriod, plan: LoadPlan) -> SeenSeco
     )
 
 
-def has_more(sample: Sample) -> bool:
+def find_busy_to(sample: Sample) -> float:
+    """Up to when requests were certainly left to be sent, as a sample shows; minus infinity if it does not.
+
+    It is made of what workers told up to a second before.
+    """
+    return math.floor(sample.at + _ROUNDED_S) - 1.0 if _has_more(sample) else -math.inf
+
+
+def _has_more(sample: Sample) -> bool:
     """Whether requests were left to be sent at the end of a sample."""
     return sample.requests_total - sample.done > (sample.in_flight or 0)
 

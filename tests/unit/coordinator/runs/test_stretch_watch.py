@@ -38,8 +38,8 @@ class Watched:
             given: the rest of what is known.
         """
         sample = build_sample(
-            at=START + at_s, seconds=1.0, requests_total=1000, done=10, accounted=0, leased=0, pending=0,
-            resent_at_most=0, workers=1, in_flight=5, requests_sent=1, lag_s=0.0, latency=HistogramSnapshot(),
+            at=START + at_s, seconds=1.0, requests_total=1000, done=given.get("done", 10),
+            accounted=0, leased=0, pending=0, resent_at_most=0, workers=1, in_flight=5, requests_sent=1, lag_s=0.0, latency=HistogramSnapshot(),
             outcomes=given.get("outcomes", make_counts()),
         )  # fmt: skip
         series = [
@@ -128,7 +128,7 @@ def test_a_run_without_a_rate_is_looked_at_while_requests_are_left(watch: Callab
     """Its last answers may take long; the time that it lasts is over before."""
     watched = watch(duration="9s", requests=1000, thresholds=["rate >= 5/s over 2s"])
     watched.look(6, dict.fromkeys(range(6), 7))
-    watched.look(8, {}, pending=0)
+    watched.look(8, {}, pending=0, done=995)
     assert watched.worst == [7.0]
     assert watched.watch.since == START + 6
 

@@ -202,14 +202,19 @@ def test_some_seconds_in_a_row_are_judged_by_what_was_kept_of_them(
 
 
 def _judge_course(
-    threshold: str, sent: Mapping[int, int], *, stop_s: float | None, **known: Any
+    threshold: str,
+    sent: Mapping[int, int],
+    *,
+    stop_s: float | None,
+    settled_s: float = math.inf,
+    **known: Any,
 ) -> ThresholdSummary:
     """What becomes of a threshold of a run at rest of which so many were sent in its seconds, and ended."""
     series = [
         SeriesRow(second=1000 + second, outcomes=make_counts(count), sent=count)
         for second, count in sent.items()
     ]
-    course = Course(series, [PeriodRecord(1000.0, 0.0, stop_s)], math.inf)
+    course = Course(series, [PeriodRecord(1000.0, 0.0, stop_s)], 1000 + settled_s)
     return judge(threshold, {}, course=course, **({"state": RunState.COMPLETED} | known))
 
 
@@ -241,12 +246,15 @@ def test_a_paused_run_is_judged_as_far_as_its_clock_went() -> None:
 
 
 def test_the_end_of_a_run_that_has_run_out_of_requests_is_not_judged() -> None:
-    """Nobody knows when the last one was sent; one that its time has ended had requests until then."""
-    sent = dict.fromkeys(range(9), 9) | {5: 0}
-    timed = _judge_course("rate >= 5/s over 1s", sent, stop_s=9.4, duration="9s")
-    assert (timed.verdict, timed.lost_s) == (_FAILED, 6.0)
-    counted = _judge_course("rate >= 5/s over 1s", sent, stop_s=9.4, warm_up="1s", requests=72)
-    assert counted.verdict is _UNDECIDED
+    """It is judged as far as some were left, if its time has not ended it."""
+    sent = dict.fromkeys(range(9), 9) | {6: 0}
+    judged = {
+        settled_s: _judge_course("rate >= 5/s over 2s", sent, stop_s=None, requests=72, settled_s=settled_s)
+        for settled_s in (-math.inf, 3.0, 6.0, 7.0)
+    }
+    assert [summary.verdict for summary in judged.values()] == [_UNDECIDED, _UNDECIDED, _PASSED, _FAILED]
+    assert judged[3.0].detail == "the run had no 2 s in a row that could be judged: 1 s at most"
+    assert (judged[6.0].value, judged[7.0].lost_s) == (9.0, 7.0)
 
 
 def test_a_name_means_the_inner_requests_of_user_code() -> None:

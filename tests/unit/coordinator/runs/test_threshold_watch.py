@@ -17,13 +17,22 @@ from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch, Part
 from oku_core.results.event import EventType
-from oku_core.results.sample import build_sample
+from oku_core.results.sample import Sample, build_sample
 from oku_core.results.tick import Tick
 from oku_core.spec.values.threshold import Threshold
 from oku_core.thresholds.stretches import StretchValue
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 _PASSED, _FAILED, _UNDECIDED = ThresholdVerdict
+
+
+def build_seen(at: float, done: int = 0, **second: Any) -> Sample:
+    """A second of the run as it was seen live."""
+    figures: dict[str, Any] = {"outcomes": make_counts(), "requests_sent": 0, "in_flight": 0}
+    return build_sample(
+        at=at, seconds=1.0, requests_total=100, accounted=0, leased=0, pending=0, resent_at_most=0,
+        workers=1, lag_s=0.0, latency=HistogramSnapshot(), done=done, **(figures | second),
+    )  # fmt: skip
 
 
 class World:
@@ -43,16 +52,14 @@ class World:
 
     def look(self, at: float = 4.0, record: RunRecord | None = None, **second: Any) -> list[ThresholdVerdict]:
         """What became of the thresholds in a second; the run is as it is now unless it is given."""
-        figures: dict[str, Any] = {"outcomes": make_counts(), "requests_sent": 0, "in_flight": 0, "done": 0}
-        sample = build_sample(
-            at=at, seconds=1.0, requests_total=100, accounted=0, leased=0, pending=0, resent_at_most=0,
-            workers=1, lag_s=0.0, latency=HistogramSnapshot(), **(figures | second),
-        )  # fmt: skip
+        sample = build_seen(at, **second)
         record = record or self.ledger.runs.fetch("r1")
         tick = self.watch.look(record, Tick(run="r1", state=record.state, sample=sample))
         return [threshold.verdict for threshold in tick.thresholds]
 
-    def end_in(self, ended: Mapping[int, int], told_to: float, in_flight: int = 0) -> None:
+    def end_in(
+        self, ended: Mapping[int, int], told_to: float, in_flight: int = 0, *, is_final: bool = False
+    ) -> None:
         """So many requests end in each of some seconds, as the worker tells that has all of them."""
         self.lease = self.lease or deal_lease(self.ledger, "r1", 100, 2.0)
         assert self.lease is not None
@@ -65,7 +72,7 @@ class World:
             total + in_flight,
             range(total, total + in_flight),
             parts=[msgspec.structs.replace(build_part(total), per_second=seconds)],
-            is_final=False,
+            is_final=is_final,
             sequence=self.sequence,
         )
         batch = build_batch(self.lease, checkpoint, told_to=told_to)
@@ -240,8 +247,21 @@ def test_the_end_of_a_run_is_no_stretch_that_could_lose(build_world: Callable[..
     world.end_in(dict.fromkeys(range(3, 12), 9), told_to=12.0)
     assert world.look(12.0) == [_UNDECIDED] * 2
     world.end_in({13: 1}, told_to=18.0, in_flight=18)
-    assert world.look(18.0) == [_UNDECIDED] * 2
+    assert world.look(18.0, done=82, in_flight=18) == [_UNDECIDED] * 2
     assert world.ledger.runs.fetch("r1").state is RunState.RUNNING
+
+
+@pytest.mark.parametrize(("busy_to", "verdict"), [(11.0, _PASSED), (12.0, _PASSED), (13.0, _FAILED)])
+def test_the_last_seconds_are_judged_when_the_run_is_over(
+    build_world: Callable[..., World], ledger: Ledger, busy_to: float, verdict: ThresholdVerdict
+) -> None:
+    """As far as a sample has shown that requests were left: nobody has looked at them before."""
+    world = build_world("rate >= 8/s over 6s")
+    world.end_in(dict.fromkeys(range(3, 12), 9) | {12: 1, 13: 18}, told_to=15.0, is_final=True)
+    assert ledger.runs.fetch("r1").state is RunState.COMPLETED
+    for at, done in ((busy_to + 1, 99), (busy_to + 2, 100)):
+        ledger.history.keep_sample("r1", build_seen(at, done))
+    assert world.summarize() == [verdict]
 
 
 def test_a_run_that_waits_for_its_setup_or_its_workers_loses_nothing(
