@@ -38,9 +38,9 @@ class Watched:
             given: the rest of what is known.
         """
         sample = build_sample(
-            at=START + at_s, seconds=1.0, requests_total=1000, done=given.get("done", 10),
-            accounted=0, leased=0, pending=0, resent_at_most=0, workers=1, in_flight=5, requests_sent=1, lag_s=0.0, latency=HistogramSnapshot(),
-            outcomes=given.get("outcomes", make_counts()),
+            at=START + at_s, seconds=1.0, requests_total=1000, done=given.get("done", 10), accounted=0,
+            leased=0, pending=0, resent_at_most=0, workers=1, in_flight=5, requests_sent=1, lag_s=0.0,
+            latency=HistogramSnapshot(), outcomes=given.get("outcomes", make_counts()),
         )  # fmt: skip
         series = [
             SeriesRow(second=int(START) + second, outcomes=given.get("ended", make_counts(sent)), sent=sent)
