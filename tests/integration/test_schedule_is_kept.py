@@ -17,6 +17,7 @@ from tests.kit.runs.local_run import LocalRun, Start, run_oku
 from tests.kit.runs.planned_seconds import Second, assert_as_planned, list_seconds
 from tests.kit.runs.standing_stack import run_standing_stack
 
+from oku_cli.exit_code import ExitCode
 from oku_coordinator.ledger import Ledger
 from oku_core.spec.spec import HTTP1_ENGINES
 
@@ -36,6 +37,7 @@ LOADS = {
     "poisson": ("--rate", "40/s", "--duration", "5s", "--arrivals", "poisson", "--seed", "7"),
 }
 WORKERS = (1, 3)
+KEPT = ("--threshold", "rate >= 0.99 of plan over 2s: abort", "--threshold", "rate >= 0.97 of plan over 1s")
 
 
 class Played(NamedTuple):
@@ -57,7 +59,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int], li
             ]
             for load, flags in LOADS.items():
                 begun = [
-                    pool.submit(each.run, *flags, "--engine", engine, "--delay", "5ms")
+                    pool.submit(each.run, *flags, *KEPT, "--engine", engine, "--delay", "5ms")
                     for each, engine in zip(stacks, HTTP1_ENGINES, strict=True)
                 ]
                 runs[load, workers] = [
@@ -104,24 +106,32 @@ def test_every_second_has_what_is_due_in_it(
         assert_all_sent(summary)
         assert len(check_seconds(ledger, summary)) == 5
         assert len([worker for worker in summary["workers"] if worker["requests"]]) == workers
+        assert summary["verdict"] == "passed", summary["thresholds"]
 
 
 def pause(run: LocalRun) -> None:
     """Pause a run as from another terminal, and wait for its command."""
     paused = run_oku("pause", run.run_id(), "--data-dir", str(run.data_dir), cwd=run.data_dir)
     assert paused.returncode == 0, paused.stderr
-    run.process.wait(30)
+    summary = run.finish()
+    assert run.process.returncode == ExitCode.CUT_SHORT
+    assert (summary["state"], summary["verdict"]) == ("paused", None)
 
 
 def test_a_run_goes_on_where_it_was_paused(start: Start) -> None:
-    """A pause names a time half a second ahead, so no worker is late for it; nor is one for the resume."""
-    runs = start_each(start, "--rate", "40/s", "--duration", "12s", "--workers", "2")
+    """A pause names a time half a second ahead, so no worker is late for it; nor is one for the resume.
+
+    Seconds before and behind a pause are not in a row; before it nothing is decided.
+    """
+    kept = ("--threshold", "rate >= 0.95 of plan over 3s: abort", "--threshold", "ok >= 99% over 2s: abort")
+    runs = start_each(start, "--rate", "40/s", "--duration", "12s", "--workers", "2", *kept)
     for run in runs:
         run.wait_for_accounted(120)
         pause(run)
     for resumed in [start("resume", run.run_id(), "--quiet", data_dir=run.data_dir.name) for run in runs]:
         summary = resumed.finish()
         assert_all_sent(summary)
+        assert summary["verdict"] == "passed", summary["thresholds"]
         assert len(check_seconds(find_ledger(resumed), summary)) >= 10
         assert summary["lateness_ms"]["max"] < 500
 

@@ -1,14 +1,30 @@
 """What a pipeline sees of thresholds: exit codes, JSON, JUnit XML and Markdown of real runs."""
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
-from tests.kit.runs.local_run import run_oku
+from tests.kit.runs.local_run import run_oku, starting_runs
 
 from oku_cli.exit_code import ExitCode
+
+SLOW = """
+import asyncio
+import time
+
+begun = []
+
+async def setup():
+    await asyncio.sleep(3.5)
+
+async def scenario():
+    begun.append(time.monotonic())
+    await asyncio.sleep(0.1 if begun[-1] - begun[0] < 4.2 else 3.5)
+"""
+"""Answers take long from shortly before the end of a run of 5 s."""
 
 
 def _run(folder: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
@@ -77,9 +93,45 @@ def test_some_seconds_in_a_row_end_a_run_too(tmp_path: Path) -> None:
     )  # fmt: skip
 
     assert (code, summary["state"]) == (ExitCode.NOT_PASSED, "cancelled")
-    assert summary["thresholds"][0]["verdict"] == "failed"
-    assert summary["thresholds"][0]["value"] < 0.5
+    threshold = summary["thresholds"][0]
+    assert threshold["verdict"] == "failed"
+    assert threshold["value"] < 0.5
+    assert (threshold["lost_s"], threshold["lost_phase"]) == (2.0, "")
+    assert threshold["lost_value"] < 0.5
     assert summary["active_s"] < 30
+
+
+def test_a_run_loses_nothing_before_it_begins_and_while_it_ends(tmp_path: Path) -> None:
+    """Its setup takes longer than the seconds that are looked at, as its last answers do."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    code, summary = _run(
+        tmp_path, "slow.py", "--duration", "5s", "-c", "4", "--threshold", "rate >= 1/s over 2s: abort",
+        "--threshold", "ok >= 1 over 2s: abort",
+    )  # fmt: skip
+
+    assert (code, summary["state"], summary["verdict"]) == (ExitCode.COMPLETED, "completed", "passed")
+    assert summary["hooks"][0]["took_s"] > 3
+    assert summary["latency_ms"]["max"] > 3000
+
+
+def test_a_run_that_is_interrupted_has_no_verdict_yet(tmp_path: Path) -> None:
+    """Its exit code is that of a run that was cut short; it has one once it was resumed."""
+    with starting_runs(tmp_path) as start:
+        flags = ("--threshold", "ok >= 99%", "--threshold", "rate >= 1/s over 2s")
+        junit = ("--junit", str(tmp_path / "tests.xml"))
+        run = start("run", "--rate", "50/s", "--duration", "8s", "--delay", "5ms", "-w", "1", *flags, *junit)
+        run.wait_for_accounted(50)
+        run.process.send_signal(signal.SIGINT)
+        paused = run.finish()
+        assert run.process.returncode == ExitCode.CUT_SHORT
+        assert (paused["state"], paused["verdict"]) == ("paused", None)
+        assert _list_verdicts(paused) == ["undecided", "undecided"]
+        suite = ET.fromstring((tmp_path / "tests.xml").read_bytes())[0]  # our own file
+        assert (suite.get("failures"), suite.get("errors")) == ("0", "1")
+
+        resumed = start("resume", paused["run"])
+        assert resumed.finish()["verdict"] == "passed"
+        assert resumed.process.returncode == ExitCode.COMPLETED
 
 
 @pytest.mark.parametrize(
@@ -94,7 +146,9 @@ def test_an_undecided_threshold_does_not_pass_unless_that_is_allowed(
     )
 
     assert (ended, summary["verdict"]) == (code, "undecided")
-    assert summary["thresholds"][0]["detail"] == "no 60 s in a row were seen live"
+    assert (
+        summary["thresholds"][0]["detail"] == "the run had no 60 s in a row that could be judged: 2 s at most"
+    )
 
 
 def test_a_run_in_which_nothing_was_ok_has_not_passed(tmp_path: Path) -> None:

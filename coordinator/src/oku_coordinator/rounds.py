@@ -105,8 +105,7 @@ class Rounds:
                     self.roster.forget_lease(batch.worker, batch.incarnation, checkpoint.lease)
                 elif verdict == MessageVerdict.ACCOUNTED:
                     self.reaper.expiry.note_named(checkpoint.lease, now)
-        workers = [receipt.batch.worker for receipt in receipts if receipt.batch.checkpoints]
-        self.ticker.note_checkpoints(workers, self.pace.checkpoint_s)
+        self.ticker.note_receipts(receipts, self.pace.checkpoint_s)
         self.breaker.note_receipts(receipts, now)
         self.wake()
 

@@ -207,6 +207,8 @@ def classify(summary: Summary, *, allows_undecided: bool = False) -> ExitCode:
     """
     if is_unbalanced(summary):
         return ExitCode.UNBALANCED
+    if summary.state == RunState.PAUSED:
+        return ExitCode.CUT_SHORT  # it can go on, and has no verdict before
     if summary.verdict is ThresholdVerdict.FAILED:
         return ExitCode.NOT_PASSED
     if summary.verdict is ThresholdVerdict.UNDECIDED and not allows_undecided:

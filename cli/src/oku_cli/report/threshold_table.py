@@ -13,7 +13,7 @@ _CLASSES = {
 }
 _NOTE = (
     "A time counts as slower than a limit if it lies in the same bucket, which is 0.1 % wide. "
-    "What is over some seconds in a row is judged by what was seen live."
+    "Times over some seconds in a row are judged by what was seen live."
 )
 
 

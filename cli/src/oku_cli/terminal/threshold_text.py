@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from oku_cli.formatting import format_latency, format_rate, format_share
+from oku_cli.formatting import format_count, format_latency, format_rate, format_share
 from oku_cli.terminal.layout import AlignedTable
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG
 from oku_core.spec.values.threshold import Unit
@@ -69,8 +69,17 @@ def _iter_facts(threshold: ThresholdSummary) -> Iterator[str]:
         and threshold.unit is not Unit.REQUESTS
     ):
         yield f"{threshold.against:,} of at most {threshold.allowed:,} against it"
+    if threshold.lost_s is not None:
+        yield _describe_loss(threshold)
     if threshold.detail:
         yield threshold.detail
+
+
+def _describe_loss(threshold: ThresholdSummary) -> str:
+    """Where a threshold over some seconds in a row was lost, and with which value."""
+    value = format_value(threshold.lost_value, threshold.unit)
+    phase = f" in phase {threshold.lost_phase}" if threshold.lost_phase else ""
+    return f"lost with {value} at second {format_count(round(threshold.lost_s or 0.0))}{phase}"
 
 
 def _measure_margin(threshold: ThresholdSummary) -> float:

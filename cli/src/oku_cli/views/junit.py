@@ -72,7 +72,9 @@ def build_junit(summary: Summary, *, allows_undecided: bool = False) -> bytes:
 def _iter_cases(summary: Summary, *, allows_undecided: bool) -> Iterator[_Case]:
     yield _judge_end(summary)
     yield _judge_ok(summary)
-    undecided = "skipped" if allows_undecided else "error"
+    # A run that is paused has no verdict yet, and is an error by itself.
+    is_open = allows_undecided or summary.state is RunState.PAUSED
+    undecided = "skipped" if is_open else "error"
     results = {ThresholdVerdict.FAILED: "failure", ThresholdVerdict.UNDECIDED: undecided}
     for threshold in summary.thresholds:
         text = describe_standing(threshold)

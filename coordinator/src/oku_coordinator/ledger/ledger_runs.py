@@ -3,7 +3,7 @@
 import functools
 import logging
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 from oku_coordinator.ledger.rules import conservation, lifecycle, reclaim, run_end
@@ -14,10 +14,12 @@ from oku_coordinator.ledger.storage.records import (
     RunRow,
     Snapshot,
     Standing,
+    StretchBasis,
     ThresholdBasis,
+    ThresholdRecord,
 )
 from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_coordinator.ledger.storage.schedule_records import Course
+from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 from oku_coordinator.ledger.tables import (
     account_table,
@@ -138,9 +140,21 @@ class LedgerRuns:
 
         self._file.change(note)
 
-    def note_worst_stretch(self, run: str, number: int, worst: float) -> None:
-        """Keep the worst value of a threshold over some seconds in a row."""
-        self._file.change(lambda transaction: threshold_table.note_worst(transaction, run, number, worst))
+    def fetch_stretch_basis(self, run: str, since: int) -> StretchBasis:
+        """What thresholds over some seconds in a row are judged by, with the seconds from one on."""
+        return self._file.read(lambda transaction: _build_stretch_basis(transaction, run, since))
+
+    def keep_stretches(self, run: str, kept: Mapping[int, ThresholdRecord]) -> None:
+        """Keep what thresholds over some seconds in a row came to, by their places in the spec.
+
+        When they were lost is not changed.
+        """
+
+        def keep(transaction: Transaction) -> None:
+            for number, record in kept.items():
+                threshold_table.keep_stretches(transaction, run, number, record)
+
+        self._file.change(keep)
 
     def requeue(self, run: str, now: float, reason: str) -> None:
         """Put a pending run at the end of the queue, and keep the reason as an event."""
@@ -265,9 +279,35 @@ def _build_snapshot(transaction: Transaction, run: str) -> Snapshot:
         breach=breach,
         retry=fetch_retry(transaction, run),
         course=_fetch_course(transaction, record) if record.spec.is_open and breach is None else None,
+        closed_course=_fetch_closed_course(transaction, record) if _wants_course(record, breach) else None,
         thresholds=threshold_table.fetch_thresholds(transaction, run),
         hooks=hook_table.fetch_hooks(transaction, run) if record.spec.hooks else (),
         tracebacks=inner_table.fetch_tracebacks(transaction, run) if record.spec.runs_user_code else {},
+    )
+
+
+def _wants_course(record: RunRecord, breach: str | None) -> bool:
+    """Whether thresholds over some seconds of a run without a rate are judged by its series."""
+    has_stretches = any(threshold.over_s is not None for threshold in record.spec.thresholds)
+    return has_stretches and not record.spec.is_open and breach is None and record.is_at_rest
+
+
+def _fetch_closed_course(transaction: Transaction, record: RunRecord) -> Course:
+    """How a run without a rate that is at rest went, as far as requests were left to be sent."""
+    run, periods = record.run, period_table.fetch_periods(transaction, record.run)
+    if not record.spec.has_clock and record.state is RunState.COMPLETED and record.periods == 1:
+        periods = [PeriodRecord(record.started_at or 0.0, 0.0)]
+    is_cut = record.spec.is_timed and record.requests < record.spec.requests
+    settled_to = math.inf if is_cut else history_table.find_busy_to(transaction, run)
+    return Course(series_table.fetch_series(transaction, run), periods, settled_to)
+
+
+def _build_stretch_basis(transaction: Transaction, run: str, since: int) -> StretchBasis:
+    return StretchBasis(
+        series=series_table.fetch_series(transaction, run, since),
+        periods=period_table.fetch_periods(transaction, run),
+        leases=lease_table.fetch_open_leases(transaction, run),
+        pending=slice_table.sum_lengths(transaction, run).pending,
     )
 
 

@@ -1,14 +1,13 @@
 """Makes the summary of how a run kept to its schedule, from what the ledger keeps of it."""
 
-import math
 from functools import lru_cache
 
 from oku_coordinator.ledger.rules.phase_plan import MOST_PLANS
 from oku_coordinator.ledger.storage.records import Snapshot
+from oku_coordinator.runs.period_ends import list_ends
 from oku_core.results.plan_causes import Load
 from oku_core.results.plan_check import check_plan, list_planned
 from oku_core.results.summary import Flag, PlanSummary
-from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.due_counts import DueCounts
 from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import Spec
@@ -20,21 +19,10 @@ def build_plan(snapshot: Snapshot) -> PlanSummary | None:
     if course is None or not course.periods:
         return None
     skew_s = max((worst for flag, _, worst in snapshot.flags if flag is Flag.CLOCK_SKEW), default=0.0)
-    periods = [
-        (period.build_period(), math.inf if period.stop_s is None else period.stop_s)
-        for period in course.periods
-    ]
-    if snapshot.lengths.accounted == snapshot.record.requests:
-        # Nothing more is due in the second in which the last request was over.
-        period, stop_s = periods[-1]
-        periods[-1] = (period, _round_up(period, stop_s))
+    is_complete = snapshot.lengths.accounted == snapshot.record.requests
+    periods = list_ends(course.periods, is_complete=is_complete)
     seconds = list_planned(course.series, periods, _build_due_counts(snapshot.record.spec), course.settled_to)
     return check_plan(seconds, _build_load(snapshot), skew_s)
-
-
-def _round_up(period: ActivePeriod, stop_s: float) -> float:
-    """What the clock of the schedule says at the end of the second of Unix time in which it says `stop_s`."""
-    return stop_s if math.isinf(stop_s) else period.schedule_s(math.ceil(period.unix_time(stop_s)))
 
 
 @lru_cache(MOST_PLANS)

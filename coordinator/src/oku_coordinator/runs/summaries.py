@@ -33,7 +33,7 @@ from oku_core.spec.load import WARM_UP
 from oku_core.spec.load_description import describe_load
 from oku_core.spec.load_plan import read_clock_s
 from oku_core.spec.target_description import describe_target
-from oku_core.thresholds.threshold_summary import ThresholdSummary, sum_up
+from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict, sum_up
 
 
 def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -> Summary:
@@ -111,7 +111,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         ),
         completes=_build_completes(snapshot),
         plan=plan,
-        verdict=sum_up([each.verdict for each in thresholds], is_nothing_ok=is_nothing_ok),
+        verdict=_sum_up(record.state, thresholds, is_nothing_ok=is_nothing_ok),
         thresholds=thresholds,
         workers=snapshot.workers,
         processes=snapshot.processes,
@@ -126,8 +126,18 @@ def _judge_thresholds(snapshot: Snapshot, clock_s: float, *, is_balanced: bool) 
         accounts=snapshot.accounts,
         flags=snapshot.flags,
         thresholds=snapshot.thresholds,
+        course=(snapshot.course or snapshot.closed_course) if snapshot.record.is_at_rest else None,
     )
     return judge_thresholds(basis, clock_s, is_balanced=is_balanced)
+
+
+def _sum_up(
+    state: RunState, thresholds: Sequence[ThresholdSummary], *, is_nothing_ok: bool
+) -> ThresholdVerdict | None:
+    """The verdict on a run; one that is paused can go on, and has none yet."""
+    if state is RunState.PAUSED:
+        return None
+    return sum_up([each.verdict for each in thresholds], is_nothing_ok=is_nothing_ok)
 
 
 def _build_completes(snapshot: Snapshot) -> CompletesSummary | None:

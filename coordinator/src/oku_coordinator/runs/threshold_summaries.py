@@ -8,15 +8,21 @@ import msgspec
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdBasis, ThresholdRecord
 from oku_coordinator.ledger.storage.run_account import Account, PartName
+from oku_coordinator.ledger.storage.schedule_records import Course
+from oku_coordinator.runs.period_ends import list_ends
+from oku_coordinator.runs.stretch_watch import advance
 from oku_core.accounting.run_state import FINAL_STATES, RunState
+from oku_core.results.stretch_seconds import SeriesSeconds
 from oku_core.results.summary import Flag
 from oku_core.schedule.schedule import Schedule
 from oku_core.spec.load import WARM_UP, PhaseTime, list_phase_times
+from oku_core.spec.load_plan import build_load_plan
 from oku_core.spec.request_template import count_target_requests
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.threshold import Threshold
 from oku_core.thresholds.judging import judge
 from oku_core.thresholds.measurement import Measurement
+from oku_core.thresholds.stretches import Stretch, looks_live
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 _STRAINS = frozenset({Flag.WORKER_SATURATED, Flag.LOOP_LAG})
@@ -47,7 +53,7 @@ def _judge(
             return _judge_inner(threshold, basis, kept, clock_s, is_balanced=is_balanced)
         measured = _measure(threshold, basis, clock_s, is_balanced=is_balanced)
         return judge(threshold, measured, is_lost=kept.lost_at is not None)
-    return _judge_stretches(threshold, basis.record, kept)
+    return _judge_stretches(threshold, basis, kept, is_balanced=is_balanced)
 
 
 def _judge_inner(
@@ -62,26 +68,58 @@ def _judge_inner(
     return summary
 
 
-def _judge_stretches(threshold: Threshold, record: RunRecord, kept: ThresholdRecord) -> ThresholdSummary:
+def _judge_stretches(
+    threshold: Threshold, basis: ThresholdBasis, kept: ThresholdRecord, *, is_balanced: bool
+) -> ThresholdSummary:
+    record = basis.record
+    if basis.course is not None and not looks_live(threshold):
+        kept = _finish(threshold, record, basis.course, kept)
     verdict, detail = ThresholdVerdict.UNDECIDED, ""
-    if kept.lost_at is not None:
+    if not is_balanced:
+        detail = "the account does not balance"
+    elif kept.lost_at is not None or kept.loss is not None:
         verdict = ThresholdVerdict.FAILED
+    elif record.state == RunState.COMPLETED and kept.worst is not None:
+        verdict = ThresholdVerdict.PASSED
     elif record.state == RunState.COMPLETED:
-        if kept.worst is not None:
-            verdict = ThresholdVerdict.PASSED
-        else:
-            detail = f"no {float(threshold.over_s or 0):g} s in a row were seen live"
+        detail = _explain_unjudged(threshold, kept.longest_s)
     elif record.state in FINAL_STATES:
         detail = "the run was cut short"
     return ThresholdSummary(
         expression=str(threshold),
         verdict=verdict,
-        value=kept.worst if kept.worst is not None and math.isfinite(kept.worst) else None,
+        value=_drop_infinite(kept.worst),
         limit=float(threshold.limit),
         unit=threshold.unit,
-        holds=None if kept.worst is None else kept.lost_at is None,
+        holds=None if kept.worst is None else kept.lost_at is None and kept.loss is None,
         detail=detail,
+        lost_s=None if kept.loss is None else round(kept.loss.clock_s, 3),
+        lost_phase=None if kept.loss is None else kept.loss.phase,
+        lost_value=None if kept.loss is None else _drop_infinite(kept.loss.value),
     )
+
+
+def _finish(
+    threshold: Threshold, record: RunRecord, course: Course, kept: ThresholdRecord
+) -> ThresholdRecord:
+    """What is kept of a threshold, with the seconds of a run at rest that nobody has looked at yet."""
+    periods = list_ends(course.periods, is_complete=record.state == RunState.COMPLETED)
+    seconds = SeriesSeconds(build_load_plan(record.spec)).take(course.series, periods, course.settled_to)
+    return advance(Stretch(threshold), seconds, kept)
+
+
+def _explain_unjudged(threshold: Threshold, longest_s: float) -> str:
+    over_s = float(threshold.over_s or 0)
+    if longest_s >= over_s:
+        return "there is no request to judge by"
+    what = "the run" if threshold.phase is None else f"phase {threshold.phase}"
+    most = f": {longest_s:.3g} s at most" if longest_s else ""
+    return f"{what} had no {over_s:g} s in a row that could be judged{most}"
+
+
+def _drop_infinite(value: float | None) -> float | None:
+    """A value for JSON, which has no number for the time of a request without an answer."""
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _measure(

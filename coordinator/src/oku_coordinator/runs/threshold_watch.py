@@ -12,12 +12,13 @@ import msgspec
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
+from oku_coordinator.runs.settled_series import SettledSeries
+from oku_coordinator.runs.stretch_watch import Look, StretchWatch
 from oku_coordinator.runs.threshold_summaries import judge_thresholds
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.results.sample import Sample
 from oku_core.results.tick import Tick
 from oku_core.spec.values.threshold import Threshold
-from oku_core.thresholds.stretches import SeenSecond, Stretch
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 _log = logging.getLogger(__name__)
@@ -37,7 +38,9 @@ class ThresholdWatch:
         self._wake = wake
         self._clock = clock
         self._run: str | None = None
-        self._stretches: dict[int, Stretch] = {}
+        self._stretches: StretchWatch | None = None
+        self.told = SettledSeries()
+        """Up to when workers have told what they did; is told of all that they say."""
 
     def look(self, run: RunRecord, tick: Tick) -> Tick:
         """Judge the thresholds of a run as of a tick, which is given back with what became of them."""
@@ -45,13 +48,9 @@ class ThresholdWatch:
             return tick
         if run.run != self._run:
             self._run = run.run
-            self._stretches = {
-                number: Stretch(threshold)
-                for number, threshold in enumerate(run.spec.thresholds)
-                if threshold.over_s is not None
-            }
-        if run.state == RunState.RUNNING:
-            self._look_at_stretches(run, tick.sample)
+            self._stretches = StretchWatch(run.spec)
+        if run.is_active and self._stretches:
+            self._look_at_stretches(run, self._stretches, tick.sample)
         basis = self._ledger.runs.fetch_threshold_basis(run.run)
         clock_s = tick.sample.active_s if tick.clock_s is None else tick.clock_s
         summaries = judge_thresholds(basis, clock_s)
@@ -66,19 +65,17 @@ class ThresholdWatch:
             self._end(run, [threshold for _, threshold in lost if threshold.aborts])
         return msgspec.structs.replace(tick, thresholds=summaries)
 
-    def _look_at_stretches(self, run: RunRecord, sample: Sample) -> None:
-        if not self._stretches:
-            return
-        kept, second = self._ledger.runs.fetch_threshold_basis(run.run).thresholds, build_second(sample)
-        for number, stretch in self._stretches.items():
-            seen = stretch.add(second)
-            if seen is None:
-                continue
-            record = kept.get(number, ThresholdRecord())
-            if record.worst is None or stretch.is_worse(seen.value, record.worst):
-                self._ledger.runs.note_worst_stretch(run.run, number, seen.value)
-            if not seen.holds:
-                self._note_lost(run, number, stretch.threshold, record)
+    def _look_at_stretches(self, run: RunRecord, stretches: StretchWatch, sample: Sample) -> None:
+        now = self._clock()
+        basis = self._ledger.runs.fetch_stretch_basis(run.run, stretches.since)
+        look = Look(run, sample, basis, self.told.find_end(basis.leases, now))
+        kept = self._ledger.runs.fetch_threshold_basis(run.run).thresholds
+        changed = stretches.look(look, kept)
+        if changed:
+            self._ledger.runs.keep_stretches(run.run, changed)
+        for number, record in changed.items():
+            if record.loss is not None:
+                self._note_lost(run, number, run.spec.thresholds[number], record)
 
     def _note_lost(
         self, run: RunRecord, number: int, threshold: Threshold, record: ThresholdRecord | None
@@ -97,19 +94,3 @@ class ThresholdWatch:
                 self._ledger.runs.change_state(run.run, RunState.CANCELLING, self._clock(), reason)
                 _log.warning("run %s ends: %s", run.run, reason, extra={"run": run.run})
                 self._wake()
-
-
-def build_second(sample: Sample) -> SeenSecond:
-    """What a stretch is made of, from a second as it was seen live."""
-    return SeenSecond(
-        at=sample.at,
-        seconds=sample.seconds,
-        phase=sample.phase,
-        outcomes=sample.outcomes,
-        sent=sample.requests_sent,
-        planned=sample.requests_planned,
-        latency=sample.latency,
-        response_time=sample.response_time,
-        lateness=sample.lateness,
-        is_busy=sample.requests_total - sample.done > (sample.in_flight or 0),
-    )

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from oku_coordinator.ledger.rules.planned_seconds import find_whole
 from oku_coordinator.ledger.storage.records import Standing
 from oku_coordinator.ledger.storage.run_account import sum_counts
 from oku_coordinator.runs.failure_summaries import MOST_IN_TICK, build_failures
@@ -80,7 +81,9 @@ class TickMaker:
         under_way = self._find_under_way(standing)
         seconds = self._measure_s(now)
         plan = build_load_plan(record.spec)
-        begin_s, clock_s = _read_clock_s(standing, now - seconds), _read_clock_s(standing, now)
+        # Random arrivals are counted at once where seconds begin.
+        begin_s = _read_clock_s(standing, find_whole(now - seconds))
+        end_s, clock_s = _read_clock_s(standing, find_whole(now)), _read_clock_s(standing, now)
         sample = build_sample(
             at=now,
             seconds=seconds,
@@ -95,7 +98,7 @@ class TickMaker:
             workers=workers,
             in_flight=sum(self._in_flight.values()),
             requests_sent=self._sent,
-            requests_planned=plan.count(begin_s, clock_s),
+            requests_planned=plan.count(begin_s, end_s),
             phase=plan.find_phase(begin_s),
             outcomes=self._outcomes,
             bytes_received=self._bytes_received,

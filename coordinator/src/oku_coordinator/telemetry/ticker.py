@@ -5,11 +5,11 @@ import contextlib
 import functools
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import BreachError, RunRecord, UnknownRunError
+from oku_coordinator.ledger.storage.records import BreachError, Receipt, RunRecord, UnknownRunError
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.runs.target_watch import TargetWatch
@@ -76,9 +76,11 @@ class Ticker:
         """Take in the progress of workers, at `now` in monotonic seconds; whether one of them is new."""
         return sum([self._record(each, now) for each in progress]) > 0
 
-    def note_checkpoints(self, workers: Iterable[str], checkpoint_s: float) -> None:
-        """The ledger has the checkpoints of these workers; each sends some every `checkpoint_s` or so."""
+    def note_receipts(self, receipts: Sequence[Receipt], checkpoint_s: float) -> None:
+        """The ledger has checkpoints of workers, each of which sends some every `checkpoint_s` or so."""
+        workers = [receipt.batch.worker for receipt in receipts if receipt.batch.checkpoints]
         self._settled.note_checkpoints(workers, checkpoint_s, self.clock())
+        self.runs.thresholds.told.note_receipts(receipts)
 
     def _record(self, progress: Progress, now: float) -> bool:
         if not self._replays.admits(progress, now):
@@ -88,11 +90,13 @@ class Ticker:
         replaced = self.roster.find_replaced(progress.worker, progress.incarnation)
         self.roster.record(progress, now, self.clock())
         if replaced is not None:
+            self.runs.thresholds.told.forget(replaced.incarnation)
             self._note_gone(replaced)
         if is_new:
             _log.info("worker %s joined", progress.worker, extra={"worker": progress.worker})
         self._ticks.add(progress)
         self._settled.note_progress(progress, self.clock())
+        self.runs.thresholds.told.note_progress(progress)
         self.recorder.record(progress)
         return is_new
 
@@ -106,6 +110,7 @@ class Ticker:
         for worker in self.roster.remove_silent(now):
             self._ticks.forget_worker(worker.name)
             self._settled.forget_worker(worker.name)
+            self.runs.thresholds.told.forget(worker.incarnation)
             _log_silent(worker, now)
             self._note_gone(worker)
 

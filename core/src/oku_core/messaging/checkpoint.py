@@ -185,6 +185,8 @@ class CheckpointBatch(msgspec.Struct, frozen=True, kw_only=True):
         run: the run that `taken` and `rate_rps` tell of.
         taken: how many indices this process has taken of the run so far.
         rate_rps: the requests of the run that end in a second, as measured of late; 0 while it is unknown.
+        told_to: the Unix time up to which the seconds of this process are told, by the clock of its machine
+            and by the coordinator's, as far as it knows that, whichever is behind; 0 if it does not say.
         checkpoints: of all open leases that have something new, and of those that are final and not yet
             confirmed, in the order in which the worker works on them.
         hooks: what came of hooks that this process has called.
@@ -195,13 +197,14 @@ class CheckpointBatch(msgspec.Struct, frozen=True, kw_only=True):
     run: str = ""
     taken: int = 0
     rate_rps: float = 0.0
+    told_to: float = 0.0
     checkpoints: list[Checkpoint]
     hooks: list[HookReport] = []
 
 
 def find_batch_fault(batch: CheckpointBatch) -> str | None:
     """Say what is wrong with the figures of a message beside its checkpoints; None if nothing is."""
-    for name in ("taken", "rate_rps"):
+    for name in ("taken", "rate_rps", "told_to"):
         figure = getattr(batch, name)
         if not 0 <= figure < _LIMIT:
             return f"{name} is {figure}"

@@ -293,8 +293,9 @@ def build_threshold_lines(thresholds: Iterable[ThresholdSummary]) -> Iterator[Fi
     """A line for each threshold of a run at rest."""
     for threshold in thresholds:
         fields: Fields = msgspec.to_builtins(threshold)
-        value = None if threshold.value is None else float(f"{threshold.value:.6g}")
-        yield {**fields, "value": value, "detail": threshold.detail or None}
+        values = {"value": threshold.value, "lost_value": threshold.lost_value}
+        rounded = {key: None if value is None else float(f"{value:.6g}") for key, value in values.items()}
+        yield {**fields, **rounded, "detail": threshold.detail or None}
 
 
 def build_target_lines(targets: Iterable[TargetSummary]) -> Iterator[Fields]:

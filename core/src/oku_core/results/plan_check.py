@@ -6,9 +6,10 @@ of the schedule was set back, when a run went on.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from oku_core.results.active_seconds import list_active
 from oku_core.results.plan_causes import Load, find_causes
 from oku_core.results.series import SeriesRow
 from oku_core.results.summary import PlanSummary
@@ -20,9 +21,6 @@ MOST_OFF = 0.01
 _MOST_OFF_REQUESTS = 1
 _DEVIATIONS = 4
 """Where the number that is due is only expected, so many standard deviations are allowed."""
-_LONGEST_GAP_S = 3600
-"""Seconds in which nothing was sent are judged one by one, as far as there are not more in a row."""
-_ROUNDED_S = 1e-6
 
 
 class PlannedSeconds(NamedTuple):
@@ -88,38 +86,7 @@ def list_planned(
         dues: tells what is due.
         settled_to: up to which Unix time all workers have told what they sent.
     """
-    kept = list(rows)
-    reached_s = 0.0
-    for period, stop_s in periods:
-        begin_at = period.unix_time(max(reached_s, period.offset_s))
-        end_at = min(settled_to, period.unix_time(min(stop_s, dues.duration_s)))
-        reached_s = max(reached_s, stop_s)
-        within = range(math.ceil(begin_at - _ROUNDED_S), math.floor(end_at + _ROUNDED_S))
-        for second, length, sent in _cut(within, kept):
-            begin = dues.count_before(period.schedule_s(second))
-            end = dues.count_before(period.schedule_s(second + length))
-            deviation = math.sqrt(begin.variance + end.variance)
-            yield PlannedSeconds(length, end.number - begin.number, sent, deviation)
-
-
-def _cut(within: range, rows: Sequence[SeriesRow]) -> Iterator[tuple[int, int, int]]:
-    """The seconds of a range, as the rows cut them: begin, length, and how many requests were sent."""
-    at = within.start
-    for row in rows:
-        if row.second >= within.stop:
-            break
-        if row.second >= at:
-            yield from _fill(at, row.second)
-            if row.second + row.seconds > within.stop:
-                return
-            yield row.second, row.seconds, row.sent
-        at = max(at, row.second + row.seconds)
-    yield from _fill(at, within.stop)
-
-
-def _fill(start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-    """Seconds without a row: nothing was sent in them."""
-    if stop - start > _LONGEST_GAP_S:
-        yield start, stop - start, 0
-    else:
-        yield from ((second, 1, 0) for second in range(start, stop))
+    for each in list_active(rows, periods, dues.duration_s, settled_to):
+        begin, end = dues.count_before(each.begin_s), dues.count_before(each.end_s)
+        deviation = math.sqrt(begin.variance + end.variance)
+        yield PlannedSeconds(each.seconds, end.number - begin.number, each.sent, deviation)

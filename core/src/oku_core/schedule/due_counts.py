@@ -1,7 +1,7 @@
 """How many arrivals of a schedule are due before any time: what is sent is compared with it.
 
-It is as exact as the schedule is for even arrivals, and for random ones where a block begins. How random ones
-lie inside a block is not computed here: there their number is an estimate with a deviation.
+It is as exact as the schedule is. Only inside a block with very many random arrivals, which would take long
+to draw, their number is an estimate with a deviation.
 """
 
 import math
@@ -9,21 +9,25 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.poisson import ARRIVALS_STREAM
 from oku_core.schedule.schedule import Schedule, Segment
+from oku_core.uniform import list_uniform
 
 _HALF = 0.5
 _ROUNDED = 1e-6
 """What is due so little before a time, in arrivals or seconds, counts as due at that time."""
 _MOST_KEPT = 20_000
 """Drawn numbers; a run of weeks is asked about each of its seconds."""
+MOST_DRAWN = 10_000
+"""Arrivals of a block; to draw so many takes 4 ms."""
 
 
 class DueCount(NamedTuple):
     """How many arrivals are due before a time.
 
     Attributes:
-        number: how many; for random arrivals inside a block, the one that is expected.
-        variance: that of the number, if it is random.
+        number: how many; the number that is expected where it is an estimate.
+        variance: that of an estimate.
     """
 
     number: float
@@ -45,6 +49,8 @@ class DueCounts:
         self._begins_s = [line.begin_s for line in self._lines]
         self._before_block: dict[int, int] = {}
         """Drawn numbers: to draw them again takes a tenth of a millisecond each."""
+        self._within_block: dict[tuple[int, float], int] = {}
+        """Of the arrivals of a block, how many lie in a first share of its area."""
         self.duration_s = float(schedule.duration_s)
         """How many seconds the schedule lasts."""
         self.peak_rps = float(schedule.peak_rate)
@@ -55,18 +61,30 @@ class DueCounts:
         line = self._lines[max(0, bisect_right(self._begins_s, time_s) - 1)]
         elapsed_s = min(max(0.0, time_s - line.begin_s), line.duration_s)
         if self._schedule.arrivals is Arrivals.POISSON:
-            return self._estimate(line, elapsed_s)
+            return self._count_random(line, elapsed_s)
         return DueCount(line.count_before(elapsed_s))
 
-    def _estimate(self, line: "_Line", elapsed_s: float) -> DueCount:
+    def _count_random(self, line: "_Line", elapsed_s: float) -> DueCount:
         whole = math.floor(elapsed_s + _ROUNDED)
-        before = self._count_before_block(line.first_block + whole)
+        block = line.first_block + whole
+        first = self._count_before_block(block)
         if elapsed_s - whole < _ROUNDED:
-            return DueCount(before)
-        number = self._count_before_block(line.first_block + whole + 1) - before
+            return DueCount(first)
+        number = self._count_before_block(block + 1) - first
         begin, end = line.area_after(whole), line.area_after(min(whole + 1.0, line.duration_s))
         share = (line.area_after(elapsed_s) - begin) / (end - begin) if end > begin else 0.0
-        return DueCount(before + number * share, number * share * (1 - share))
+        if number <= MOST_DRAWN:
+            return DueCount(first + self._count_drawn(block, range(first, first + number), share))
+        return DueCount(first + number * share, number * share * (1 - share))
+
+    def _count_drawn(self, block: int, indices: range, share: float) -> int:
+        """How many arrivals of a block lie in a share of its area: each by the number that a lane draws."""
+        if (block, share) not in self._within_block:
+            if len(self._within_block) >= _MOST_KEPT:
+                self._within_block.clear()
+            chances = list_uniform(self._schedule.seed ^ ARRIVALS_STREAM, indices)
+            self._within_block[block, share] = sum(chance < share for chance in chances)
+        return self._within_block[block, share]
 
     def _count_before_block(self, block: int) -> int:
         if block not in self._before_block:
@@ -94,5 +112,7 @@ class _Line:
 
     def count_before(self, elapsed_s: float) -> int:
         """How many even arrivals of the whole schedule are due before a time in the segment."""
+        if elapsed_s >= self.duration_s:
+            return self._stop
         within = math.ceil(self._area + self.area_after(elapsed_s) - _HALF - _ROUNDED)
         return min(self._stop, self._first + max(0, within))

@@ -1,7 +1,7 @@
 """Judges thresholds over some seconds in a row, such as `rate >= 0.99 of plan over 10s`, second by second.
 
-What is judged is what was seen live. Seconds that nobody saw, because the coordinator was away, are not
-judged; so these verdicts are neither certain before the end nor exact over a crash.
+Only seconds in which the clock of the run goes on, and something is to be sent, are given to a stretch. It
+begins anew behind all others.
 """
 
 import math
@@ -12,48 +12,56 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.outcome import build_no_counts
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.values.threshold import FigureKind, Threshold, Unit
 from oku_core.thresholds.counting import compare
 from oku_core.thresholds.judging import judge
 from oku_core.thresholds.measurement import Measurement
 
-_GAP_S = 1.0
+_LONGEST_GAP_S = 0.95
 """Seconds that are further apart than this are not in a row."""
 _NONE = HistogramSnapshot()
 _ROUNDED_S = 0.05
-_SETTLING = 2
-"""So many seconds after a start are left out: workers tell of a second in the next one. What was sent is also
-compared with what was planned up to so many seconds earlier, for the same reason."""
+_DEVIATIONS = 4
+"""Where the number that is due is an estimate, so many standard deviations are allowed."""
+_LIVE_KINDS = frozenset({FigureKind.QUANTILE, FigureKind.MEAN})
 
 
 @dataclass(frozen=True, kw_only=True)
 class SeenSecond:
-    """A second of a run as it was seen live.
+    """A second of a run.
 
     Attributes:
         at: the Unix time of its end.
         seconds: its length.
-        phase: the phase in which it begins.
+        clock_s: what the clock of the run says at its end.
+        phases: those that it lies in, in their order.
         outcomes: of the requests that ended in it, in the order of `OUTCOMES`.
         sent: how many were sent in it.
-        planned: how many were planned; None without a rate.
+        planned: how many were due in it; None without a rate.
+        carried_in: how many of those that were sent in it count in the second before, for which they were
+            only a little late.
+        carried_out: how many of those that were sent in the next second count in this one.
+        variance: that of how many were due before it began, and before it ended, where these are estimates.
         latency: of the requests that were answered in it.
         response_time: of the same ones.
         lateness: of those that were sent and ended in it.
-        is_busy: whether requests were left to be sent at its end; the end of a run is not judged.
     """
 
     at: float
     seconds: float
-    phase: str
-    outcomes: Sequence[int]
-    sent: int
-    planned: int | None
+    clock_s: float = 0.0
+    phases: Sequence[str] = ("",)
+    outcomes: Sequence[int] = field(default_factory=build_no_counts)
+    sent: int = 0
+    planned: float | None = None
+    carried_in: int = 0
+    carried_out: int = 0
+    variance: tuple[float, float] = (0.0, 0.0)
     latency: HistogramSnapshot = _NONE
     response_time: HistogramSnapshot = _NONE
     lateness: HistogramSnapshot = _NONE
-    is_busy: bool = True
 
 
 class StretchValue(NamedTuple):
@@ -62,10 +70,14 @@ class StretchValue(NamedTuple):
     Attributes:
         value: in the unit of the threshold; infinite for the time of a request without an answer.
         holds: whether it is as it must be.
+        phase: that the last of them lies in.
+        clock_s: what the clock of the run said at their end.
     """
 
     value: float
     holds: bool
+    phase: str = ""
+    clock_s: float = 0.0
 
 
 @dataclass
@@ -74,11 +86,20 @@ class Stretch:
 
     Args:
         threshold: one with `over`.
+
+    Attributes:
+        longest_s: for how long the longest row of seconds was that it could look at.
     """
 
     threshold: Threshold
+    longest_s: float = field(default=0.0, init=False)
     _seconds: deque[SeenSecond] = field(default_factory=deque, init=False)
-    _left_out: int = field(default=0, init=False)
+    _row_s: float = field(default=0.0, init=False)
+    _totals: "_Totals" = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin with no second."""
+        self._begin_anew()
 
     def add(self, second: SeenSecond) -> StretchValue | None:
         """Take in the next second of the run; give what the stretch that ends with it came to.
@@ -86,61 +107,93 @@ class Stretch:
         Returns:
             None if there is nothing to judge: the stretch is not full, or nothing ended in it.
         """
-        wanted, phase = self.threshold.phase, second.phase
-        is_meant = second.is_busy and (phase == wanted if wanted is not None else phase != WARM_UP)
-        is_gap = self._seconds and second.at - second.seconds - self._seconds[-1].at > _GAP_S
-        if is_gap or not is_meant:
-            self._seconds.clear()
-            self._left_out = 0
+        last = self._seconds[-1] if self._seconds else None
+        is_meant = self._is_meant(second)
+        if not is_meant or (last is not None and second.at - second.seconds - last.at > _LONGEST_GAP_S):
+            self._begin_anew()
         if not is_meant:
             return None
-        if self._left_out < _SETTLING:
-            self._left_out += 1
-            return None
         self._seconds.append(second)
-        recent = self._cut()
-        return None if recent is None else self._measure(recent)
+        self._totals.add(second, 1)
+        self._row_s += second.seconds
+        self.longest_s = max(self.longest_s, self._row_s)
+        wanted_s = float(self.threshold.over_s or 0) - _ROUNDED_S
+        while self._totals.seconds - self._seconds[0].seconds >= wanted_s:
+            self._totals.add(self._seconds.popleft(), -1)
+        if self._totals.seconds < wanted_s:
+            return None
+        value = self._measure_rate() if self.threshold.kind is FigureKind.RATE else self._measure_ended()
+        return value and value._replace(phase=second.phases[-1], clock_s=second.clock_s)
 
     def is_worse(self, value: float, other: float) -> bool:
         """Whether a value is further from what is wanted than another one."""
         return value > other if self.threshold.comparison.is_upper else value < other
 
-    def _cut(self) -> list[SeenSecond] | None:
-        """The stretch that ends with the last second; older seconds are forgotten. None if it is not full."""
-        length_s, recent = 0.0, 0
-        for second in reversed(self._seconds):
-            if length_s >= float(self.threshold.over_s or 0) - _ROUNDED_S:
-                break
-            length_s += second.seconds
-            recent += 1
-        if length_s < float(self.threshold.over_s or 0) - _ROUNDED_S:
-            return None
-        while len(self._seconds) > recent + _SETTLING:
-            self._seconds.popleft()
-        return list(self._seconds)[-recent:]
+    def _is_meant(self, second: SeenSecond) -> bool:
+        """Without a phase, a threshold is about all but the warm-up, which is not what is measured."""
+        if self.threshold.phase is None:
+            return WARM_UP not in second.phases
+        return all(phase == self.threshold.phase for phase in second.phases)
 
-    def _measure(self, recent: Sequence[SeenSecond]) -> StretchValue | None:
-        if self.threshold.kind is FigureKind.RATE:
-            return self._measure_rate(recent)
-        summary = judge(self.threshold, Measurement(parts=recent, is_over=True))
+    def _begin_anew(self) -> None:
+        self._seconds.clear()
+        self._row_s = 0.0
+        self._totals = _Totals()
+
+    def _measure_ended(self) -> StretchValue | None:
+        """What is judged by the requests that ended."""
+        parts = self._seconds if looks_live(self.threshold) else [self._totals]
+        summary = judge(self.threshold, Measurement(parts=list(parts), is_over=True))
         if summary.holds is None:
             return None
         return StretchValue(math.inf if summary.value is None else summary.value, summary.holds)
 
-    def _measure_rate(self, recent: Sequence[SeenSecond]) -> StretchValue | None:
-        sent = sum(second.sent for second in recent)
-        if self.threshold.unit is Unit.OF_PLAN:
-            planned = self._find_planned(len(recent), sent)
-            value = Fraction(sent, planned) if planned else None
-        else:
-            value = Fraction(sent) / Fraction(sum(second.seconds for second in recent))
-        if value is None:
+    def _measure_rate(self) -> StretchValue | None:
+        totals = self._totals
+        sent = totals.sent if totals.planned is None else self._excuse(totals.sent, totals.planned)
+        base = totals.planned if self.threshold.unit is Unit.OF_PLAN else totals.seconds
+        if not base:
             return None
+        value = Fraction(sent) / Fraction(base)
         return StretchValue(float(value), compare(value, self.threshold.comparison, self.threshold.limit))
 
-    def _find_planned(self, recent: int, sent: int) -> int:
-        """What was planned for the stretch, or for one up to some seconds earlier, whichever fits best."""
-        planned = [second.planned or 0 for second in self._seconds]
-        last = len(planned) - recent
-        sums = (sum(planned[begin : begin + recent]) for begin in range(last + 1))
-        return min(sums, key=lambda total: abs(total - sent))
+    def _excuse(self, sent: int, planned: float) -> float:
+        """How many were sent in time or a little late, and as many as an estimate may be wrong by."""
+        first, last = self._seconds[0], self._seconds[-1]
+        in_time = sent - first.carried_in + last.carried_out
+        allowed = _DEVIATIONS * math.sqrt(first.variance[0] + last.variance[1])
+        return min(planned, in_time + allowed) if in_time < planned else max(planned, in_time - allowed)
+
+
+class _Totals:
+    """What some seconds sum to.
+
+    Attributes:
+        seconds: how long they are together.
+        outcomes: of the requests that ended in them.
+        sent: how many requests were sent.
+        planned: how many were due; None without a rate.
+    """
+
+    latency = response_time = lateness = _NONE
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.outcomes = build_no_counts()
+        self.sent = 0
+        self.planned: float | None = None
+
+    def add(self, second: SeenSecond, sign: int) -> None:
+        """Add a second, or with a sign of -1 take it away."""
+        self.seconds += sign * second.seconds
+        self.sent += sign * second.sent
+        for place, count in enumerate(second.outcomes):
+            self.outcomes[place] += sign * count
+        if second.planned is not None:
+            # Sums of estimates are rounded, so that what was added and taken away again leaves nothing.
+            self.planned = round((self.planned or 0.0) + sign * second.planned, 6)
+
+
+def looks_live(threshold: Threshold) -> bool:
+    """Whether a threshold over some seconds is judged by what was seen live: nothing else has their times."""
+    return threshold.kind in _LIVE_KINDS

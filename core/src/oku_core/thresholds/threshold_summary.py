@@ -27,6 +27,11 @@ class ThresholdSummary(msgspec.Struct, frozen=True, kw_only=True):
     None without a value to tell. `against` is how many requests count against it and `allowed` how many may,
     at most, before it is lost; None if it is not a count, or if nobody knows yet how many requests there will
     be. `detail` says why it is undecided.
+
+    Of one over some seconds in a row, `value` is that of the worst of them. If it failed, `lost_s` says how
+    many seconds of its time the run had behind it at the end of the first in which it did not hold,
+    `lost_phase` in which phase that was (empty if the run has only one), and `lost_value` what these came to,
+    in `unit`.
     """
 
     expression: str
@@ -38,6 +43,9 @@ class ThresholdSummary(msgspec.Struct, frozen=True, kw_only=True):
     against: int | None = None
     allowed: int | None = None
     detail: str = ""
+    lost_s: float | None = None
+    lost_phase: str | None = None
+    lost_value: float | None = None
 
 
 def sum_up(verdicts: Collection[ThresholdVerdict], *, is_nothing_ok: bool = False) -> ThresholdVerdict | None:

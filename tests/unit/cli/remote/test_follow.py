@@ -79,6 +79,17 @@ def test_a_run_that_has_not_passed_has_a_code_of_its_own(
     assert classify(broken, allows_undecided=allows_undecided) == ExitCode.UNBALANCED
 
 
+@pytest.mark.parametrize("verdict", [None, *ThresholdVerdict])
+def test_a_run_that_is_paused_is_cut_short_whatever_its_thresholds_say(
+    verdict: ThresholdVerdict | None,
+) -> None:
+    """It can go on, so it has not failed its test; a wrong account stays wrong."""
+    paused = msgspec.structs.replace(SUMMARY, verdict=verdict, state=RunState.PAUSED)
+    assert classify(paused) == classify(paused, allows_undecided=True) == ExitCode.CUT_SHORT
+    flag = Validity(flag=Flag.UNBALANCED, detail="", requests=1)
+    assert classify(msgspec.structs.replace(paused, validity=[flag])) == ExitCode.UNBALANCED
+
+
 def test_every_file_that_was_asked_for_is_written(tmp_path: Path) -> None:
     """JSON, JUnit XML and Markdown."""
     names = "s.json", "s.xml", "s.md"

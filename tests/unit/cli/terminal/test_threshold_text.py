@@ -53,6 +53,20 @@ def test_a_threshold_says_how_far_it_is_from_being_lost() -> None:
     )
 
 
+def test_a_threshold_over_some_seconds_says_where_it_was_lost() -> None:
+    """With the phase if the run has several, the second, and the value; the worst value is beside it."""
+    lost: dict[str, Any] = {"unit": Unit.OF_PLAN, "limit": 0.99, "holds": False, "value": 0.4, "lost_s": 12.0}
+    threshold = build(verdict=_FAILED, lost_value=0.876, lost_phase="steady", **lost)
+    assert (
+        describe_standing(threshold)
+        == "40.00 % of plan; lost with 87.60 % of plan at second 12 in phase steady"
+    )
+    threshold = build(verdict=_FAILED, lost_value=0.876, lost_phase="", **lost)
+    assert describe_standing(threshold) == "40.00 % of plan; lost with 87.60 % of plan at second 12"
+    threshold = build(holds=False, value=None, lost_s=3721.0, lost_phase="", lost_value=None)
+    assert describe_standing(threshold) == "no answer; lost with no answer at second 3,721"
+
+
 def test_while_a_run_goes_on_it_is_said_whether_a_threshold_holds_so_far() -> None:
     """Only what is certain is called passed or failed."""
     assert describe_verdict(build(holds=True)) == "holds so far"

@@ -79,6 +79,15 @@ def test_nothing_that_was_ok_is_a_failure() -> None:
     assert read(build_junit(summary))["oku.run something was ok"] == "failure"
 
 
+def test_thresholds_of_a_run_that_is_paused_have_no_verdict_yet() -> None:
+    """The run itself is an error, so the page is red; what is certain already stays a failure."""
+    paused = msgspec.structs.replace(build_threshold_run(), state=RunState.PAUSED, verdict=None)
+    cases = read(build_junit(paused))
+    assert cases["oku.run completed"] == "error"
+    assert cases["oku.thresholds rate > 1/s over 1m"] == "skipped"
+    assert cases["oku.thresholds p99 < 1s"] == "failure"
+
+
 def test_names_of_others_cannot_break_the_file() -> None:
     """XML has no control characters, not even escaped ones."""
     summary = msgspec.structs.replace(build_threshold_run(), name='<a "\x1b\x00&>')

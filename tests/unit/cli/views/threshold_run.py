@@ -30,7 +30,7 @@ def build_threshold_run() -> Summary:
             ),
             ThresholdSummary(
                 expression="rate > 1/s over 1m", verdict=ThresholdVerdict.UNDECIDED, limit=1.0,
-                unit=Unit.PER_SECOND, detail="no 60 s in a row were seen live",
+                unit=Unit.PER_SECOND, detail="the run had no 60 s in a row that could be judged",
             ),
         ],
         validity=[Validity(flag=Flag.RESENT, detail="some | more", requests=3)],

@@ -33,6 +33,7 @@ from oku_core.results.summary import (
 )
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
+from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 WORKER = WorkerSummary(name="w1", requests=100, cpu_s=0.5, peak_rss_mb=80.0, lost=False)
 
@@ -280,6 +281,21 @@ def test_the_plan_of_a_paused_run_goes_as_far_as_its_clock() -> None:
     summary = build_summary(snapshot, 9000.0)
     assert (summary.planned_rps, summary.phases[0].planned_rps) == (10.0, 10.0)
     assert summary.phases[1].planned_rps == 0.0
+
+
+def test_a_paused_run_has_no_verdict_yet() -> None:
+    """Not even if a threshold is lost for certain, which stays so; one that goes on, or is over, has one."""
+    spec = parse_spec(Source(None, {"requests": 200, "thresholds": ["ok >= 99.9%", "p50 < 1s", "mean < 1s"]}))
+    verdicts = {}
+    for state in (RunState.RUNNING, RunState.PAUSED, RunState.CANCELLED):
+        summary = build_summary(build_snapshot(spec=spec, requests=200, state=state), 9000.0)
+        verdicts[state] = (summary.verdict, [threshold.verdict for threshold in summary.thresholds])
+    lost = [ThresholdVerdict.FAILED, ThresholdVerdict.UNDECIDED, ThresholdVerdict.UNDECIDED]
+    assert verdicts == {
+        RunState.RUNNING: (ThresholdVerdict.FAILED, lost),
+        RunState.PAUSED: (None, lost),
+        RunState.CANCELLED: (ThresholdVerdict.FAILED, lost),
+    }
 
 
 def test_a_run_of_user_code_counts_iterations() -> None:

@@ -1,4 +1,5 @@
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,11 +10,14 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdBasis, ThresholdRecord
 from oku_coordinator.ledger.storage.run_account import Account, RunAccount
+from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
 from oku_coordinator.runs.threshold_summaries import judge_thresholds
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
+from oku_core.results.series import SeriesRow
 from oku_core.results.summary import Flag
 from oku_core.spec.parser import Source, parse_spec
+from oku_core.thresholds.stretches import StretchValue
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 _PASSED, _FAILED, _UNDECIDED = ThresholdVerdict
@@ -34,7 +38,8 @@ def judge(
     flags: list[tuple[Flag, int, float]] | None = None,
     **values: Any,
 ) -> ThresholdSummary:
-    """What becomes of a threshold of a run with such an account."""
+    """What becomes of a threshold of a run with such an account, and perhaps a course."""
+    course: Course | None = values.pop("course", None)
     spec = parse_spec(Source("spec", {**values, "thresholds": threshold}))
     accounts = parts if isinstance(parts, RunAccount) else fold(parts)
     is_cut = spec.is_timed and state in (RunState.COMPLETED, RunState.CANCELLED)
@@ -46,8 +51,9 @@ def judge(
         underfilled_s=0.0,
     )  # fmt: skip
     basis = ThresholdBasis(
-        record=record, accounts=accounts, flags=flags or [], thresholds={} if kept is None else {0: kept}
-    )
+        record=record, accounts=accounts, flags=flags or [], thresholds={} if kept is None else {0: kept},
+        course=course,
+    )  # fmt: skip
     return judge_thresholds(basis, clock_s)[0]
 
 
@@ -172,8 +178,17 @@ def test_workers_that_were_short_of_processor_time_leave_a_failure_undecided_a_l
         (RunState.RUNNING, ThresholdRecord(3.0, 2.0), _FAILED, ""),
         (RunState.COMPLETED, ThresholdRecord(3.0, 2.0), _FAILED, ""),
         (RunState.COMPLETED, ThresholdRecord(None, 4.0), _PASSED, ""),
-        (RunState.COMPLETED, None, _UNDECIDED, "no 10 s in a row were seen live"),
+        (RunState.COMPLETED, None, _UNDECIDED, "the run had no 10 s in a row that could be judged"),
+        (
+            RunState.COMPLETED,
+            ThresholdRecord(longest_s=7.0),
+            _UNDECIDED,
+            "the run had no 10 s in a row that could be judged: 7 s at most",
+        ),
+        (RunState.COMPLETED, ThresholdRecord(longest_s=10.0), _UNDECIDED, "there is no request to judge by"),
         (RunState.CANCELLED, ThresholdRecord(None, 4.0), _UNDECIDED, "the run was cut short"),
+        (RunState.PAUSED, ThresholdRecord(None, 4.0), _UNDECIDED, ""),
+        (RunState.PAUSED, None, _UNDECIDED, ""),
     ],
 )
 def test_some_seconds_in_a_row_are_judged_by_what_was_kept_of_them(
@@ -184,6 +199,62 @@ def test_some_seconds_in_a_row_are_judged_by_what_was_kept_of_them(
     summary = judge("rate >= 3/s over 10s", parts, requests=100, state=state, kept=kept)
     assert (summary.verdict, summary.detail) == (verdict, detail)
     assert summary.value == (kept and kept.worst)
+
+
+def _judge_course(
+    threshold: str,
+    sent: Mapping[int, int],
+    *,
+    stop_s: float | None,
+    settled_s: float = math.inf,
+    **known: Any,
+) -> ThresholdSummary:
+    """What becomes of a threshold of a run at rest of which so many were sent in its seconds, and ended."""
+    series = [
+        SeriesRow(second=1000 + second, outcomes=make_counts(count), sent=count)
+        for second, count in sent.items()
+    ]
+    course = Course(series, [PeriodRecord(1000.0, 0.0, stop_s)], 1000 + settled_s)
+    return judge(threshold, {}, course=course, **({"state": RunState.COMPLETED} | known))
+
+
+def test_the_last_seconds_of_a_run_at_rest_are_judged_by_its_series() -> None:
+    """Nobody looked at them before it was over; what is kept of the others counts as well."""
+    rate: dict[str, Any] = {"rate": "10/s", "duration": "4s", "stop_s": 3.99}
+    sent = {0: 10, 1: 10, 2: 10, 3: 7}
+    summary = _judge_course("rate >= 0.99 of plan over 2s", sent, **rate)
+    assert (summary.verdict, summary.value) == (_FAILED, 0.85)
+    assert (summary.lost_s, summary.lost_phase, summary.lost_value) == (4.0, "", 0.85)
+
+    kept = ThresholdRecord(3.0, 0.5, StretchValue(0.6, holds=False, clock_s=2.0))
+    summary = _judge_course("rate >= 0.99 of plan over 2s", sent, kept=kept, **rate)
+    assert (summary.verdict, summary.value, summary.lost_value) == (_FAILED, 0.5, 0.6)
+    summary = _judge_course("rate >= 0.8 of plan over 2s", sent, **rate)
+    assert (summary.verdict, summary.value, summary.lost_s) == (_PASSED, 0.85, None)
+    summary = _judge_course("rate >= 0.8 of plan over 5s", sent, **rate)
+    assert (summary.verdict, summary.detail) == (
+        _UNDECIDED, "the run had no 5 s in a row that could be judged: 4 s at most"
+    )  # fmt: skip
+
+
+def test_a_paused_run_is_judged_as_far_as_its_clock_went() -> None:
+    """What was lost before the pause is lost; else nothing is decided."""
+    rate: dict[str, Any] = {"rate": "10/s", "duration": "9s", "stop_s": 3.5, "state": RunState.PAUSED}
+    sent = {0: 10, 1: 10, 2: 10, 3: 2}
+    assert _judge_course("rate >= 0.99 of plan over 1s", sent, **rate).verdict is _UNDECIDED
+    assert _judge_course("rate >= 0.99 of plan over 1s", sent | {1: 6}, **rate).verdict is _FAILED
+
+
+def test_the_end_of_a_run_that_has_run_out_of_requests_is_not_judged() -> None:
+    """It is judged as far as some were left, if its time has not ended it."""
+    sent = dict.fromkeys(range(9), 9) | {6: 0}
+    judged = {
+        settled_s: _judge_course("rate >= 5/s over 2s", sent, stop_s=None, requests=72, settled_s=settled_s)
+        for settled_s in (-math.inf, 3.0, 6.0, 7.0)
+    }
+    assert [summary.verdict for summary in judged.values()] == [_UNDECIDED, _UNDECIDED, _PASSED, _FAILED]
+    assert judged[3.0].detail == "the run had no 2 s in a row that could be judged: 1 s at most"
+    assert (judged[6.0].value, judged[7.0].lost_s) == (9.0, 7.0)
 
 
 def test_a_name_means_the_inner_requests_of_user_code() -> None:

@@ -1,9 +1,10 @@
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
 import pytest
-from tests.kit.coordinators.leases import build_part
+from tests.kit.coordinators.leases import build_batch, build_checkpoint, build_part, deal_lease
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
@@ -16,12 +17,22 @@ from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch, Part
 from oku_core.results.event import EventType
-from oku_core.results.sample import build_sample
+from oku_core.results.sample import Sample, build_sample
 from oku_core.results.tick import Tick
 from oku_core.spec.values.threshold import Threshold
+from oku_core.thresholds.stretches import StretchValue
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 _PASSED, _FAILED, _UNDECIDED = ThresholdVerdict
+
+
+def build_seen(at: float, done: int = 0, **second: Any) -> Sample:
+    """A second of the run as it was seen live."""
+    figures: dict[str, Any] = {"outcomes": make_counts(), "requests_sent": 0, "in_flight": 0}
+    return build_sample(
+        at=at, seconds=1.0, requests_total=100, accounted=0, leased=0, pending=0, resent_at_most=0,
+        workers=1, lag_s=0.0, latency=HistogramSnapshot(), done=done, **(figures | second),
+    )  # fmt: skip
 
 
 class World:
@@ -29,6 +40,9 @@ class World:
 
     def __init__(self, ledger: Ledger, begin: Callable[..., Any], *thresholds: str) -> None:
         self.ledger, self.woken = ledger, 0
+        self.lease: LeaseRecord | None = None
+        self.ended: dict[int, int] = {}
+        self.sequence = 0
         begin(thresholds=tuple(map(Threshold, thresholds)))
         self.watch = self.build_watch()
 
@@ -38,14 +52,31 @@ class World:
 
     def look(self, at: float = 4.0, record: RunRecord | None = None, **second: Any) -> list[ThresholdVerdict]:
         """What became of the thresholds in a second; the run is as it is now unless it is given."""
-        figures: dict[str, Any] = {"outcomes": make_counts(), "requests_sent": 0, "in_flight": 0, "done": 0}
-        sample = build_sample(
-            at=at, seconds=1.0, requests_total=100, accounted=0, leased=0, pending=0, resent_at_most=0,
-            workers=1, lag_s=0.0, latency=HistogramSnapshot(), **(figures | second),
-        )  # fmt: skip
+        sample = build_seen(at, **second)
         record = record or self.ledger.runs.fetch("r1")
         tick = self.watch.look(record, Tick(run="r1", state=record.state, sample=sample))
         return [threshold.verdict for threshold in tick.thresholds]
+
+    def end_in(
+        self, ended: Mapping[int, int], told_to: float, in_flight: int = 0, *, is_final: bool = False
+    ) -> None:
+        """So many requests end in each of some seconds, as the worker tells that has all of them."""
+        self.lease = self.lease or deal_lease(self.ledger, "r1", 100, 2.0)
+        assert self.lease is not None
+        self.ended |= ended
+        self.sequence += 1
+        total = sum(self.ended.values())
+        seconds = {second: make_counts(count) for second, count in self.ended.items()}
+        checkpoint = build_checkpoint(
+            self.lease,
+            total + in_flight,
+            range(total, total + in_flight),
+            parts=[msgspec.structs.replace(build_part(total), per_second=seconds)],
+            is_final=is_final,
+            sequence=self.sequence,
+        )
+        batch = build_batch(self.lease, checkpoint, told_to=told_to)
+        self.watch.told.note_receipts(self.ledger.leases.apply([batch], lambda *_: 0, told_to + 0.1))
 
     def summarize(self) -> list[ThresholdVerdict]:
         """What the summary says of the thresholds."""
@@ -166,34 +197,92 @@ def test_a_lost_threshold_ends_the_run_also_after_a_crash_of_the_coordinator(
 def test_some_seconds_in_a_row_lose_a_threshold_and_the_worst_of_them_is_kept(
     build_world: Callable[..., World], ledger: Ledger
 ) -> None:
-    """One that was not lost is won at the end, and one that was never full is undecided."""
-    world = build_world("rate >= 5/s over 2s", "rate >= 3/s over 2s", "rate >= 3/s over 1m")
-    for at, sent in enumerate([0, 0, 9, 9, 5, 4, 9], 4):
-        verdicts = world.look(at, requests_sent=sent)
+    """It is kept where it was lost first; one that was never full keeps how long its row was."""
+    world = build_world("rate >= 7/s over 2s", "rate >= 3/s over 2s", "rate >= 3/s over 1m")
+    world.end_in({3: 1, 4: 1, 5: 9, 6: 9, 7: 5, 8: 4, 9: 8}, told_to=10.2)
 
-    assert verdicts == [_FAILED, _UNDECIDED, _UNDECIDED]
-    assert world.lost == ["threshold lost: rate >= 5/s over 2s"]
+    assert world.look(11.0) == [_FAILED, _UNDECIDED, _UNDECIDED]
+    assert world.lost == ["threshold lost: rate >= 7/s over 2s"]
     kept = ledger.runs.fetch_threshold_basis("r1").thresholds
-    assert kept == {0: ThresholdRecord(5.0, 4.5), 1: ThresholdRecord(None, 4.5)}
+    loss = StretchValue(4.5, holds=False, clock_s=6.0)
+    assert kept == {
+        0: ThresholdRecord(5.0, 4.5, loss, 2.0),
+        1: ThresholdRecord(None, 4.5, None, 2.0),
+        2: ThresholdRecord(None, None, None, 5.0),
+    }
+    summary = build_summary(ledger.runs.fetch_snapshot("r1"), 12.0).thresholds[0]
+    assert (summary.lost_s, summary.lost_phase, summary.lost_value) == (6.0, "", 4.5)
+
+
+def test_a_watch_that_begins_in_the_middle_finds_the_same(
+    build_world: Callable[..., World], ledger: Ledger
+) -> None:
+    """The series has the seconds for which no coordinator was there."""
+    world = build_world("rate >= 5/s over 2s: abort", "rate >= 9/s over 2s")
+    world.end_in({3: 1, 4: 1, 5: 9, 6: 9, 7: 5, 8: 9}, told_to=9.2)
+    world.look(9.0)
+    before = ledger.runs.fetch_threshold_basis("r1").thresholds
+    world.watch = world.build_watch()
+    world.end_in({9: 1, 10: 1, 11: 9}, told_to=11.2)
+
+    assert world.look(12.0) == [_FAILED, _FAILED]
+    kept = ledger.runs.fetch_threshold_basis("r1").thresholds
+    assert kept[1].loss == before[1].loss == StretchValue(7.0, holds=False, clock_s=5.0)
+    assert kept[0].loss == StretchValue(1.0, holds=False, clock_s=8.0)
+    assert ledger.runs.fetch("r1").state is RunState.CANCELLING
+
+
+def test_seconds_that_workers_may_still_tell_of_lose_nothing(build_world: Callable[..., World]) -> None:
+    """A worker whose messages are under way has sent what nobody knows yet."""
+    world = build_world("rate >= 5/s over 1s: abort")
+    world.end_in(dict.fromkeys(range(3, 7), 9), told_to=7.2)
+    assert [world.look(at) for at in (9.0, 20.0)] == [[_UNDECIDED]] * 2
+    world.end_in({8: 9}, told_to=9.1)
+    assert world.look(21.0) == [_FAILED]
 
 
 def test_the_end_of_a_run_is_no_stretch_that_could_lose(build_world: Callable[..., World]) -> None:
-    """Nothing is left to be sent then."""
-    world = build_world("rate >= 5/s over 1s: abort")
-    for at in range(4, 8):
-        world.look(at, requests_sent=9)
-    assert world.look(8, requests_sent=0, done=95, in_flight=5) == [_UNDECIDED]
-    assert world.look(9, requests_sent=0, done=95, in_flight=4) == [_UNDECIDED]
+    """Nothing is left to be sent then, only answers are outstanding."""
+    world = build_world("rate >= 5/s over 1s: abort", "ok >= 100% over 1s: abort")
+    world.end_in(dict.fromkeys(range(3, 12), 9), told_to=12.0)
+    assert world.look(12.0) == [_UNDECIDED] * 2
+    world.end_in({13: 1}, told_to=18.0, in_flight=18)
+    assert world.look(18.0, done=82, in_flight=18) == [_UNDECIDED] * 2
+    assert world.ledger.runs.fetch("r1").state is RunState.RUNNING
+
+
+@pytest.mark.parametrize(("busy_to", "verdict"), [(11.0, _PASSED), (12.0, _PASSED), (13.0, _FAILED)])
+def test_the_last_seconds_are_judged_when_the_run_is_over(
+    build_world: Callable[..., World], ledger: Ledger, busy_to: float, verdict: ThresholdVerdict
+) -> None:
+    """As far as a sample has shown that requests were left: nobody has looked at them before."""
+    world = build_world("rate >= 8/s over 6s")
+    world.end_in(dict.fromkeys(range(3, 12), 9) | {12: 1, 13: 18}, told_to=15.0, is_final=True)
+    assert ledger.runs.fetch("r1").state is RunState.COMPLETED
+    for at, done in ((busy_to + 1, 99), (busy_to + 2, 100)):
+        ledger.history.keep_sample("r1", build_seen(at, done))
+    assert world.summarize() == [verdict]
+
+
+def test_a_run_that_waits_for_its_setup_or_its_workers_loses_nothing(
+    build_world: Callable[..., World],
+) -> None:
+    """Its clock does not go on before something is sent."""
+    world = build_world("rate >= 5/s over 1s: abort", "ok >= 1 over 1s: abort", "p50 < 1s over 1s: abort")
+    verdicts = [world.look(float(at), outcomes=make_counts(timeout=3)) for at in range(4, 20)]
+    assert verdicts == [[_UNDECIDED] * 3] * 16
     assert world.ledger.runs.fetch("r1").state is RunState.RUNNING
 
 
 def test_a_time_that_is_worse_than_any_can_be_kept(build_world: Callable[..., World]) -> None:
     """A quantile may lie among requests without an answer; JSON has no number for that."""
     world = build_world("p50 < 1s over 1s")
+    world.end_in({3: 1}, told_to=4.0)
     for at in range(4, 8):
         world.look(at, outcomes=make_counts(timeout=3))
     assert world.summarize() == [_FAILED]
     basis = world.ledger.runs.fetch_threshold_basis("r1")
     assert basis.thresholds[0].worst == math.inf
     summary = build_summary(world.ledger.runs.fetch_snapshot("r1"), 9.0)
-    assert summary.thresholds[0].value is None
+    threshold = summary.thresholds[0]
+    assert (threshold.value, threshold.lost_value, threshold.lost_s) == (None, None, 3.0)

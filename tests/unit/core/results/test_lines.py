@@ -186,15 +186,21 @@ def test_each_threshold_of_a_run_at_rest_has_a_line() -> None:
         expression="ok >= 99.9%", verdict=ThresholdVerdict.FAILED, value=0.7512345678, limit=0.999,
         unit=Unit.SHARE, holds=False, against=250, allowed=1,
     )  # fmt: skip
+    lost = ThresholdSummary(
+        expression="rate > 9/s over 9s", verdict=ThresholdVerdict.FAILED, value=0.12345678, limit=9.0,
+        unit=Unit.PER_SECOND, holds=False, lost_s=12.0, lost_phase="soak", lost_value=8.7654321,
+    )  # fmt: skip
     undecided = ThresholdSummary(
         expression="mean < 1s", verdict=ThresholdVerdict.UNDECIDED, limit=1000.0, unit=Unit.MS,
         detail="nothing was answered",
     )  # fmt: skip
-    lines = list(build_threshold_lines([failed, undecided]))
+    lines = list(build_threshold_lines([failed, undecided, lost]))
     assert lines[0] == {
         "expression": "ok >= 99.9%", "verdict": "failed", "value": 0.751235, "limit": 0.999, "unit": "share",
-        "holds": False, "against": 250, "allowed": 1, "detail": None,
+        "holds": False, "against": 250, "allowed": 1, "detail": None, "lost_s": None, "lost_phase": None,
+        "lost_value": None,
     }  # fmt: skip
+    assert {"lost_s": 12.0, "lost_phase": "soak", "lost_value": 8.76543}.items() <= lines[2].items()
     assert (lines[1]["value"], lines[1]["unit"], lines[1]["detail"]) == (None, "ms", "nothing was answered")
 
 

@@ -1,12 +1,14 @@
+from bisect import bisect_left
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.runs.planned_seconds import list_dues_s
 from tests.kit.schedules import schedules
 
 from oku_core.schedule.arrivals import Arrivals
-from oku_core.schedule.due_counts import DueCounts
+from oku_core.schedule.due_counts import MOST_DRAWN, DueCounts
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.stage import Stage
 
@@ -55,10 +57,27 @@ def test_random_arrivals_are_counted_where_blocks_begin() -> None:
         assert counted == (schedule.count_before_block(block), 0)
 
 
-def test_inside_a_block_the_number_of_random_arrivals_is_an_estimate() -> None:
+def test_inside_a_block_random_arrivals_are_counted_as_lanes_have_them() -> None:
+    """At any time, whatever stage it lies in: what is compared with it was sent when these say."""
+    schedule = build(
+        ("5/2", 100, 300), ("3", 100, 0), ("1/2", 0, 0), ("3/2", 50, 50), arrivals=Arrivals.POISSON
+    )
+    dues, dues_s = DueCounts(schedule), list_dues_s(schedule)
+    for tenth in range(76):
+        time_s = tenth / 10 + 0.0123
+        assert dues.count_before(time_s) == (bisect_left(dues_s, time_s), 0), time_s
+
+
+def test_inside_a_block_the_number_of_very_many_random_arrivals_is_an_estimate() -> None:
     """They lie in it independently of each other, so their number there is binomial."""
-    schedule = build(("2", 1000, 1000), arrivals=Arrivals.POISSON)
+    schedule = build(("2", 2 * MOST_DRAWN, 2 * MOST_DRAWN), arrivals=Arrivals.POISSON)
     counted = DueCounts(schedule).count_before(0.25)
     number = schedule.count_before_block(1)
     assert counted.number == pytest.approx(number / 4)
     assert counted.variance == pytest.approx(number * 3 / 16)
+
+
+@given(schedule=schedules())
+def test_all_arrivals_are_due_before_the_end(schedule: Schedule) -> None:
+    """Floats lose none of them."""
+    assert DueCounts(schedule).count_before(float(schedule.duration_s)) == (schedule.requests, 0)

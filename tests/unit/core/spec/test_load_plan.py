@@ -4,6 +4,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oku_core.spec.load import build_schedule
 from oku_core.spec.load_plan import build_load_plan, read_clock_s
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
@@ -37,12 +38,41 @@ def test_the_plan_of_a_part_of_the_time_is_what_the_rate_makes_in_it() -> None:
 
 @given(cuts=st.lists(st.floats(0, 12), max_size=20), arrivals=st.sampled_from(["even", "poisson"]))
 def test_all_parts_of_the_time_sum_to_all_requests(cuts: list[float], arrivals: str) -> None:
-    """However the time is cut; random arrivals are planned as even ones."""
+    """However the time is cut."""
     spec = read(stages=["3s:0..7/s", "8s:33/s"], arrivals=arrivals)
     times = [0.0, *sorted(cuts), 12.0]
     plan = build_load_plan(spec)
     parts = [plan.count(since, until) or 0 for since, until in pairwise(times)]
     assert sum(parts) == spec.requests
+
+
+def test_random_arrivals_are_planned_as_they_were_drawn() -> None:
+    """The number in each second is known; it is not the one that the rate makes on average."""
+    spec = read(rate="100/s", duration="9s", arrivals="poisson", seed=7)
+    plan, schedule = build_load_plan(spec), build_schedule(spec)
+    planned = [plan.count(second, second + 1) for second in range(9)]
+    blocks = [schedule.count_before_block(block) for block in range(10)]
+    assert planned == [after - before for before, after in pairwise(blocks)]
+    assert len(set(planned)) > 1
+
+
+def test_nothing_is_to_be_sent_in_stages_of_nothing() -> None:
+    """Several in a row are one; a ramp that begins at 0 is none, and a concurrency may be rounded to 0."""
+    plan = build_load_plan(read(stages=["2s:9/s", "1s:0..0/s", "2s:0..0/s", "2s:0..4/s"]))
+    wanted = [plan.wants_load(at / 2, at / 2 + 1) for at in range(12)]
+    assert wanted == [True, True, True, True, False, False, False, False, False, True, True, True]
+    closed = build_load_plan(read(stages=["2s:9", "1s:0..0"]))
+    assert [closed.wants_load(at, at + 1) for at in range(3)] == [True, True, False]
+    assert build_load_plan(read(requests=9)).wants_load(0, 1)
+
+
+def test_a_time_may_lie_in_several_phases() -> None:
+    """The end of a phase is not in it."""
+    plan = build_load_plan(read(stages=["a=1500ms:9/s", "b=200ms:9/s", "c=2s:9/s"]))
+    assert [plan.list_phases(at, at + 1) for at in range(5)] == [
+        ["a"], ["a", "b", "c"], ["c"], ["c"], ["c"]
+    ]  # fmt: skip
+    assert plan.list_phases(0.5, 1.5) == ["a"]
 
 
 def test_without_a_rate_there_is_no_plan() -> None:

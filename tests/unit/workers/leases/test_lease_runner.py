@@ -195,6 +195,22 @@ async def test_a_worker_that_may_take_nothing_of_a_run_asks_for_that_run(bench: 
     assert (bench.sent[-1].run, bench.sent[-1].taken, bench.sent[-1].rate_rps) == ("r2", 0, 0.0)
 
 
+@pytest.mark.parametrize("ahead_s", [None, 5.0, -5.0])
+async def test_a_message_says_up_to_when_it_tells(bench: Bench, ahead_s: float | None) -> None:
+    """By the clock that is behind: what has ended is counted by one, what was sent by the other.
+
+    The worker's shows 1000 s.
+    """
+    if ahead_s is not None:
+        offset_ns = int((1000 + ahead_s) * 1e9) - time.monotonic_ns()
+        bench.runner.coordinator_clock.note(ClockNotice(kernel=fetch_kernel_id(), offset_ns=offset_ns))
+    bench.take(build_lease(0, 3))
+    await settle()
+    await bench.engine.work()
+    await asyncio.sleep(0.1)
+    assert bench.sent[-1].told_to == pytest.approx(1000 + min(0.0, ahead_s or 0.0), abs=2.0)
+
+
 async def test_a_worker_asks_for_more_when_a_third_of_what_may_be_taken_is_left(bench: Bench) -> None:
     """The answer comes before the rest is taken."""
     [account] = bench.take(build_lease(0, 100, limit=20))

@@ -81,6 +81,7 @@ class CheckpointMaker:
             run=run,
             taken=measured.taken if measured else 0,
             rate_rps=round(measured.rate_rps, 3) if measured else 0.0,
+            told_to=self._find_earlier(now),
             checkpoints=[
                 lease.build_checkpoint(now, in_flight.get(lease.execution, ()), peak_rss_mb) for lease in told
             ],
@@ -91,6 +92,11 @@ class CheckpointMaker:
         for checkpoint in batch.checkpoints:
             if (lease := self._leases.get(checkpoint.lease)) is not None:
                 lease.note_sent(checkpoint.sequence)
+
+    def _find_earlier(self, now: float) -> float:
+        """The time of this machine's clock, or the coordinator's if that is behind: seconds are of both."""
+        clock = self._engines.timing.coordinator_clock
+        return min(now, clock.now()) if clock.is_known else now
 
     def _find_starved(self) -> OpenLease | None:
         """A lease that its limit keeps from going on while nothing else can be taken."""

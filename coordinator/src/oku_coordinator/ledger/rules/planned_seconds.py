@@ -44,7 +44,7 @@ class PlannedSeconds:
 
     def add_to(self, sample: Sample) -> Sample:
         """The same sample with the plan of its seconds."""
-        first, stop = _find_whole(sample.at - sample.seconds), _find_whole(sample.at)
+        first, stop = find_whole(sample.at - sample.seconds), find_whole(sample.at)
         return msgspec.structs.replace(
             sample, requests_planned=self.count(first, stop), phase=self.find_phase(first)
         )
@@ -64,7 +64,7 @@ class PlannedSeconds:
         return max((period.measure_s(at) for period in self._periods if period.starts_at <= at), default=0.0)
 
 
-def _find_whole(at: float) -> float:
+def find_whole(at: float) -> float:
     """The whole second that a tick was due at; the time itself if it was not on time."""
     whole = round(at)
     return whole if abs(at - whole) < _MOST_LATE_S else at

@@ -22,8 +22,10 @@ from oku_core.results.event import Event
 from oku_core.results.hook_summary import HookState
 from oku_core.results.lease_figures import LeaseFigures
 from oku_core.results.sample import Sample
+from oku_core.results.series import SeriesRow
 from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
 from oku_core.spec.spec import Hook, Spec
+from oku_core.thresholds.stretches import StretchValue
 
 
 class UnknownRunError(Exception):
@@ -343,10 +345,35 @@ class ThresholdRecord(NamedTuple):
     Attributes:
         lost_at: when it was seen to be lost for certain; None if it is not.
         worst: of one over some seconds in a row, the worst of these; None if none was judged.
+        loss: the first of these in which it did not hold; None if there is none.
+        longest_s: for how long the longest row of seconds was that it could look at.
     """
 
     lost_at: float | None = None
     worst: float | None = None
+    loss: StretchValue | None = None
+    longest_s: float = 0.0
+
+
+class StretchBasis(NamedTuple):
+    """What thresholds over some seconds in a row are judged by while a run goes on.
+
+    Attributes:
+        series: its seconds, from some time on.
+        periods: its periods of activity, the oldest first; none if it has no clock.
+        leases: its open leases.
+        pending: how many requests are in no lease, and were not sent.
+    """
+
+    series: Sequence[SeriesRow]
+    periods: Sequence[PeriodRecord]
+    leases: Sequence[LeaseRecord]
+    pending: int
+
+    @property
+    def untaken(self) -> int:
+        """How many requests were left to be sent when the newest checkpoints were made."""
+        return self.pending + sum(lease.end - lease.done for lease in self.leases)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -358,12 +385,14 @@ class ThresholdBasis:
         accounts: what its requests sum to, by phase and name.
         flags: each with how many requests it concerns and its worst figure.
         thresholds: what is kept of them, by their places in the spec.
+        course: how the run went by the clock; None while it goes on, or if no threshold asks for it.
     """
 
     record: RunRecord
     accounts: RunAccount
     flags: Sequence[tuple[Flag, int, float]]
     thresholds: Mapping[int, ThresholdRecord]
+    course: Course | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -383,6 +412,8 @@ class Snapshot:
         retry: what it sends again; None if it is no retry.
         tracebacks: where exceptions of user code came from, by their reasons.
         hooks: what became of those of its scenario.
+        closed_course: how a run without a rate that is at rest went by the clock; None unless thresholds over
+            some seconds are judged by it.
     """
 
     record: RunRecord
@@ -397,6 +428,7 @@ class Snapshot:
     retry: RetryRecord | None = None
     tracebacks: Mapping[str, str] = field(default_factory=dict)
     hooks: Sequence[HookRecord] = ()
+    closed_course: Course | None = None
 
     @cached_property
     def account(self) -> Account:

@@ -45,12 +45,13 @@ class PeriodRecord(NamedTuple):
 
 
 class Course(NamedTuple):
-    """How a run with a rate went by the clock.
+    """How a run went by the clock.
 
     Attributes:
         series: its seconds, in order of time.
         periods: its periods of activity, the oldest first.
-        settled_to: the Unix time up to which workers have told what they did; infinite for a run at rest.
+        settled_to: the Unix time up to which workers have told what they did, or without a rate, up to which
+            requests were left to be sent; infinite for a run at rest that had some until its clock ended it.
     """
 
     series: Sequence[SeriesRow]

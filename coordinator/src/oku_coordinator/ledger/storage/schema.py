@@ -14,13 +14,13 @@ from oku_coordinator.ledger.storage.hook_schema import HOOK_TABLES, LIVE_RUNS
 from oku_coordinator.ledger.storage.inner_schema import INNER_TABLES
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
-from oku_coordinator.ledger.storage.threshold_schema import THRESHOLD_TABLES
+from oku_coordinator.ledger.storage.threshold_schema import STRETCH_COLUMNS, THRESHOLD_TABLES
 from oku_coordinator.ledger.storage.timing_schema import TIMING_COLUMNS
 from oku_coordinator.ledger.storage.upgrades import UPGRADES, teach
 from oku_core.errors import UserError
 from oku_core.process.private_files import prepare_private_file, tighten_private_file
 
-VERSION = 13
+VERSION = 14
 """Of the tables, kept in the file. Each change of them gets a new one, and a step in `UPGRADES`."""
 
 _TABLES = (
@@ -73,6 +73,7 @@ CREATE INDEX pending_slices ON slices (run, start) WHERE state = 'pending';
     + SCHEDULE_TABLES
     + FAILURE_TABLES
     + THRESHOLD_TABLES
+    + STRETCH_COLUMNS
     + FILE_TABLES
     + TIMING_COLUMNS
     + INNER_TABLES

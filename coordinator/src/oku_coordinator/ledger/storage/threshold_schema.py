@@ -9,3 +9,10 @@ CREATE TABLE thresholds (
     PRIMARY KEY (run, ordinal)
 ) WITHOUT ROWID;
 """
+STRETCH_COLUMNS = """
+-- Since version 14, of one over some seconds in a row: the first of these in which it did not hold.
+ALTER TABLE thresholds ADD COLUMN lost_value REAL;
+ALTER TABLE thresholds ADD COLUMN lost_phase TEXT;
+ALTER TABLE thresholds ADD COLUMN lost_clock_s REAL;
+ALTER TABLE thresholds ADD COLUMN longest_s REAL NOT NULL DEFAULT 0;  -- the longest row that was looked at
+"""

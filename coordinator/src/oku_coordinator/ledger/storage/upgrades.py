@@ -15,7 +15,7 @@ from oku_coordinator.ledger.storage.lease_rows import decode_counts, encode_coun
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.records import UNREADABLE
 from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
-from oku_coordinator.ledger.storage.threshold_schema import THRESHOLD_TABLES
+from oku_coordinator.ledger.storage.threshold_schema import STRETCH_COLUMNS, THRESHOLD_TABLES
 from oku_coordinator.ledger.storage.timing_schema import TIMING_COLUMNS
 from oku_core.accounting.failure_reason import build_unknown
 from oku_core.accounting.outcome import build_no_counts
@@ -149,6 +149,7 @@ UPGRADES = {
     10: f"{_PUT_ASIDE}{LEASE_TABLES}{ACCOUNT_TABLES}{SCHEDULE_TABLES}{_ADD_OUTCOMES}",
     11: (f"{_ADD_OUTCOME}{FAILURE_TABLES}{_ADD_REASONS}{THRESHOLD_TABLES}{FILE_TABLES}{TIMING_COLUMNS}"),
     12: f"{_ADD_OUTCOME}{INNER_TABLES}{HOOK_TABLES}DROP INDEX IF EXISTS live_runs;{LIVE_RUNS}",
+    13: STRETCH_COLUMNS,
 }
 """What leads from each version to the next; ledgers from before the first of them are not read."""
 _OUTCOMES_BEFORE = (6, 8, 9)

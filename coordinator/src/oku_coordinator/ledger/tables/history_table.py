@@ -11,6 +11,7 @@ from oku_coordinator.ledger.tables.run_table import fetch_state
 from oku_coordinator.ledger.tables.series_table import UNPLACED
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import LeaseState
+from oku_core.results import stretch_seconds
 from oku_core.results.event import Event
 from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.lines import LineKind
@@ -26,6 +27,8 @@ from oku_core.results.series import join
 
 MOST_EVENTS = 10_000
 """Kept for one run. Loki gets further ones all the same."""
+_MOST_AT_END = 120
+"""Samples: so many are looked at for when a run ran out of requests; its last answers may take a while."""
 _MERGED_AT_ONCE = 64
 """Samples; merging them takes a few milliseconds."""
 
@@ -114,6 +117,14 @@ def fetch_samples(transaction: Transaction, run: str) -> list[Sample]:
     # What an older Oku has accounted has no seconds; its samples have outcomes of their own.
     series = [each for each in series_table.fetch_series(transaction, run) if each.second != UNPLACED]
     return join(samples, series, row["requests"] if row else 0)
+
+
+def find_busy_to(transaction: Transaction, run: str) -> float:
+    """Up to when requests of a run were certainly left to be sent; minus infinity if nobody has seen it."""
+    rows = transaction.select(
+        "SELECT body FROM samples WHERE run = ? ORDER BY at DESC LIMIT ?", run, _MOST_AT_END
+    )
+    return max((stretch_seconds.find_busy_to(decode_kept(row["body"])) for row in rows), default=-math.inf)
 
 
 def fetch_settled_to(transaction: Transaction, run: str) -> float:

@@ -64,11 +64,12 @@ def _add(transaction: Transaction, run: str, second: int, counts: Sequence[int])
     )  # fmt: skip
 
 
-def fetch_series(transaction: Transaction, run: str) -> list[SeriesRow]:
-    """The seconds of a run in which requests were sent or ended, oldest first."""
+def fetch_series(transaction: Transaction, run: str, since: int = UNPLACED) -> list[SeriesRow]:
+    """The seconds of a run in which requests were sent or ended, oldest first, from a second on."""
     rows = transaction.select(
-        "SELECT second, seconds, outcomes, sent FROM series WHERE run = ? ORDER BY second", run
-    )
+        "SELECT second, seconds, outcomes, sent FROM series WHERE run = ? AND second >= ? ORDER BY second",
+        run, since,
+    )  # fmt: skip
     return [
         SeriesRow(second=second, seconds=seconds, outcomes=decode_counts(outcomes), sent=sent)
         for second, seconds, outcomes, sent in rows

@@ -1,13 +1,16 @@
 """What the ledger keeps of thresholds beside the account: losses that are certain, and worst stretches."""
 
+import sqlite3
+
 from oku_coordinator.ledger.storage.records import ThresholdRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_core.thresholds.stretches import StretchValue
 
 
 def fetch_thresholds(transaction: Transaction, run: str) -> dict[int, ThresholdRecord]:
     """What is kept of the thresholds of a run, by their places in its spec; nothing of most."""
     rows = transaction.select("SELECT * FROM thresholds WHERE run = ?", run)
-    return {row["ordinal"]: ThresholdRecord(row["lost_at"], row["worst"]) for row in rows}
+    return {row["ordinal"]: _build_record(row) for row in rows}
 
 
 def note_lost(transaction: Transaction, run: str, number: int, now: float) -> bool:
@@ -20,10 +23,23 @@ def note_lost(transaction: Transaction, run: str, number: int, now: float) -> bo
     return changed > 0
 
 
-def note_worst(transaction: Transaction, run: str, number: int, worst: float) -> None:
-    """Keep the worst stretch of a threshold."""
+def keep_stretches(transaction: Transaction, run: str, number: int, record: ThresholdRecord) -> None:
+    """Keep what a threshold over some seconds in a row came to: all of a record but when it was lost."""
+    loss = record.loss
+    place = (None, None, None) if loss is None else (loss.value, loss.phase, loss.clock_s)
     transaction.execute(
-        "INSERT INTO thresholds (run, ordinal, worst) VALUES (?, ?, ?)"
-        " ON CONFLICT DO UPDATE SET worst = excluded.worst",
-        run, number, worst,
+        "INSERT INTO thresholds (run, ordinal, worst, longest_s, lost_value, lost_phase, lost_clock_s)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET worst = excluded.worst,"
+        " longest_s = excluded.longest_s, lost_value = excluded.lost_value,"
+        " lost_phase = excluded.lost_phase, lost_clock_s = excluded.lost_clock_s",
+        run, number, record.worst, record.longest_s, *place,
     )  # fmt: skip
+
+
+def _build_record(row: sqlite3.Row) -> ThresholdRecord:
+    loss = None
+    if row["lost_clock_s"] is not None:
+        loss = StretchValue(
+            row["lost_value"], holds=False, phase=row["lost_phase"], clock_s=row["lost_clock_s"]
+        )
+    return ThresholdRecord(row["lost_at"], row["worst"], loss, row["longest_s"])
