@@ -141,6 +141,8 @@ class Readiness:
         # Before a run begins, and not only when workers are told: nobody gets a lease who is not prepared.
         self.roster.require(build_needs(run, find_setup(self.ledger, run)))
         there = self.roster.workers(run.run)
+        if run.spec.is_open:  # what is due is nothing to one that does not know what time it is
+            there = [worker for worker in there if worker.knows_clock]
         if self.kube is not None:
             wanted, obstacle = self.kube.count_workers(run.spec), self.kube.workers.obstacle
         else:
