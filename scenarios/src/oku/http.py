@@ -196,7 +196,7 @@ class Http:
 
 
 def _find_failed_check(call: Call, response: Response) -> tuple[str, BaseException | None]:
-    """Why a response is not what was asked for, and what a check of it has raised; empty and None if it is."""
+    """Why a response is not what was asked for, and what a check has raised; empty and None if it is."""
     for condition, text in call.checks:
         try:
             if not condition(response):
