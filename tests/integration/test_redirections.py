@@ -88,8 +88,8 @@ async def test_with_the_clients_of_locust(site: HostileServer, tmp_path: Path, k
     async with LocustBench(tmp_path, source, site.url) as bench:
         execution = await bench.run(2 * len(REASONS))
     assert count_outcomes(execution) == {"failed_check": 2 * len(REASONS)}
-    assert count_requests(execution) == {path: {"protocol_error": 2} for path in REASONS}
-    reasons = {f"{path}: {text.format(most=30)}": 2 for path, text in REASONS.items()}
+    assert count_requests(execution) == {f"GET {path}": {"protocol_error": 2} for path in REASONS}
+    reasons = {f"GET {path}: {text.format(most=30)}": 2 for path, text in REASONS.items()}
     assert list_reasons(execution) == reasons
 
 
