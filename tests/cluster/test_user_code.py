@@ -104,7 +104,7 @@ def test_locustfiles_are_run_in_pods(release: Release) -> None:
         summary = run_code(api, code, 200, engine="locust", requests=1_000, users=10, timeout="5m")
     assert_completed(summary)
     assert summary["outcomes"]["ok"] == 1_000, summary["failures"]
-    assert {each["name"] for each in summary["inner_requests"]} == {"fast", "plain"}
+    assert {each["name"] for each in summary["inner_requests"]} == {"GET fast", "GET plain"}
 
 
 def test_user_code_that_takes_too_much_memory_does_not_end_its_pod(release: Release) -> None:

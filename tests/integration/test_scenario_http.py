@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ from tests.kit.free_ports import pick_port
 from tests.kit.scenarios.http_bench import BuildBench, HttpBench
 from tests.kit.servers.shop import Shop
 
-from oku import Http, RequestError, record
+from oku import Http, RequestError, Response, record
 from oku.client.cookie_store import CookieStore
 from oku.recording import Scope
 from oku_core.data.data_format import DataFormat
@@ -357,6 +357,52 @@ async def test_checks_within_a_request_count_in_its_outcome(bench: HttpBench) ->
         ("unexpected_status", "status 500"),
     ]
     assert bench.failure == "page: its JSON has nothing at /none"
+
+
+class UnprintableError(Exception):
+    """An error that user code has not written well."""
+
+    def __str__(self) -> str:
+        """Fail."""
+        raise ValueError
+
+
+async def test_a_request_whose_check_raises_has_failed_that_check(bench: HttpBench) -> None:
+    """It was sent and answered, so it counts, whatever the check has raised; that goes on to the scenario."""
+
+    def raise_it(error: BaseException) -> Callable[[Response], object]:
+        def check(_: Response) -> object:
+            raise error
+
+        return check
+
+    cases: list[tuple[BaseException, str]] = [
+        (KeyError("id"), "KeyError: 'id'"),
+        (AssertionError("no id"), "no id"),
+        (ValueError(), "ValueError"),
+        (UnprintableError(), "UnprintableError"),
+        (SystemExit(2), "SystemExit: 2"),
+        (asyncio.CancelledError(), "CancelledError"),
+        (ExceptionGroup("two", [ValueError(1), ValueError(2)]), "ExceptionGroup: two (2 sub-exceptions)"),
+    ]
+    for error, reason in cases:
+        http = bench.begin()
+        with pytest.raises(type(error)) as caught:
+            await (
+                http.get("/products/tea", name="page").check(lambda _: True, "").check(raise_it(error), "no")
+            )
+        assert caught.value is error
+        [counted] = bench.read()
+        assert counted[1:4] == ("page", "failed_check", 200), reason
+        assert counted.received > 0, reason
+        assert counted.reason.startswith(f"{reason} (") or counted.reason == reason, reason
+        assert bench.failure == f"page: {counted.reason}"
+    with pytest.raises(ValueError, match="is not a JSON pointer"):
+        await bench.begin().get("/products/tea", name="page").json("id")
+    [counted] = bench.read()
+    assert (counted.outcome, counted.status) == ("failed_check", 200)
+    with pytest.raises(KeyError):
+        await Http(bench.client, Scope()).get("/").check(raise_it(KeyError("id")), "")
 
 
 async def test_checks_after_a_request_count_in_the_iteration_alone(bench: HttpBench) -> None:

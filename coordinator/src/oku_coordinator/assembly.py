@@ -295,9 +295,7 @@ class Assembly:
     def _build_dispatcher(
         self, delivery: Delivery, expiry: ExpiryRule, queue_watch: QueueWatch
     ) -> Dispatcher:
-        clock = RunClock(
-            ledger=self.ledger, count_missing=lambda run: self.readiness.count_workers(run).missing
-        )
+        clock = RunClock(ledger=self.ledger, count_missing=queue_watch.count_missing)
         ranges = RangeDealer(
             ledger=self.ledger,
             assignment=self.assignment,

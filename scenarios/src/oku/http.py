@@ -12,7 +12,16 @@ from oku.client.cookie_store import CookieStore
 from oku.client.http_client import HttpClient
 from oku.client.transport_error import TransportError
 from oku.host.session import RequestResult
-from oku.recording import FAILED_CHECK, GIVEN_UP, NO_REASON, OK, TIMEOUT, UNEXPECTED_STATUS, Scope
+from oku.recording import (
+    FAILED_CHECK,
+    GIVEN_UP,
+    NO_REASON,
+    OK,
+    TIMEOUT,
+    UNEXPECTED_STATUS,
+    Scope,
+    explain_exception,
+)
 from oku.request_error import RequestError
 from oku.response import Response
 from oku.sending import Sending
@@ -143,6 +152,7 @@ class Http:
         Raises:
             RequestError: there is no complete answer, or, outside of iterations, one that is not ok.
             ValueError: this is not a request that can be sent.
+            Exception: a check of it has raised it; the request is counted.
         """
         options = call.options or _NO_OPTIONS
         plan = self._client.find_plan(call.method, call.url)
@@ -165,15 +175,17 @@ class Http:
             raise
         latency_us = (monotonic_ns() - begun_ns) // 1000
         response = Response(name, sending, answer, self._scope)
-        status, outcome, reason = answer.status, OK, ""
+        status, outcome, reason, raised = answer.status, OK, "", None
         if not (200 <= status < 400 if is_expected is None else status in is_expected):
             outcome, reason = UNEXPECTED_STATUS, explain_status(status)
         elif call.checks:
-            reason = _find_failed_check(call, response)
+            reason, raised = _find_failed_check(call, response)
             outcome = FAILED_CHECK if reason else OK
         self._scope.record(RequestResult(name, outcome, status, latency_us, answer.received, reason))
         if outcome:
             response.ok = False
+            if raised is not None:
+                raise raised
             if self._scope.iteration is None:
                 raise RequestError(name, reason, response)
         return response
@@ -183,15 +195,17 @@ class Http:
         self._scope.record(RequestResult(name, outcome, 0, latency_us, reason=reason))
 
 
-def _find_failed_check(call: Call, response: Response) -> str:
-    """Why a response is not what was asked for; empty if it is."""
+def _find_failed_check(call: Call, response: Response) -> tuple[str, BaseException | None]:
+    """Why a response is not what was asked for, and what a check has raised; empty and None if it is."""
     for condition, text in call.checks:
         try:
             if not condition(response):
-                return str(text) or NO_REASON
+                return str(text) or NO_REASON, None
         except RequestError as error:
-            return error.reason
-    return ""
+            return error.reason, None
+        except BaseException as error:  # noqa: BLE001  # raised again once the request is counted
+            return explain_exception(error), error
+    return "", None
 
 
 @lru_cache(1_000)

@@ -122,5 +122,12 @@ def _judge(error: BaseException) -> tuple[int, str]:
     if isinstance(error, RequestError):
         return FAILED_CHECK, str(error)
     if isinstance(error, AssertionError):
-        return FAILED_CHECK, describe_assertion(error, _FOLDER)
-    return TIMEOUT if isinstance(error, TimeoutError) else EXCEPTION, describe_exception(error, _FOLDER)
+        return FAILED_CHECK, explain_exception(error)
+    return TIMEOUT if isinstance(error, TimeoutError) else EXCEPTION, explain_exception(error)
+
+
+def explain_exception(error: BaseException) -> str:
+    """What user code has raised, in one line."""
+    if isinstance(error, AssertionError):
+        return describe_assertion(error, _FOLDER)
+    return describe_exception(error, _FOLDER)

@@ -14,9 +14,11 @@ from oku.client.transport_error import PROTOCOL_ERROR, TransportError
 from oku.response import find_header
 from oku_core.http_client.defaults import METHODS_WITHOUT_BODY
 from oku_core.http_client.redirection import (
+    NOT_A_URL,
     REDIRECTIONS,
     RedirectError,
     check_other_origin,
+    describe_excess,
     join_location,
     turns_into_get,
 )
@@ -160,11 +162,13 @@ class Sending:
         """Go where an answer sends a request, and where the next one does."""
         client, method, body, own = self._client, self._plan.method, self._body, self._headers
         url, is_foreign = URL(self.url), False
-        for _ in range(MOST_REDIRECTS):
+        for hop in range(MOST_REDIRECTS + 1):
             location = find_header(answer.head, "location")
             if answer.status not in REDIRECTIONS or not location:
-                return answer
+                break
             try:
+                if hop == MOST_REDIRECTS:
+                    raise RedirectError(describe_excess(MOST_REDIRECTS))
                 following = join_location(url, location)
                 if turns_into_get(answer.status, method):
                     method, body = "GET", b""
@@ -173,10 +177,12 @@ class Sending:
                     has_certificate = client.has_certificate
                     check_other_origin(following, has_body=bool(body), has_certificate=has_certificate)
                     own, is_foreign = [], True
+                url, self._url = following, str(following.with_fragment(None))
+                plan = client.find_plan(method, self._url)
             except RedirectError as error:
-                raise TransportError(PROTOCOL_ERROR, str(error)) from None
-            url, self._url = following, str(following.with_fragment(None))
-            plan = client.find_plan(method, self._url)
+                raise TransportError(PROTOCOL_ERROR, error) from None
+            except ValueError:
+                raise TransportError(PROTOCOL_ERROR, NOT_A_URL) from None
             value = cookies.find(self._url)
             headers = self._add_cookies(own, value, is_foreign=is_foreign) if value else own
             build_head = client.build_foreign_head if is_foreign else client.build_head
@@ -189,8 +195,6 @@ class Sending:
                 is_last=self._is_last and not is_foreign,
             )
             cookies.take_in(answer.head, self._url)
-        if answer.status in REDIRECTIONS:
-            raise TransportError(PROTOCOL_ERROR, f"more than {MOST_REDIRECTS} redirections")
         return answer
 
 

@@ -49,7 +49,7 @@ async def test_the_limit_of_a_request_is_the_one_of_the_spec(build: Build, kind:
     """Locust itself waits for a minute, or for ever."""
     async with build(visit(kind, "self.client.get('/slow/2', name='it')"), timeout_s=0.3) as bench:
         execution = await bench.run(5)
-    assert count_requests(execution) == {"it": {"timeout": 5}}
+    assert count_requests(execution) == {"GET it": {"timeout": 5}}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ async def test_a_locustfile_may_have_limits_of_its_own(build: Build, source: str
     """They go before the one of the spec."""
     async with build(source, timeout_s=0.3) as bench:
         execution = await bench.run(5)
-    assert count_requests(execution) == {"it": {"ok": 5}}
+    assert count_requests(execution) == {"GET it": {"ok": 5}}
 
 
 @KINDS
@@ -79,7 +79,7 @@ async def test_an_authority_of_the_spec_is_trusted(tmp_path: Path, kind: str) ->
         execution = await bench.run(5)
     await trusted.end()
     await other.end()
-    assert count_requests(execution) == {"GET /visit": {"ok": 5}, "other": {"connect_error": 5}}
+    assert count_requests(execution) == {"GET /visit": {"ok": 5}, "GET other": {"connect_error": 5}}
 
 
 @KINDS

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.kit.servers.hostile_server import HostileServer
-from tests.kit.workers.locust_bench import LocustBench, count_outcomes
+from tests.kit.workers.locust_bench import LocustBench, count_outcomes, count_requests
 
 from oku_workers.executions.execution import Execution
 
@@ -232,3 +232,63 @@ def check_conservation(execution: Execution, count: int) -> None:
     """Every index that was taken has ended, or was given back."""
     assert sum(execution.outcomes) + len(execution.given_back) == count
     assert len(set(execution.given_back)) == len(execution.given_back)
+
+
+def is_kept(execution: Execution) -> bool:
+    """Whether it has come to its end and is kept open."""
+    return execution.is_kept
+
+
+async def test_requests_of_on_stop_are_counted(build: Build, site: HostileServer) -> None:
+    """Users stop before what they did is accounted for the last time, and others come if there is more."""
+    source = """
+        from locust import HttpUser, TaskSet, task
+
+        class Pages(TaskSet):
+            def on_stop(self):
+                self.client.get("/close")
+
+            @task
+            def visit(self):
+                self.client.get("/visit")
+
+        class Visitor(HttpUser):
+            tasks = [Pages]
+
+            def on_start(self):
+                self.client.get("/enter")
+
+            def on_stop(self):
+                self.client.get("/status/500", name="leave")
+        """
+    async with build(source, concurrency=3) as bench:
+        assert bench.engine.has_farewell
+        for turn in (1, 2):
+            execution = bench.begin((10 * turn, 10 * turn + 10))
+            execution.keeps_open = lambda _: True
+            await until(partial(is_kept, execution))
+            await bench.engine.take_farewell(execution)
+            assert site.targets.count("/status/500") == site.targets.count("/enter") == 3 * turn
+            execution.release()
+            requests = count_requests(execution)
+            assert requests["GET leave"] == {"unexpected_status": 3}
+            assert requests["GET /close"] == {"ok": 3}
+            assert requests["GET /visit"] == {"ok": 10}
+            assert count_outcomes(execution) == {"ok": 10}
+
+
+async def test_users_that_do_not_stop_are_not_waited_for_long(build: Build) -> None:
+    """What they do after that is not counted."""
+    source = SLOW + "\n        def on_stop(self):\n            import gevent\n            gevent.sleep(60)\n"
+    async with build(source, concurrency=2) as bench:
+        execution = bench.begin((0, 4))
+        execution.keeps_open = lambda _: True
+        await until(partial(is_kept, execution))
+        async with asyncio.timeout(10):
+            await bench.engine.take_farewell(execution)
+
+
+async def test_without_an_on_stop_nobody_is_waited_for(build: Build) -> None:
+    """Its last lease ends at once."""
+    async with build(SLOW) as bench:
+        assert not bench.engine.has_farewell

@@ -45,10 +45,10 @@ async def test_a_failed_request_fails_its_iteration(
     async with build(write_task(kind, f"self.client.get({path!r}, name='it')"), timeout_s=0.4) as bench:
         execution = await bench.run(6)
     assert count_outcomes(execution) == {"failed_check": 6}
-    assert count_requests(execution) == {"it": {outcome: 6}}
-    assert execution.inner["", "it"].statuses == ({status: 6} if status else {})
+    assert count_requests(execution) == {"GET it": {outcome: 6}}
+    assert execution.inner["", "GET it"].statuses == ({status: 6} if status else {})
     [reason] = list_reasons(execution)
-    assert reason.startswith("it: ")
+    assert reason.startswith("GET it: ")
     assert not any(part in reason for part in ("0x", "127.0.0.1", "invalid"))
 
 
@@ -68,7 +68,10 @@ async def test_a_locustfile_may_judge_answers_itself(build: Build, kind: str) ->
         execution = await bench.run(40)
     assert count_outcomes(execution) == {"failed_check": 20, "ok": 20}
     assert list_reasons(execution) == {"GET /fine: no data": 20}
-    assert count_requests(execution) == {"GET /fine": {"failed_check": 20, "ok": 20}, "missing": {"ok": 40}}
+    assert count_requests(execution) == {
+        "GET /fine": {"failed_check": 20, "ok": 20},
+        "GET missing": {"ok": 40},
+    }
 
 
 @KINDS
@@ -82,7 +85,9 @@ async def test_reasons_are_the_same_on_each_worker(build: Build, kind: str) -> N
     async with build(source) as bench:
         execution = await bench.run(6)
     [reason] = list_reasons(execution)
-    assert reason.startswith("it: TypeError: 'NoneType' object is not subscriptable at locust/user/users.py:")
+    assert reason.startswith(
+        "GET it: TypeError: 'NoneType' object is not subscriptable at locust/user/users.py:"
+    )
     assert " in rest, locustfile.py:7 in visit" in reason
 
 
@@ -270,4 +275,4 @@ async def test_requests_outside_of_iterations_are_counted_beside_them(build: Bui
         execution = await bench.run(60)
         await asyncio.sleep(0)
     assert count_outcomes(execution) == {"ok": 60}
-    assert count_requests(execution) == {"GET /visit": {"ok": 60}, "start": {"unexpected_status": 3}}
+    assert count_requests(execution) == {"GET /visit": {"ok": 60}, "GET start": {"unexpected_status": 3}}

@@ -27,14 +27,14 @@ async def test_each_task_is_one_iteration(build: Build, site: HostileServer, kin
     async with build(source) as bench:
         execution = await bench.run(300)
     assert count_outcomes(execution) == {"ok": 300}
-    assert count_requests(execution) == {"GET /first": {"ok": 300}, "second one": {"ok": 300}}
+    assert count_requests(execution) == {"GET /first": {"ok": 300}, "POST second one": {"ok": 300}}
     assert Counter(site.targets) == {"/first": 300, "/second": 300}
     assert {tally.statuses[200] for tally in execution.inner.values()} == {300}
 
 
 @pytest.mark.parametrize("kind", ["HttpUser", "FastHttpUser"])
-async def test_the_names_of_the_locustfile_are_kept(build: Build, kind: str) -> None:
-    """Also one that is the end of the URL; only what has no name is called by method and path."""
+async def test_requests_are_told_apart_by_method_and_name(build: Build, kind: str) -> None:
+    """As in Locust: methods share no row, and what has no name is called by its path."""
     source = f"""
         from locust import {kind}, task
 
@@ -44,11 +44,23 @@ async def test_the_names_of_the_locustfile_are_kept(build: Build, kind: str) -> 
                 self.client.post("/login", name="login")
                 with self.client.rename_request("cart"):
                     self.client.get("/my/cart")
+                    self.client.post("/my/cart")
+                self.client.delete("/status/500", name="cart")
                 self.client.get("/cart?full=1")
+                self.client.get("/cart/1", name="/cart/[id]")
+                self.client.put("/cart/1", name="/cart/[id]")
         """
     async with build(source) as bench:
         execution = await bench.run(10)
-    assert set(count_requests(execution)) == {"login", "cart", "GET /cart?full=1"}
+    assert count_requests(execution) == {
+        "POST login": {"ok": 10},
+        "GET cart": {"ok": 10},
+        "POST cart": {"ok": 10},
+        "DELETE cart": {"unexpected_status": 10},
+        "GET /cart?full=1": {"ok": 10},
+        "GET /cart/[id]": {"ok": 10},
+        "PUT /cart/[id]": {"ok": 10},
+    }
 
 
 async def test_tasks_have_weights(build: Build) -> None:
@@ -372,8 +384,9 @@ async def test_clients_of_any_kind_are_counted(build: Build) -> None:
     async with build(source, url=None) as bench:
         execution = await bench.run(40)
     assert count_outcomes(execution) == {"failed_check": 40}
-    assert count_requests(execution) == {"pull": {"ok": 40}, "push": {"failed_check": 40, "ok": 80}}
-    assert execution.inner["", "push"].bytes_received == 7 * 120
+    requests = count_requests(execution)
+    assert requests == {"queue pull": {"ok": 40}, "queue push": {"failed_check": 40, "ok": 80}}
+    assert execution.inner["", "queue push"].bytes_received == 7 * 120
 
 
 async def test_figures_of_clients_may_be_anything(build: Build) -> None:
@@ -398,7 +411,7 @@ async def test_figures_of_clients_may_be_anything(build: Build) -> None:
         execution = await bench.run(10)
     assert count_outcomes(execution) == {"ok": 10}
     received = {name: tally.bytes_received for (_, name), tally in execution.inner.items()}
-    assert received == {"huge": 10 << 48, "endless": 10 << 48, "none": 0, "less": 0}
+    assert received == {"odd huge": 10 << 48, "odd endless": 10 << 48, "odd none": 0, "odd less": 0}
 
 
 async def test_each_iteration_has_an_index_of_its_own(build: Build, site: HostileServer) -> None:

@@ -21,12 +21,16 @@ from oku_coordinator.workers.liveness import Roster
 
 
 def build_dispatcher(
-    ledger: Ledger, broker: BrokerTwin, roster: Roster, begin: Callable[..., RunRecord | None]
+    ledger: Ledger,
+    broker: BrokerTwin,
+    roster: Roster,
+    begin: Callable[..., RunRecord | None],
+    count_missing: Callable[[RunRecord], int] = lambda _: 0,
 ) -> Dispatcher:
-    """Build a dispatcher of runs against one delay server, which wait for no more than one worker."""
+    """Build a dispatcher of runs against one delay server, which by default wait for one worker at most."""
     delivery = Delivery(broker, roster, ledger.schedules, ledger.hooks, ["http://127.0.0.1:1"])
     expiry, assignment = ExpiryRule(roster), Assignment(ledger=ledger, roster=roster)
-    clock = RunClock(ledger=ledger, count_missing=lambda _: 0)
+    clock = RunClock(ledger=ledger, count_missing=count_missing)
     ranges = RangeDealer(
         ledger=ledger,
         assignment=assignment,

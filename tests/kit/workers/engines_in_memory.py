@@ -42,6 +42,8 @@ class FakeEngine:
         self.is_closed = False
         self.fault = ""
         self.host_load: HostLoad | None = None
+        self.has_farewell = False
+        self.farewells: list[Execution] = []
         self._feed = feed
 
     @property
@@ -51,6 +53,10 @@ class FakeEngine:
 
     async def open(self) -> None:
         """There is nothing to wait for."""
+
+    async def take_farewell(self, execution: Execution) -> None:
+        """Note in which execution the last requests count."""
+        self.farewells.append(execution)
 
     def start(self) -> None:
         """Begin; there is nothing to do."""

@@ -63,6 +63,7 @@ class SimulatedEngine:
         self.fullness = Fullness()
         self.fault = ""
         self.host_load = None
+        self.has_farewell = False
         feed.has_room = lambda: len(self._requests) < self.window
 
     async def open(self) -> None:
@@ -123,6 +124,9 @@ class SimulatedEngine:
 
     def sweep(self) -> None:
         """Nothing takes longer than the limit here."""
+
+    async def take_farewell(self, _: Execution) -> None:
+        """There is nobody to take leave of."""
 
     async def close(self) -> None:
         """Stop."""

@@ -19,7 +19,7 @@ def list_stages() -> list[str]:
     """The stages, as `.ci/run` says them."""
     ended = subprocess.run([str(SCRIPT), "nonsense"], capture_output=True, text=True, check=False)
     assert ended.returncode == 2
-    assert ended.stderr.startswith(".ci/run: nonsense is not one of test check")
+    assert ended.stderr.startswith(".ci/run: nonsense is not one of test pythons check")
     return ended.stderr.partition("is not one of ")[2].split()
 
 
@@ -35,24 +35,48 @@ def test_the_workflow_runs_every_stage_once() -> None:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A bare clone: nothing lies beside it, and its `./task` only says what it was asked for."""
+    """A bare clone: nothing lies beside it, and its `./task` only says what it was asked for.
+
+    Its `.venv` has CPython 3.11.7, and so has the machine, but none else.
+    """
     folder = tmp_path / "clone"
     (folder / ".ci").mkdir(parents=True)
     shutil.copy(SCRIPT, folder / ".ci" / "run")
     (folder / ".venv" / "bin").mkdir(parents=True)
-    for program in (folder / "task", folder / ".venv" / "bin" / "python"):
-        program.write_text('#!/bin/sh\ncase $1 in -c) ;; *) echo "$@" ;; esac\n')
-        program.chmod(0o755)
+    write_program(folder / "task", 'echo "$@"')
+    write_python(folder / ".venv" / "bin" / "python", "3.11.7")
+    (tmp_path / "bin").mkdir()
+    for name in ("python3", *(f"python3.{minor}" for minor in range(11, 20))):
+        write_program(tmp_path / "bin" / name, "exit 1")
+    write_python(tmp_path / "bin" / "python3", "3.11.7")
     return folder
 
 
-def run_ci(repository: Path, *stages: str, context: str = "") -> "subprocess.CompletedProcess[str]":
+def write_program(path: Path, text: str) -> None:
+    """Write a program of the shell."""
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+def write_python(path: Path, version: str) -> None:
+    """Write an interpreter that knows nothing but its version."""
+    write_program(path, f'case "$*" in *python_version*) echo {version} ;; esac')
+
+
+def run_ci(
+    repository: Path, *stages: str, context: str = "", **variables: str
+) -> "subprocess.CompletedProcess[str]":
     """Run `.ci/run` in a repository."""
     hidden = ("OKU_TEST_CONTEXT", NOTES_VARIABLE)
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    environment |= {
+        "PATH": f"{repository.parent / 'bin'}:{environment['PATH']}",
+        "PYENV_ROOT": str(repository.parent / "pyenv"),
+        "OKU_PYTHON": "",
+    }
     return subprocess.run(
         [str(repository / ".ci" / "run"), *stages],
-        env={**environment, **({"OKU_TEST_CONTEXT": context} if context else {})},
+        env={**environment, **variables, **({"OKU_TEST_CONTEXT": context} if context else {})},
         capture_output=True,
         text=True,
         check=False,
@@ -64,8 +88,8 @@ def test_a_bare_clone_runs_all_but_the_cluster_and_says_so(repository: Path) -> 
     ended = run_ci(repository)
     assert ended.returncode == 0, ended.stderr
     assert ended.stdout.split() == [
-        "test", "check", "test:simulation", "dashboards:check", "prometheus:check", "test:integration",
-        "test:fuzz", "test:chaos",
+        "test", "setup", "check", "test:simulation", "dashboards:check", "prometheus:check",
+        "test:integration", "test:fuzz", "test:chaos",
     ]  # fmt: skip
     assert ended.stderr.splitlines()[-1] == (
         "ci: skipped 1 x: there is no cluster to test in: OKU_TEST_CONTEXT names no kube context"
@@ -94,6 +118,43 @@ def test_a_stage_that_fails_ends_it(repository: Path) -> None:
     ended = run_ci(repository, "test", "check", "fuzz")
     assert ended.returncode == 1
     assert ended.stdout.split() == ["test", "check"]
+
+
+def test_the_only_python_is_tested_once(repository: Path) -> None:
+    """The stage of the unit tests has had it: CI takes no longer where there is no other."""
+    ended = run_ci(repository, "pythons")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.split() == ["setup"]
+    assert ended.stderr.splitlines()[1:] == [
+        "ci: .venv has CPython 3.11.7; this machine has 3.11.7",
+        "ci: CPython 3.11.7: the stage test covers it",
+    ]
+
+
+def test_the_newest_python_is_tested_in_a_copy(repository: Path) -> None:
+    """One in between is not, nor one that is not to be used; what fails there fails."""
+    bin_folder, pyenv = repository.parent / "bin", repository.parent / "pyenv" / "versions"
+    write_python(bin_folder / "python3.12", "3.12.1")
+    newest = pyenv / "3.13.0" / "bin" / "python3"
+    newest.parent.mkdir(parents=True)
+    write_python(newest, "3.13.0")
+    write_program(repository / "task", 'echo "$OKU_PYTHON $(pwd -P) $*" >> "$LOG"')
+    (repository / "new.txt").write_text("not committed")
+    subprocess.run(["git", "init", "-q", "."], cwd=repository, check=True)
+
+    log = repository.parent / "log"
+    ended = run_ci(repository, "pythons", LOG=str(log))
+
+    assert ended.returncode == 0, ended.stderr
+    asked = [line.split() for line in log.read_text().splitlines()]
+    assert [(python, *words[:1]) for python, _, *words in asked[1:]] == [
+        (str(newest), "test"), (str(newest), "oku"),
+    ]  # fmt: skip
+    folders = {Path(folder) for _, folder, *_ in asked[1:]}
+    assert repository not in folders
+    assert not any(folder.exists() for folder in folders)
+    write_program(repository / "task", 'test "$1" != test')
+    assert run_ci(repository, "pythons").returncode == 1
 
 
 def test_what_is_missing_is_skipped_on_a_laptop(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,9 @@ from oku_cli.options.grafana_option import drop_grafana_without_loki
 from oku_cli.options.loki_options import LokiOptions, pick_loki_options, refuse_loki
 from oku_cli.options.watch_options import pick_watch
 from oku_cli.remote.endpoint import CoordinatorRef
-from oku_cli.remote.follow import Watch, run_async
+from oku_cli.remote.follow import run_async
 from oku_cli.remote.remote_run import RunStart, refuse_shape, run_remotely
+from oku_cli.remote.watch import Watch
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
@@ -57,18 +58,28 @@ class ExistingRun:
             start_locally: how to begin with the record of the run; it may refuse that by a `UserError`.
         """
         watch = pick_watch(options)
+        with watch.explaining_mistakes():
+            return self._carry_out(options, watch, start_remotely, start_locally)
+
+    def _carry_out(
+        self,
+        options: dict[str, Any],
+        watch: Watch,
+        start_remotely: Callable[[str], RunStart],
+        start_locally: "Callable[[RunRecord], RunStart]",
+    ) -> int:
         loki = pick_loki_options(options)
         given = parse_spec(Source(None, _drop_none(options)))
         reached = find_coordinator(self.coordinator, self.data_dir)
         if reached is None:
             if not loki.loki:
                 watch = replace(watch, grafana=drop_grafana_without_loki(watch.grafana))
-            return run_async(self._run_locally(given, loki, watch, start_locally))
+            return run_async(self._run_locally(given, loki, watch, start_locally), watch)
         refuse_loki(loki)
         refuse_secrets(self.secrets)
         if self.coordinator is not None:
             refuse_shape(workers=given.workers, servers=given.servers)
-        return run_async(run_remotely(reached, start_remotely(self.reference), watch))
+        return run_async(run_remotely(reached, start_remotely(self.reference), watch), watch)
 
     async def _run_locally(
         self, given: Spec, loki: LokiOptions, watch: Watch, start: "Callable[[RunRecord], RunStart]"

@@ -95,19 +95,23 @@ def command(
     loki = pick_loki_options(options)
     given = Source(None, pick_spec_values(options))
     watch = pick_watch(options)
-    with scanned(read_code(read_files([*map(_read_file, files), given]))) as read:
+    with (
+        watch.explaining_mistakes(),
+        scanned(read_code(read_files([*map(_read_file, files), given]))) as read,
+    ):
         spec = parse_spec(*read.sources)
         if coordinator is not None:
             refuse_loki(loki)
             refuse_secrets(secrets)
-            return run_async(run_remotely(coordinator, RunStart.submit(spec, read.files), watch))
+            return run_async(run_remotely(coordinator, RunStart.submit(spec, read.files), watch), watch)
         spec = find_files(spec, read.files)
         if not loki.loki:
             watch = replace(watch, grafana=drop_grafana_without_loki(watch.grafana))
         plan = build_plan(
             spec, secrets, loki.build_environment() | read_retention_variables(), has_loki=bool(loki.loki)
         )
-        return run_async(run_locally(DataDir(data_dir), plan, RunStart.submit(spec, read.files), watch))
+        start = RunStart.submit(spec, read.files)
+        return run_async(run_locally(DataDir(data_dir), plan, start, watch), watch)
 
 
 def _read_file(name: str) -> Source:

@@ -16,7 +16,8 @@ from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.run_argument import run_argument
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.endpoint import CoordinatorRef
-from oku_cli.remote.follow import Watch, run_async
+from oku_cli.remote.follow import run_async
+from oku_cli.remote.watch import Watch
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.json_output import print_json
 from oku_cli.views.iteration_view import print_iteration

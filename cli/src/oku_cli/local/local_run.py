@@ -13,8 +13,8 @@ from oku_cli.backends.data_dir import DataDir
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.stack import LocalStack, StackPlan
 from oku_cli.process.interrupt import Interrupts
-from oku_cli.remote.follow import Watch
 from oku_cli.remote.remote_run import RunStart
+from oku_cli.remote.watch import Watch
 from oku_core.errors import UserError
 from oku_core.process.open_files import raise_open_files
 from oku_core.spec.secrets import SecretSource

@@ -8,9 +8,10 @@ from oku_cli.local.stack import LocalStack, StackError
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
 from oku_cli.remote.client import Client
-from oku_cli.remote.follow import Follower, Watch
+from oku_cli.remote.follow import Follower
 from oku_cli.remote.remote_run import RunStart, try_add_intervals
 from oku_cli.remote.upload import upload_files
+from oku_cli.remote.watch import Watch
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.palette import CAUTION
 from oku_cli.terminal.printable import write_error
@@ -42,6 +43,7 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
             undelivered = await stack.guard(wait_for_delivery(client)) if plan.has_loki else ""
         at_once = False
     except (InterruptedAtOnceError, StackError) as error:
+        watch.write_reason(ExitCode.CUT_SHORT, str(error))
         return _give_up(console, hints, run, error)
     finally:
         await stack.end(at_once=at_once)

@@ -6,7 +6,7 @@ from typing import Any
 from oku_cli.options.grafana_option import grafana_option
 from oku_cli.options.json_option import json_option
 from oku_cli.options.option_group import OptionGroup, option
-from oku_cli.remote.follow import Watch
+from oku_cli.remote.watch import Watch
 from oku_core.spec.fields import FieldGroup
 
 FILE_HINT = "--summary-json FILE writes one (a spec in JSON goes before --json)"

@@ -55,6 +55,13 @@ class StandardStreams:
         return ""
 
 
+def find_lost_output() -> str:
+    """Return why standard output has lost something so far; empty if it has not."""
+    sys.stdout.flush()
+    failure = getattr(getattr(getattr(sys.stdout, "buffer", None), "raw", None), "failure", None)
+    return f"{_NAMES[1]}: {failure.strerror}" if isinstance(failure, OSError) else ""
+
+
 def _open_unless_open(number: int) -> None:
     # Otherwise a file that is opened later gets this number, and the output of the stream with it.
     try:

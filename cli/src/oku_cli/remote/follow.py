@@ -2,9 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from oku_cli.exit_code import ExitCode
@@ -13,89 +11,19 @@ from oku_cli.process.interrupt_hints import Delivery, InterruptHints
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.outage import Outage
-from oku_cli.terminal.json_output import build_json, print_json
+from oku_cli.remote.watch import Watch
+from oku_cli.terminal.json_output import print_json
 from oku_cli.terminal.printable import write_error
-from oku_cli.views.dashboard_link import build_live_link, build_summary_link
-from oku_core.accounting.run_state import RunState
+from oku_cli.views.dashboard_link import build_live_link
+from oku_cli.views.exit_reasons import list_exit_reasons
 from oku_core.errors import UserError
 from oku_core.results.summary import Summary, is_unbalanced
-from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 if TYPE_CHECKING:
-    from oku_cli.terminal.console import Terminal
     from oku_cli.terminal.screen import View
 
 PAUSE_PATIENCE_S, PAUSE_TRY_S = 1.0, 10.0
 """After Ctrl-C, a failure to pause is reported after the first time; one response may take the second."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Watch:
-    """Says how a run is shown, and where its summary goes.
-
-    Args:
-        as_json: whether the summary is printed as JSON and everything else goes to standard error.
-        summary_file: the file for the summary as JSON; None for none.
-        junit_file: the file for the summary as JUnit XML; None for none.
-        markdown_file: the file for the summary as Markdown; None for none.
-        allows_undecided: whether an undecided threshold leaves the exit code as it is.
-        quiet: whether no progress is shown.
-        grafana: the Grafana in which its dashboard is seen; None for none.
-    """
-
-    as_json: bool = False
-    summary_file: str | None = None
-    junit_file: str | None = None
-    markdown_file: str | None = None
-    allows_undecided: bool = False
-    quiet: bool = False
-    grafana: str | None = None
-
-    def check(self) -> None:
-        """Raise `UserError` before the run if a file cannot be written."""
-        if self.summary_file == "-":
-            raise UserError("--summary-json: - is not a file; --json prints the summary to standard output")
-        for flag, file, _ in self._list_files():
-            path = Path(file)
-            if file == "-" or path.is_dir() or not path.absolute().parent.is_dir():
-                raise UserError(f"{flag}: {path} is not a file that can be written")
-
-    def write_files(self, summary: Summary) -> None:
-        """Write the summary to the files that were asked for; raise `UserError` if one cannot be written."""
-        for flag, file, build in self._list_files():
-            try:
-                Path(file).write_bytes(build(summary))
-            except OSError as error:
-                raise UserError(f"{flag}: {file}: {error.strerror}") from error
-
-    def _list_files(self) -> Iterator[tuple[str, str, Callable[[Summary], bytes]]]:
-        """The flag, the path and the content of each file."""
-        if self.summary_file is not None:
-            yield "--summary-json", self.summary_file, build_json
-        if self.junit_file is not None:
-            yield "--junit", self.junit_file, self._build_junit
-        if self.markdown_file is not None:
-            yield "--summary-markdown", self.markdown_file, _build_markdown
-
-    def _build_junit(self, summary: Summary) -> bytes:
-        from oku_cli.views.junit import build_junit  # noqa: PLC0415  # few runs need it
-
-        return build_junit(summary, allows_undecided=self.allows_undecided)
-
-    def build_console(self) -> "Terminal":
-        """Build a console on standard output, or on standard error if the JSON goes to standard output."""
-        from oku_cli.terminal.console import Terminal  # noqa: PLC0415  # rich takes long to load
-
-        return Terminal(stderr=self.as_json)
-
-    def print_dashboard_link(self, summary: Summary) -> None:
-        """Print where the dashboard of a run is seen, if there is a Grafana and it may be said."""
-        if self.grafana is not None and not self.quiet:
-            link = build_summary_link(self.grafana, summary, time.time())
-            # Aligned with the end screen, and in one piece, so that a terminal can open it.
-            console = self.build_console()
-            console.print(f" dashboard   {link}", soft_wrap=True)
-            console.print()
 
 
 class Follower:
@@ -205,31 +133,25 @@ def classify(summary: Summary, *, allows_undecided: bool = False) -> ExitCode:
         summary: of the run.
         allows_undecided: whether an undecided threshold leaves the exit code as it is.
     """
-    if is_unbalanced(summary):
-        return ExitCode.UNBALANCED
-    if summary.state == RunState.PAUSED:
-        return ExitCode.CUT_SHORT  # it can go on, and has no verdict before
-    if summary.verdict is ThresholdVerdict.FAILED:
-        return ExitCode.NOT_PASSED
-    if summary.verdict is ThresholdVerdict.UNDECIDED and not allows_undecided:
-        return ExitCode.NOT_PASSED
-    return ExitCode.COMPLETED if summary.state == RunState.COMPLETED else ExitCode.CUT_SHORT
+    reasons = list_exit_reasons(summary, allows_undecided=allows_undecided)
+    return reasons[0].code if reasons else ExitCode.COMPLETED
 
 
-def _build_markdown(summary: Summary) -> bytes:
-    from oku_cli.views.summary_markdown import build_markdown  # noqa: PLC0415  # few runs need it
+def run_async(coroutine: Coroutine[Any, Any, ExitCode], watch: Watch | None = None) -> int:
+    """Run a subcommand; an unreachable coordinator ends it with one line.
 
-    return build_markdown(summary)
-
-
-def run_async(coroutine: Coroutine[Any, Any, ExitCode]) -> int:
-    """Run a subcommand; an unreachable coordinator ends it with one line."""
+    Args:
+        coroutine: the subcommand.
+        watch: says which files are to say so, too; None if there are none.
+    """
     try:
         return int(asyncio.run(coroutine))
     except (UnreachableError, InterruptedAtOnceError) as error:
-        write_error(str(error))
-        return int(ExitCode.CUT_SHORT)
+        reason = str(error)
     except KeyboardInterrupt:
         # Commands that begin or follow a run take the signals; the others only look, or are done.
-        write_error("interrupted, nothing was started")
-        return int(ExitCode.CUT_SHORT)
+        reason = "interrupted, nothing was started"
+    write_error(reason)
+    if watch is not None:
+        watch.write_reason(ExitCode.CUT_SHORT, reason)
+    return int(ExitCode.CUT_SHORT)

@@ -12,9 +12,10 @@ from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef, UnreachableError
-from oku_cli.remote.follow import Follower, Watch
+from oku_cli.remote.follow import Follower
 from oku_cli.remote.local_file import LocalFile
 from oku_cli.remote.upload import upload_files
+from oku_cli.remote.watch import Watch
 from oku_cli.terminal.printable import write_note
 from oku_core.errors import UserError
 from oku_core.results.summary import Summary

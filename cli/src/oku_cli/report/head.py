@@ -15,6 +15,7 @@ from oku_cli.formatting import (
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
 from oku_cli.views.account_view import build_served, describe_missing
+from oku_cli.views.exit_reasons import describe_nothing_ok
 from oku_cli.views.validity_view import describe_flag
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.results.judgement import judge
@@ -49,7 +50,11 @@ def build_head(summary: Summary) -> Html:
             element("span", describe_state(summary), class_=f"state {judge(summary)}"),
         ),
         element("p", " · ".join(facts), class_="facts"),
-        *([element("p", summary.reason, class_="reason")] if summary.reason else []),
+        *(
+            element("p", text, class_="reason")
+            for text in (summary.reason, describe_nothing_ok(summary))
+            if text
+        ),
     )
 
 

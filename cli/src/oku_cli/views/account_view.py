@@ -19,6 +19,7 @@ from oku_cli.formatting import (
 from oku_cli.process.interrupt_hints import describe_pause
 from oku_cli.terminal.layout import AlignedTable, Flow
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG, build_state
+from oku_cli.views.exit_reasons import describe_nothing_ok
 from oku_cli.views.failure_view import describe_failure
 from oku_cli.views.hook_view import build_hooks
 from oku_core.accounting.outcome import NotSentCause, Outcome, count_sent
@@ -45,7 +46,7 @@ def build_headline(summary: Summary, hint: str | None) -> RenderableType:
     elif summary.reason:
         lines.append(Text(summary.reason, style=BAD))
     lines += build_hooks(summary.hooks)
-    if failure := describe_failure(summary):
+    if failure := describe_failure(summary) or describe_nothing_ok(summary):
         lines.append(Text(failure, style=CAUTION))
     if hint:
         lines.append(Text(hint))

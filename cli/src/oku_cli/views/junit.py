@@ -1,16 +1,17 @@
 """The summary of a run as JUnit XML, for the page of tests that Jenkins, GitLab and others show.
 
-There is one test case for each threshold, one for each flag of validity, and two for the run itself, so that
-a page of tests is red exactly if the exit code is not 0.
+There is one test case for each threshold, one for each flag of validity, and three for the run itself, so
+that a page of tests is red exactly if the exit code is not 0.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from oku_cli.formatting import in_units
 from oku_cli.terminal.threshold_text import describe_standing
+from oku_cli.views.exit_reasons import ExitReason, describe_nothing_ok
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import Flag, Summary
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
@@ -32,30 +33,46 @@ class _Case(NamedTuple):
     text: str = ""
 
 
-def build_junit(summary: Summary, *, allows_undecided: bool = False) -> bytes:
+def build_junit(
+    summary: Summary, *, allows_undecided: bool = False, lost_output: Sequence[str] = ()
+) -> bytes:
     """Build the file.
 
     Args:
         summary: of a run at rest.
         allows_undecided: whether an undecided threshold is skipped rather than an error.
+        lost_output: why other files or standard output could not be written.
     """
-    cases = list(_iter_cases(summary, allows_undecided=allows_undecided))
-    name = summary.name or summary.run
+    cases = [*_iter_cases(summary, allows_undecided=allows_undecided), _judge_output(lost_output)]
+    started = {"timestamp": re.sub(r"(\.\d+)?Z$", "", summary.started_at)} if summary.started_at else {}
+    head = {"name": summary.name or summary.run, "time": f"{summary.active_s:.3f}", **started}
+    return _build_file(head, list(_iter_properties(summary)), cases)
+
+
+def build_unfinished_junit(reason: ExitReason) -> bytes:
+    """Build the file of a command that has no summary, because it ended before its run was at rest."""
+    case = _Case("run", "completed", "error", reason.text)
+    return _build_file({"name": "oku", "time": "0"}, [("exit code", f"{reason.code:d}")], [case])
+
+
+def _build_file(
+    head: Mapping[str, str], properties: Sequence[tuple[str, str]], cases: Sequence[_Case]
+) -> bytes:
+    """Build the file from the attributes of its only suite, some of its properties and its test cases."""
     counts = {
         "tests": len(cases),
         "failures": sum(case.result == "failure" for case in cases),
         "errors": sum(case.result == "error" for case in cases),
         "skipped": sum(case.result == "skipped" for case in cases),
     }
-    totals = {key: str(count) for key, count in counts.items()} | {"time": f"{summary.active_s:.3f}"}
+    totals = {key: str(count) for key, count in counts.items()} | {"time": head["time"]}
     # Strict readers want no `skipped` of all suites, and a time without fractions of a second.
     root = ET.Element("testsuites", {"name": "oku", **totals})
     del root.attrib["skipped"]
-    started = {"timestamp": re.sub(r"(\.\d+)?Z$", "", summary.started_at)} if summary.started_at else {}
-    suite = ET.SubElement(root, "testsuite", {"name": _clean(name), **totals, **started})
-    properties = ET.SubElement(suite, "properties")
-    for key, value in _iter_properties(summary):
-        ET.SubElement(properties, "property", {"name": key, "value": _clean(value)})
+    suite = ET.SubElement(root, "testsuite", {**head, "name": _clean(head["name"]), **totals})
+    listed = ET.SubElement(suite, "properties")
+    for key, value in properties:
+        ET.SubElement(listed, "property", {"name": key, "value": _clean(value)})
     for case in cases:
         attributes = {"classname": f"oku.{case.group}", "name": _clean(case.name), "time": "0"}
         element = ET.SubElement(suite, "testcase", attributes)
@@ -99,10 +116,15 @@ def _judge_end(summary: Summary) -> _Case:
 
 
 def _judge_ok(summary: Summary) -> _Case:
+    if wrong := describe_nothing_ok(summary):
+        return _Case("run", "something was ok", "failure", wrong)
     counted = in_units("requests", summary.unit)
     text = f"{summary.outcomes.ok:,} of {summary.accounted:,} accounted {counted} were ok"
-    is_wrong = summary.accounted > 0 and not summary.outcomes.ok
-    return _Case("run", "something was ok", "failure" if is_wrong else "", text)
+    return _Case("run", "something was ok", "", text)
+
+
+def _judge_output(lost: Sequence[str]) -> _Case:
+    return _Case("run", "output was written", "error" if lost else "", "; ".join(lost))
 
 
 def _iter_properties(summary: Summary) -> Iterator[tuple[str, str]]:

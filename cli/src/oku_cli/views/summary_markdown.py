@@ -1,9 +1,10 @@
 """The summary of a run as Markdown, for the page of a CI run, such as the step summary of GitHub Actions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from oku_cli.exit_code import ExitCode
 from oku_cli.formatting import (
     format_count,
     format_latency,
@@ -15,9 +16,11 @@ from oku_cli.formatting import (
     in_units,
 )
 from oku_cli.terminal.threshold_text import describe_standing, describe_verdict
+from oku_cli.views.exit_reasons import ExitReason, list_exit_reasons
 from oku_cli.views.failures_view import MOST_TRACEBACKS, shorten_traceback
 from oku_cli.views.inner_view import INNER_NOTE
 from oku_cli.views.validity_view import describe_flag
+from oku_core.accounting.run_state import REST_STATES
 from oku_core.results.summary import Summary, Unit
 from oku_core.spec.values.quantity import format_bytes, format_duration
 
@@ -26,21 +29,34 @@ _MOST_REASONS = 10
 _SPECIAL = str.maketrans({character: f"\\{character}" for character in r"\`*_{}[]<>#|~&"})
 
 
-def build_markdown(summary: Summary) -> bytes:
-    """Build the file: verdict, thresholds, why requests failed, figures and flags of a run."""
-    return ("\n".join(_iter_lines(summary)) + "\n").encode()
+def build_markdown(
+    summary: Summary, *, allows_undecided: bool = False, lost_output: Sequence[str] = ()
+) -> bytes:
+    """Build the file: verdict, thresholds, why requests failed, figures and flags of a run.
+
+    Args:
+        summary: of the run.
+        allows_undecided: whether an undecided threshold leaves the exit code as it is.
+        lost_output: why other files or standard output could not be written.
+    """
+    reasons = list_exit_reasons(summary, allows_undecided=allows_undecided, lost_output=lost_output)
+    return ("\n".join(_iter_lines(summary, reasons)) + "\n").encode()
 
 
-def _iter_lines(summary: Summary) -> Iterator[str]:
-    verdict = summary.verdict or summary.state
-    yield f"## {_escape(summary.name or f'run {summary.run}')}: {verdict}"
+def build_unfinished_markdown(reason: ExitReason) -> bytes:
+    """Build the file of a command that has no summary, because it ended before its run was at rest."""
+    return ("\n".join(["## unfinished", "", *_list_reasons([reason])]) + "\n").encode()
+
+
+def _iter_lines(summary: Summary, reasons: Sequence[ExitReason]) -> Iterator[str]:
+    yield f"## {_escape(summary.name or f'run {summary.run}')}: {_choose_verdict(summary, reasons)}"
     yield ""
     ok = format_ok(summary.outcomes.ok, summary.accounted)
     parts = (f"run {summary.run}", summary.state, ok, summary.target, summary.load)
     yield _escape(" · ".join(filter(None, parts)))
-    if summary.reason:
+    if reasons and summary.state in REST_STATES:
         yield ""
-        yield f"**{_escape(summary.reason)}**"
+        yield from _list_reasons(reasons)
     if summary.thresholds:
         yield ""
         yield from _build_table(
@@ -63,6 +79,22 @@ def _iter_lines(summary: Summary) -> Iterator[str]:
         for validity in summary.validity:
             flag = validity.flag.replace("_", " ")
             yield f"- {_escape(f'{flag}: {describe_flag(validity, summary.unit)}')}"
+
+
+def _choose_verdict(summary: Summary, reasons: Sequence[ExitReason]) -> str:
+    """The word that goes with the exit code."""
+    codes = {reason.code for reason in reasons}
+    if ExitCode.UNBALANCED in codes:
+        return "unbalanced"
+    if ExitCode.CUT_SHORT in codes and ExitCode.NOT_PASSED not in codes:
+        return summary.state
+    return summary.verdict or summary.state
+
+
+def _list_reasons(reasons: Sequence[ExitReason]) -> Iterator[str]:
+    yield f"Exit code {reasons[0].code:d}:"
+    yield ""
+    yield from (f"- **{_escape(reason.text)}**" for reason in reasons)
 
 
 def _list_failures(summary: Summary) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from oku_coordinator.leasing.delivery import Delivery
+from oku_coordinator.leasing.farewell import Farewell
 from oku_coordinator.leasing.hook_gate import HookGate
 from oku_coordinator.leasing.range_dealer import RangeDealer
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
@@ -42,6 +43,11 @@ class Dispatcher:
     hooks: HookGate
     begin: Callable[[RunRecord, float, float], RunRecord | None]
     _stopped_at: float = field(default=-math.inf, init=False)
+    _farewell: Farewell = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make what ends the last leases."""
+        self._farewell = Farewell(ledger=self.ledger, delivery=self.delivery)
 
     @property
     def has_more(self) -> bool:
@@ -80,8 +86,10 @@ class Dispatcher:
             pass
         elif run.spec.is_open:
             self.waves.visit(run, now, wall_now)
+            self._farewell.look(run, now)
         else:
             await self.ranges.visit(run, now, wall_now)
+            self._farewell.look(run, now)
         return run
 
     def _call_back(self, run: RunRecord, now: float) -> None:

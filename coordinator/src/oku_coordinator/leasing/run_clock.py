@@ -13,7 +13,7 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 
 _WAIT_S = 5.0
-"""A run waits so long for workers that do not know the clock, and for all if it goes on by itself."""
+"""A run waits so long for workers that are still to come back or to load what its setup returned."""
 _WORKERS_PER_S = 500
 """So many get leases in a second."""
 
@@ -24,7 +24,7 @@ class RunClock:
 
     Args:
         ledger: keeps them.
-        count_missing: how many workers a run still waits for.
+        count_missing: how many workers a run still waits for; those that it began without are not among them.
     """
 
     ledger: Ledger
@@ -43,7 +43,6 @@ class RunClock:
         now: float,
         *,
         workers: int,
-        unready: int = 0,
         lead_s: float,
         find_offset_s: Callable[[float], float] = lambda stop_s: stop_s,
     ) -> PeriodRecord | None:
@@ -56,11 +55,10 @@ class RunClock:
             run: the run.
             now: Unix time.
             workers: how many can take leases.
-            unready: how many more are there and may soon be able to.
             lead_s: how long after now it starts; longer with thousands of workers, or for a whole second.
             find_offset_s: what the clock is to say, out of what it said when the period before ended.
         """
-        if not workers or self._is_early(run, now, unready):
+        if not workers or self._is_early(run, now):
             return None
         self._waits = None
         last = self.ledger.schedules.fetch_period(run.run)
@@ -70,8 +68,7 @@ class RunClock:
             starts_at = math.ceil(starts_at - offset_s) + offset_s
         return self.ledger.schedules.open_period(run.run, starts_at, offset_s)
 
-    def _is_early(self, run: RunRecord, now: float, unready: int) -> bool:
+    def _is_early(self, run: RunRecord, now: float) -> bool:
         if self._waits is None or self._waits[0] != run.run:
             self._waits = (run.run, now)
-        is_complete = not unready and not self.count_missing(run)
-        return not is_complete and now - self._waits[1] < _WAIT_S
+        return self.count_missing(run) > 0 and now - self._waits[1] < _WAIT_S

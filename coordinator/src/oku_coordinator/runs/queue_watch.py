@@ -43,6 +43,8 @@ class QueueWatch:
         self._run: str | None = None
         self._since = 0.0
         """When it was first seen to have its turn, in monotonic seconds."""
+        self._begun: tuple[str, int] = "", 0
+        """The run that began last, and how many of its workers it began without."""
 
     def reset_timers(self, now: float) -> None:
         """Begin to count anew: no worker could come, or none could have been heard."""
@@ -68,7 +70,13 @@ class QueueWatch:
             reason = ""
             _log.info("run %s begins", run.run, extra={"run": run.run})
         self._run = None
+        self._begun = run.run, workers.missing
         return self._ledger.runs.begin(run.run, wall_now, workers.missing, reason)
+
+    def count_missing(self, run: RunRecord) -> int:
+        """How many workers an active run lacks; it has waited long enough for those that it began without."""
+        given_up = self._begun[1] if self._begun[0] == run.run else 0
+        return max(0, self._readiness.count_workers(run).missing - given_up)
 
     def look(self, now: float) -> None:
         """Give the turn of a run that cannot begin to the next, at `now` in monotonic seconds."""

@@ -141,6 +141,8 @@ class Readiness:
     def count_workers(self, run: RunRecord) -> WorkerReadiness:
         """How many workers can begin with a run, of those that it asks for; it asks for at least one."""
         there = self.assignment.workers(run.run)
+        if run.spec.is_open:  # what is due is nothing to one that does not know what time it is
+            there = [worker for worker in there if worker.knows_clock]
         if self.kube is not None:
             wanted, obstacle = self.kube.count_workers(run.spec), self.kube.workers.obstacle
         else:

@@ -18,7 +18,7 @@ from oku_core.schedule.schedule import Schedule
 from oku_core.spec.load import WARM_UP, PhaseTime, list_phase_times
 from oku_core.spec.load_plan import build_load_plan
 from oku_core.spec.request_template import count_target_requests
-from oku_core.spec.spec import OPEN_END, Spec
+from oku_core.spec.spec import OPEN_END, Engine, Spec
 from oku_core.spec.values.threshold import Threshold
 from oku_core.thresholds.judging import judge
 from oku_core.thresholds.measurement import Measurement
@@ -153,7 +153,12 @@ def _measure_inner(
     """
     record = basis.record
     phases = _list_phases(threshold, record.spec)
-    parts = _pick(basis.accounts.inner, {time.name for time in phases}, threshold.target)
+    names = {time.name for time in phases}
+    parts = [
+        account
+        for (phase, name), account in basis.accounts.inner.items()
+        if phase in names and _is_of(threshold, name, record.spec)
+    ]
     made, iterations = sum(part.accounted for part in parts), max(1, basis.accounts.accounted)
     return Measurement(
         parts=parts,
@@ -165,6 +170,13 @@ def _measure_inner(
         strained=-(-_sum_strained(basis) * made // iterations),
         seconds=sum(end_s - begin_s for begin_s, end_s in _iter_seconds(phases, clock_s)),
     )
+
+
+def _is_of(threshold: Threshold, name: str, spec: Spec) -> bool:
+    """Whether inner requests of a name are meant; of a locustfile, a name may be meant without its method."""
+    if spec.engine is Engine.LOCUST and threshold.target == name.partition(" ")[2]:
+        return True
+    return threshold.target == name
 
 
 def _list_phases(threshold: Threshold, spec: Spec) -> list[PhaseTime]:

@@ -13,6 +13,7 @@ import ssl
 from oku_core.accounting.failure_reason import LONGEST_REASON, UNTRUSTED
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.data.data_error import DataError
+from oku_core.http_client.redirection import RedirectError
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.process.redaction import redact
 
@@ -85,7 +86,7 @@ def explain_error(outcome: int, error: object, timeout: str) -> str:
         return timeout
     if isinstance(error, DataError):
         return NO_ROW
-    if not isinstance(error, BaseException):
+    if isinstance(error, RedirectError) or not isinstance(error, BaseException):
         return _shorten(str(error))
     for link in _list_links(error):
         if reason := _explain_known(link):

@@ -10,10 +10,16 @@ REDIRECTIONS = frozenset({301, 302, 303, 307, 308})
 """The statuses of answers that say in `Location` where to ask instead."""
 _SEE_OTHER = 303
 _GET_AFTER_POST = frozenset({301, 302})
+NOT_A_URL = "a redirection to what is not a URL"
 
 
 class RedirectError(Exception):
-    """A redirection that is not followed."""
+    """A redirection that is not followed; its text is the reason of the request, a `protocol_error`."""
+
+
+def describe_excess(most: int) -> str:
+    """The reason of a request that was sent on more often than it may be, as in a loop."""
+    return f"more than {most} redirections"
 
 
 def join_location(url: URL, location: str) -> URL:
@@ -24,12 +30,13 @@ def join_location(url: URL, location: str) -> URL:
     """
     try:
         following = url.join(URL(location))
-        is_same = following.origin() == url.origin()
     except ValueError as error:
-        raise RedirectError("a redirection to what is not a URL") from error
+        raise RedirectError(NOT_A_URL) from error
     if following.scheme not in ("http", "https"):
         raise RedirectError(f"a redirection to a URL of {following.scheme}")
-    if is_same:
+    if not (host := following.host) or not host.isprintable() or " " in host:
+        raise RedirectError(NOT_A_URL)
+    if following.origin() == url.origin():
         return following.with_user(url.user).with_password(url.password) if url.user else following
     return following.with_user(None)
 

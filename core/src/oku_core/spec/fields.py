@@ -254,7 +254,8 @@ FIELDS: tuple[Field, ...] = (
     Field(
         "users", "concurrency", FieldGroup.USER_CODE, _count(1, 1_000_000), "N",
         "Users over all workers, each with one iteration at a time; --concurrency is for each worker.",
-        default=f"{Spec().concurrency} per worker; with a rate, what it sends in 2s", alias_of="concurrency",
+        default=f"{Spec().concurrency} per worker; with a rate, what it sends in 2s, over all workers",
+        alias_of="concurrency",
     ),
     Field(
         "iteration-timeout", "iteration_timeout_s", FieldGroup.USER_CODE, _duration("1ms"), "DURATION",
@@ -323,7 +324,8 @@ FIELDS: tuple[Field, ...] = (
         "concurrency", "concurrency", FieldGroup.LOAD, _count(1, 1_000_000), "N",
         "Requests in flight per worker; with a rate, the most there may be.",
         short=("-c",),
-        default=f"{Spec().concurrency}; with a rate, what it sends in 2s; with connections, their streams",
+        default=f"{Spec().concurrency}; with a rate, over all workers, what it sends in 2s; "
+        "with connections, their streams",
     ),
     Field(
         "timeout", "timeout_s", FieldGroup.LOAD, _duration("1ms"), "DURATION",

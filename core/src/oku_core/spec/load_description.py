@@ -82,10 +82,10 @@ def _list_parts(spec: Spec) -> Iterator[str]:
 
 
 def _describe_concurrency(spec: Spec) -> str:
-    if not spec.runs_user_code:
-        return f"{spec.concurrency:,} in flight per worker"
-    users = f"{spec.concurrency:,} user{'s' * (spec.concurrency != 1)}"
-    return users if spec.shares_concurrency else f"{users} per worker"
+    many = "in flight"
+    if spec.runs_user_code:
+        many = f"user{'s' * (spec.concurrency != 1)}"
+    return f"{spec.concurrency:,} {many}{'' if spec.shares_concurrency else ' per worker'}"
 
 
 def _describe_stage(spec: Spec, stage: Stage) -> str:

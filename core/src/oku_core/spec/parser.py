@@ -133,7 +133,9 @@ def _applies(field: Field, spec: Spec) -> bool:
     if field.key == "method":
         return not spec.targets
     if field.key == "concurrency":
-        return not spec.shares_concurrency
+        # A retry of a run with a rate or stages has neither; no key says that its number is of all workers.
+        follows = bool(spec.rate or spec.stages) or spec.runs_user_code
+        return not (spec.shares_concurrency and follows)
     return (
         (spec.brings_servers or not field.own_servers_only)
         and (spec.is_open or not field.rate_only)

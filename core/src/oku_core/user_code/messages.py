@@ -100,7 +100,17 @@ ToHost = Start | Call | Hand | SetUsers | Cut | Stop
 
 
 class Ready(msgspec.Struct, frozen=True, tag="ready", array_like=True):
-    """The user code is loaded."""
+    """The user code is loaded.
+
+    Attributes:
+        has_farewell: whether its users may make requests when they stop.
+    """
+
+    has_farewell: bool = False
+
+
+class Deserted(msgspec.Struct, frozen=True, tag="deserted", array_like=True):
+    """No user is left, as was asked for, and all that the last ones have done was reported."""
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused", array_like=True):
@@ -158,7 +168,7 @@ class Report(msgspec.Struct, frozen=True, tag="report", array_like=True):
 REQUEST_FIELDS, ENDED_FIELDS, HANDED_FIELDS = 7, 5, 3
 """How many numbers stand for one request, one iteration that has ended, and one that is handed out."""
 
-FromHost = Ready | Refused | Returned | Report
+FromHost = Ready | Refused | Returned | Report | Deserted
 
 
 def frame(message: ToHost | FromHost) -> bytes:

@@ -9,9 +9,9 @@ from typing import Any
 
 import locust.user.users
 from locust import FastHttpUser
-from locust.clients import HttpSession
 
 from oku.host.user_module import LoadError
+from oku.locust_host.redirects import RedirectingHttpSession, set_up_fast_client
 from oku_core.http_client.tls import TlsError, build_tls
 from oku_core.spec.files import EVERYWHERE, SpecFiles
 from oku_core.spec.spec import Spec
@@ -32,7 +32,7 @@ def set_up_clients(spec: Spec, paths: Mapping[str, str]) -> None:
     verify, cert = _find_certificates(spec, paths)
     proxy = None if spec.proxy is None else str(spec.proxy)
 
-    class OkuHttpSession(HttpSession):
+    class OkuHttpSession(RedirectingHttpSession):
         """The client of an `HttpUser`."""
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -49,6 +49,7 @@ def set_up_clients(spec: Spec, paths: Mapping[str, str]) -> None:
 
     users: Any = locust.user.users
     users.HttpSession = OkuHttpSession
+    set_up_fast_client()
     FastHttpUser.network_timeout = FastHttpUser.connection_timeout = spec.timeout_s
     if headers:
         FastHttpUser.default_headers = headers

@@ -17,7 +17,16 @@ from oku.locust_host.user_pool import UserPool
 from oku.locust_host.user_state import RunData
 from oku_core.process.processor_time import measure_busy_s
 from oku_core.spec.spec import decode_spec
-from oku_core.user_code.messages import Cut, Ready, Refused, SetUsers, Start, Stop, frame
+from oku_core.user_code.messages import (
+    Cut,
+    Deserted,
+    Ready,
+    Refused,
+    SetUsers,
+    Start,
+    Stop,
+    frame,
+)
 from oku_core.user_code.slots import Slots
 
 _CHUNK_BYTES = 1 << 16
@@ -61,6 +70,8 @@ class LocustHost:
         self._has_news, self._is_hungry, self._is_over = Event(), Event(), Event()
         iterations.on_news, iterations.on_hungry = self._has_news.set, self._note_hunger
         self._reason = ""
+        self._is_deserting = False
+        """Whether the worker is to hear when no user is left."""
 
     def install(self, data: RunData) -> None:
         """Have Locust's tasks be iterations; first of all listeners, for later ones may raise."""
@@ -75,8 +86,10 @@ class LocustHost:
 
     def run(self, loaded: Loaded) -> None:
         """Carry out what the worker hands out, until it says that it is over, or is gone."""
-        self._connection.sendall(frame(Ready()))
-        pool = self._pool = UserPool(loaded.environment, self._session, self._iterations)
+        self._connection.sendall(frame(Ready(loaded.has_farewell)))
+        pool = self._pool = UserPool(
+            loaded.environment, self._session, self._iterations, on_empty=self._has_news.set
+        )
         loaded.runner.note_running()
         reporting = gevent.spawn(self._report)
         chores = [gevent.spawn(each) for each in (pool.run, self._look, self._receive)]
@@ -98,6 +111,7 @@ class LocustHost:
             for message in self._session.receive(data):
                 if isinstance(message, SetUsers):
                     assert self._pool is not None
+                    self._is_deserting = message.users == 0
                     self._pool.adjust_soon()
                     self._note_hunger()
                 elif isinstance(message, Cut):
@@ -128,7 +142,12 @@ class LocustHost:
             self._has_news.clear()
             self._is_hungry.clear()
             self._iterations.has_news = False
+            # Before the report is made: what happens after it is for the next one.
+            is_deserted = self._is_deserting and self._pool is not None and self._pool.is_empty
             self._send(self._session.take_report(len(self._iterations.idle)))
+            if is_deserted:
+                self._is_deserting = False
+                self._send(frame(Deserted()))
 
     def _send(self, data: bytes) -> None:
         try:

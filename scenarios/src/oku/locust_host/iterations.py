@@ -143,7 +143,7 @@ class Iterations:
                 state.is_cut = True
                 self._hub.loop.run_callback(_throw, state, state.iteration)
 
-    def on_request(  # noqa: PLR0913  # as Locust calls it
+    def on_request(  # as Locust calls it
         self,
         *,
         request_type: object = "",
@@ -152,7 +152,6 @@ class Iterations:
         response_length: int | None = None,
         exception: object = None,
         response: object = None,
-        url: object = None,
         **_: object,
     ) -> None:
         """Count a request that a client of Locust tells of, in the iteration of whoever made it."""
@@ -162,9 +161,8 @@ class Iterations:
         if type(status) is not int or not 0 <= status <= HIGHEST_STATUS:
             status = 0  # of another protocol
         outcome, reason = REQUEST_OK, ""
-        name = str(name) if name else _NO_NAME
-        if url is not None and _is_path(name) and str(url).endswith(name):  # Locust has named it so
-            name = f"{request_type} {name}"
+        # Locust tells requests apart by both.
+        name = " ".join(["_".join(str(request_type).split()), str(name) if name else _NO_NAME]).lstrip()
         if exception is not None and exception is not False:
             outcome, reason = classify(exception, status, self._timeout_s)
             reason = reason.replace(
@@ -306,11 +304,6 @@ def _throw(state: UserState, iteration: Iteration) -> None:
 def _bound(figure: float) -> int:
     """What a client tells of as a worker takes it: clients of users may tell of anything."""
     return int(min(figure, HIGHEST_FIGURE)) if figure > 0 else 0
-
-
-def _is_path(name: str) -> bool:
-    """Whether a name may be the URL of a request; one such as `login` is of the locustfile."""
-    return name.startswith("/") or "://" in name
 
 
 def _ignore() -> None:

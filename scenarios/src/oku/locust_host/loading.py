@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 import locust
-from locust import FastHttpUser, HttpUser, User, argument_parser, log
+from locust import FastHttpUser, HttpUser, TaskSet, User, argument_parser, log
 from locust.env import Environment
 from locust.util.load_locustfile import is_shape_class, is_user_class
 
@@ -52,10 +52,12 @@ class Loaded:
     Attributes:
         environment: of Locust, with its runner.
         runner: the same.
+        has_farewell: whether its users do something when they stop.
     """
 
     environment: Environment
     runner: OkuRunner
+    has_farewell: bool
 
 
 def load(start: Start, spec: Spec, installer: Installer) -> Loaded:
@@ -79,7 +81,14 @@ def load(start: Start, spec: Spec, installer: Installer) -> Loaded:
     runner.target_user_count = options.num_users
     _get_ready(environment, file)
     _check_classes(environment, file)
-    return Loaded(environment, runner)
+    return Loaded(environment, runner, any(map(_has_farewell, environment.user_classes)))
+
+
+def _has_farewell(kind: type[User] | type[TaskSet]) -> bool:
+    """Whether a class of users or of tasks, or one within it, has an `on_stop` of its own."""
+    inherited = User.on_stop if issubclass(kind, User) else TaskSet.on_stop
+    within = {each for each in kind.tasks if isinstance(each, type) and issubclass(each, TaskSet)}
+    return kind.on_stop is not inherited or any(_has_farewell(each) for each in within - {kind})
 
 
 def _decode(text: str) -> Any:

@@ -14,6 +14,7 @@ from geventhttpclient.useragent import RetriesExceeded
 from locust.contrib.fasthttp import LocustBadStatusCode
 from locust.exception import CatchResponseError, ResponseError
 
+from oku.locust_host.redirects import RedirectFailureError
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.http_client.error_reason import explain_error, explain_status, explain_timeout
 
@@ -26,6 +27,7 @@ OK, UNEXPECTED_STATUS, TIMEOUT, CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, FAI
 )  # fmt: skip
 
 _BY_TYPE: tuple[tuple[tuple[type[BaseException], ...], int], ...] = (
+    ((RedirectFailureError, requests.TooManyRedirects), PROTOCOL_ERROR),
     ((requests.HTTPError, LocustBadStatusCode), UNEXPECTED_STATUS),
     ((CatchResponseError, ResponseError, AssertionError), FAILED_CHECK),
     (
@@ -77,6 +79,8 @@ def classify(exception: object, status: int, timeout_s: float) -> tuple[int, str
     if outcome == FAILED_CHECK:
         text = _strip(str(error))
         return outcome, text if type(error) is CatchResponseError and text else _name(error, text)
+    if isinstance(error, RedirectFailureError):
+        return outcome, str(error)
     return outcome, explain_error(outcome, error, explain_timeout(timeout_s))
 
 

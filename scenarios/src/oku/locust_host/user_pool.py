@@ -2,6 +2,7 @@
 
 import contextlib
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import gevent
@@ -31,12 +32,20 @@ class UserPool:
         environment: of Locust, with its runner.
         session: says how many users there shall be.
         iterations: has those that are at work.
+        on_empty: called when no user is left, or was there when none is wanted.
     """
 
-    def __init__(self, environment: Environment, session: Session, iterations: Iterations) -> None:
+    def __init__(
+        self,
+        environment: Environment,
+        session: Session,
+        iterations: Iterations,
+        on_empty: Callable[[], None],
+    ) -> None:
         self._environment = environment
         self._session = session
         self._iterations = iterations
+        self._on_empty = on_empty
         self._by_class: defaultdict[str, set[UserState]] = defaultdict(set)
         self._retired: Counter[str] = Counter()
         self._dispatcher = environment.dispatcher_class(
@@ -45,6 +54,11 @@ class UserPool:
         self._counts: dict[str, int] = {}
         self._target = self._complete = 0
         self._change = Event()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no user is at work."""
+        return not any(self._by_class.values())
 
     def adjust_soon(self) -> None:
         """Look how many users there are, and shall be."""
@@ -70,8 +84,11 @@ class UserPool:
             surplus.sort(key=lambda state: state.is_idle)
             for state in surplus[count:]:
                 self._dismiss(state)
-        if self._session.users and not any(self._by_class.values()):
-            self._stand_in()
+        if self.is_empty:
+            if self._session.users:
+                self._stand_in()
+            else:
+                self._on_empty()
         if self._complete != self._target and not self._change.is_set():
             self._complete = self._target
             self._environment.events.spawning_complete.fire(user_count=self._target)

@@ -1,7 +1,5 @@
 import asyncio
-import json
 import signal
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -13,9 +11,9 @@ from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef, Endpoint, UnreachableError
-from oku_cli.remote.follow import Follower, Watch, classify, run_async
+from oku_cli.remote.follow import Follower, classify, run_async
+from oku_cli.remote.watch import Watch
 from oku_core.accounting.run_state import RunState
-from oku_core.errors import UserError
 from oku_core.results.summary import Flag, LatencySummary, OutcomeCounts, Summary, Validity
 from oku_core.spec.spec import Engine
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
@@ -88,43 +86,6 @@ def test_a_run_that_is_paused_is_cut_short_whatever_its_thresholds_say(
     assert classify(paused) == classify(paused, allows_undecided=True) == ExitCode.CUT_SHORT
     flag = Validity(flag=Flag.UNBALANCED, detail="", requests=1)
     assert classify(msgspec.structs.replace(paused, validity=[flag])) == ExitCode.UNBALANCED
-
-
-def test_every_file_that_was_asked_for_is_written(tmp_path: Path) -> None:
-    """JSON, JUnit XML and Markdown."""
-    names = "s.json", "s.xml", "s.md"
-    files = [str(tmp_path / name) for name in names]
-    watch = Watch(summary_file=files[0], junit_file=files[1], markdown_file=files[2])
-    watch.check()
-    watch.write_files(SUMMARY)
-    assert [(tmp_path / name).read_bytes()[:2] for name in names] == [b"{\n", b"<?", b"##"]
-    for wrong in (Watch(junit_file=str(tmp_path)), Watch(markdown_file="-")):
-        with pytest.raises(UserError, match=r"--(junit|summary-markdown): .* is not a file"):
-            wrong.check()
-
-
-def test_the_summary_goes_to_the_file(tmp_path: Path) -> None:
-    """It is written as it came from the coordinator."""
-    Watch(summary_file=str(tmp_path / "s.json")).write_files(SUMMARY)
-
-    assert json.loads((tmp_path / "s.json").read_text()) == msgspec.to_builtins(SUMMARY)
-
-
-def test_a_file_that_cannot_be_written_is_found_out_before_the_run(tmp_path: Path) -> None:
-    """It may be a folder, be in a folder that is not there, or be meant for standard output."""
-    for name in (str(tmp_path), str(tmp_path / "no" / "s.json")):
-        with pytest.raises(UserError, match=r"--summary-json: .* is not a file that can be written"):
-            Watch(summary_file=name).check()
-    with pytest.raises(UserError, match="--summary-json: - is not a file; --json prints the summary"):
-        Watch(summary_file="-").check()
-    Watch(summary_file=str(tmp_path / "s.json")).check()
-    Watch().check()
-
-
-def test_people_read_standard_error_when_json_goes_to_standard_output() -> None:
-    """The two streams never mix."""
-    assert Watch(as_json=True).build_console().stderr
-    assert not Watch(summary_file="x").build_console().stderr
 
 
 @pytest.mark.parametrize(

@@ -37,7 +37,7 @@ def test_a_period_starts_a_moment_after_it_was_opened(clock: RunClock, begin_run
 def test_a_period_waits_for_a_worker_and_for_a_while_for_all(
     clock: RunClock, begin_run: BeginRun, missing: dict[str, int]
 ) -> None:
-    """A run that goes on after its stack was killed is running before its workers are there."""
+    """A run whose coordinator was restarted before its clock went is running before its workers are heard."""
     run = begin_run()
     missing["r1"] = 1
     assert clock.open_period(run, 10.0, workers=0, lead_s=1.0) is None
@@ -46,12 +46,14 @@ def test_a_period_waits_for_a_worker_and_for_a_while_for_all(
     assert clock.open_period(run, 16.1, workers=1, lead_s=1.0) is not None
 
 
-def test_a_period_waits_for_workers_that_do_not_know_the_clock_yet(
-    clock: RunClock, begin_run: BeginRun
+def test_a_period_waits_no_longer_once_nobody_is_missing(
+    clock: RunClock, begin_run: BeginRun, missing: dict[str, int]
 ) -> None:
-    """They would have no part in the first seconds."""
+    """Its workers have loaded what the setup returned, or have been heard again."""
     run = begin_run()
-    assert clock.open_period(run, 10.0, workers=1, unready=1, lead_s=1.0) is None
+    missing["r1"] = 1
+    assert clock.open_period(run, 10.0, workers=1, lead_s=1.0) is None
+    missing["r1"] = 0
     assert clock.open_period(run, 11.0, workers=2, lead_s=1.0) is not None
 
 

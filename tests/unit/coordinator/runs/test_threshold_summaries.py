@@ -283,6 +283,27 @@ def test_a_name_that_nothing_was_counted_under_is_undecided() -> None:
     assert judge_user_code("p95 of orders < 5ms").detail == ""
 
 
+def test_a_name_of_a_locustfile_is_that_of_all_methods_unless_one_is_named() -> None:
+    """Its requests are listed by both; a scenario names its requests itself."""
+    inner = [
+        build_inner("GET cart", [_FAST] * 3),
+        build_inner("POST cart", [_SLOW] * 2),
+        build_inner("POST my cart", [_SLOW] * 9),
+    ]
+    known: dict[str, Any] = {"inner": inner, "state": RunState.COMPLETED}
+    cases = {
+        "locust": ("ok of cart >= 1", 5),
+        "locust, one method": ('ok of "POST cart" >= 1', 2),
+        "locust, a name with a blank": ('ok of "my cart" >= 1', 9),
+        "locust, a part of a name": ("ok of my >= 1", 0),
+        "python": ("ok of cart >= 1", 0),
+    }
+    for case, (text, value) in cases.items():
+        judged = judge_user_code(text, engine=case.partition(",")[0], **known)
+        assert judged.value == value, case
+        assert judged.verdict is (_PASSED if value else _UNDECIDED), case
+
+
 def test_nobody_knows_how_many_inner_requests_come() -> None:
     """So no share of them is certain before the end, but a number of them that is exceeded is."""
     inner = [build_inner("orders", [_FAST] * 97), build_failed_inner("orders", 3)]

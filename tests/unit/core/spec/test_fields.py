@@ -166,7 +166,10 @@ def test_flags_of_one_letter_are_those_that_other_tools_have_taught() -> None:
     ("key", "default"),
     [
         ("requests", "1000 with a URL, 100000 without; the rows of --data; none with --duration or --stage"),
-        ("concurrency", "100; with a rate, what it sends in 2s; with connections, their streams"),
+        (
+            "concurrency",
+            "100; with a rate, over all workers, what it sends in 2s; with connections, their streams",
+        ),
         ("arrivals", "even"),
         ("late", "1s"),
         ("keepalive", ""),

@@ -76,15 +76,16 @@ def test_a_traceback_begins_with_user_code(tmp_path: Path) -> None:
         tmp_path, "def fail():\n    return inner()\n\ndef inner():\n    raise ValueError('no tea')\n"
     )
     assert describe_exception(error, tmp_path) == "ValueError: no tea (tea.py:5 in inner)"
-    assert format_traceback(error, tmp_path) == (
-        "Traceback (most recent call last):\n"
-        '  File "tea.py", line 2, in fail\n'
-        "    return inner()\n"
-        "           ^^^^^^^\n"
-        '  File "tea.py", line 5, in inner\n'
-        "    raise ValueError('no tea')\n"
-        "ValueError: no tea\n"
-    )
+    # Under some lines versions of Python put marks, each in its own way.
+    lines = [line for line in format_traceback(error, tmp_path).splitlines() if line.strip(" ^~")]
+    assert lines == [
+        "Traceback (most recent call last):",
+        '  File "tea.py", line 2, in fail',
+        "    return inner()",
+        '  File "tea.py", line 5, in inner',
+        "    raise ValueError('no tea')",
+        "ValueError: no tea",
+    ]
 
 
 def test_an_exception_of_elsewhere_has_no_place() -> None:

@@ -272,3 +272,121 @@ async def test_user_code_that_cannot_be_loaded_is_refused_with_its_first_lease()
     with pytest.raises(EngineError, match="it cannot be loaded"):
         await (await bench.serve(BROKEN))[1]
     await bench.switch.close()
+
+
+class FarewellEngine(FakeEngine):
+    """Runs users that say goodbye when they are asked to, which takes until the test says so."""
+
+    def __init__(self, spec: Spec, feed: Feed, *_: object) -> None:
+        super().__init__(spec, feed)
+        self.has_farewell = True
+        self.may_end = asyncio.Event()
+
+    async def take_farewell(self, execution: Execution) -> None:
+        """Take as long as the test says."""
+        await super().take_farewell(execution)
+        await self.may_end.wait()
+
+
+class Leaving:
+    """A switch with such an engine, and leases of one request each."""
+
+    def __init__(self) -> None:
+        self.told = 0
+        self.engines: list[FarewellEngine] = []
+        self.switch = EngineSwitch(Supervisor(), build=self._build)
+        self.switch.on_kept = self._note_kept
+
+    @property
+    def engine(self) -> FarewellEngine:
+        """The engine at work."""
+        return self.engines[-1]
+
+    async def begin(self, place: int) -> Execution:
+        """Begin with a lease."""
+        finished = asyncio.get_running_loop().create_future()
+        execution = Execution(build_lease(place, place + 1), SPEC, finished)
+        self._serving = asyncio.ensure_future(self.switch.serve(execution))
+        await settle()
+        return execution
+
+    async def carry_out(self) -> None:
+        """Have all requests answered that may be taken."""
+        await self.engine.work()
+        await settle()
+
+    def _build(self, *arguments: Any) -> FarewellEngine:
+        self.engines.append(FarewellEngine(*arguments))
+        return self.engines[-1]
+
+    def _note_kept(self) -> None:
+        self.told += 1
+
+
+async def test_the_last_lease_is_kept_open_until_users_have_stopped() -> None:
+    """Whether it is the last is for the coordinator to say, which hears of it by a checkpoint."""
+    leaving = Leaving()
+    first = await leaving.begin(0)
+    second = await leaving.begin(1)
+    await leaving.carry_out()
+    assert (first.finished.done(), second.finished.done(), leaving.told) == (True, False, 1)
+    assert leaving.engine.farewells == []
+    leaving.switch.end_kept(second)
+    leaving.switch.end_kept(second)
+    await settle()
+    assert (leaving.engine.farewells, second.finished.done()) == ([second], False)
+    leaving.engine.may_end.set()
+    await settle()
+    assert second.finished.done()
+    await leaving.switch.close()
+
+
+async def test_a_lease_that_was_not_the_last_is_finished_when_the_next_one_comes() -> None:
+    """No user has to stop for that; a user that is stopping already ends what was kept open."""
+    leaving = Leaving()
+    first = await leaving.begin(0)
+    await leaving.carry_out()
+    second = await leaving.begin(1)
+    assert (first.finished.done(), leaving.engine.farewells) == (True, [])
+    await leaving.carry_out()
+    leaving.switch.end_kept(second)
+    await settle()
+    third = await leaving.begin(2)
+    assert not second.finished.done()
+    leaving.engine.may_end.set()
+    await settle()
+    assert (second.finished.done(), third.finished.done()) == (True, False)
+    await leaving.carry_out()
+    assert (leaving.told, third.is_kept) == (3, True)
+    await leaving.switch.close()
+
+
+async def test_users_stop_when_a_run_is_called_back() -> None:
+    """At a pause or the end of a time: whether its last request has ended by then or not."""
+    leaving = Leaving()
+    kept = await leaving.begin(0)
+    await leaving.carry_out()
+    leaving.switch.withdraw(kept)
+    leaving.engine.may_end.set()
+    await settle()
+    assert (kept.finished.done(), leaving.engine.farewells) == (True, [kept])
+    under_way = await leaving.begin(1)
+    leaving.engine.fill()
+    leaving.switch.withdraw(under_way)
+    leaving.engine.answer_all()
+    await settle()
+    assert (under_way.finished.done(), leaving.engine.farewells) == (True, [kept, under_way])
+    await leaving.switch.close()
+
+
+async def test_what_is_cut_off_waits_for_no_user() -> None:
+    """The time in which requests may finish is over, or there is none."""
+    leaving = Leaving()
+    kept = await leaving.begin(0)
+    await leaving.carry_out()
+    leaving.switch.withdraw(kept)
+    await settle()
+    assert not kept.finished.done()
+    leaving.switch.cut_off(kept)
+    assert kept.finished.done()
+    await leaving.switch.close()

@@ -31,6 +31,15 @@ class EngineProtocol(Protocol):
     fault: str
 
     @property
+    def has_farewell(self) -> bool:
+        """Whether what it runs may make requests when it is told that there is no more to do."""
+        ...
+
+    async def take_farewell(self, execution: Execution) -> None:
+        """Have what it runs end until there is more to take; requests of it count in an execution."""
+        ...
+
+    @property
     def host_load(self) -> HostLoad | None:
         """How busy the process is that it has beside the worker; None if it has none."""
         ...

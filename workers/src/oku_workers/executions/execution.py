@@ -38,7 +38,7 @@ class Execution:
     """One attempt at a lease, counted as it goes on.
 
     `finished` is done when every position that was taken has ended or was given back, and none will be taken
-    any more.
+    any more; and once it is released, if it is kept open for what is still to be counted beside that.
 
     Args:
         lease: which indices to send; `ValueError` if its ranges do not rise.
@@ -63,6 +63,9 @@ class Execution:
         inner: the tallies of inner requests, by phase and name.
         tracebacks: of exceptions of user code, by their reason; the first of each.
         room: for the ranges of positions that have failed.
+        keeps_open: says at its end whether it is kept open.
+        is_kept: whether it has come to its end and is kept open.
+        is_last: whether its worker was told to take no more of the run.
     """
 
     __slots__ = (
@@ -77,7 +80,10 @@ class Execution:
         "finished",
         "given_back",
         "inner",
+        "is_kept",
+        "is_last",
         "judged",
+        "keeps_open",
         "lagged",
         "lease",
         "limit",
@@ -131,6 +137,8 @@ class Execution:
         self.max_busy_share = 0.0
         self.judged = self.saturated = self.lagged = 0
         self.clock_step_s = self.started_at = self.ended_at = 0.0
+        self.keeps_open: Callable[[Execution], bool] | None = None
+        self.is_kept = self.is_last = False
         self.cut_at = float("inf")
         """When what is in flight is to be cut off, by the clock of the event loop."""
 
@@ -267,8 +275,20 @@ class Execution:
             self.finished.set_exception(error)
 
     def settle(self) -> None:
-        """Finish if nothing is in flight and nothing is left to take."""
-        if self.taken == self.end == self.ended and not self.finished.done():
+        """Finish if nothing is in flight and nothing is left to take, unless it is kept open."""
+        if self.taken == self.end == self.ended and not self.finished.done() and not self.is_kept:
+            if self.keeps_open is not None and self.taken and self.keeps_open(self):
+                self.is_kept = True
+            else:
+                self._finish()
+
+    def release(self) -> None:
+        """Finish what was kept open."""
+        self.keeps_open, self.is_kept = None, False
+        self.settle()
+
+    def _finish(self) -> None:
+        if not self.finished.done():
             self.ended_at = self._now()
             self.given_back.sort()
             self.finished.set_result(None)

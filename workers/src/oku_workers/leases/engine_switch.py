@@ -90,6 +90,7 @@ class EngineSwitch:
         files: has the files of runs; None if there is nobody to fetch them.
         on_low: called when little is left of what may be taken, and limits hold more back.
         find_enough: gives the number of requests that is not little.
+        on_kept: called when a lease has come to its end and is kept open, as it may be the last.
         on_loaded: called when user code has been loaded ahead, or could not be.
         loaded: the run whose user code is loaded, or could not be, by `build_spec_key`; empty without one.
         isolation: what the process of user code gets and may take.
@@ -115,12 +116,15 @@ class EngineSwitch:
         self.files: RunFiles | None = None
         self.on_low: Callable[[], None] = ignore
         self.find_enough: Callable[[], float] = lambda: math.inf
+        self.on_kept: Callable[[], None] = ignore
         self.on_loaded: Callable[[], None] = ignore
         self.loaded = ""
         self.isolation = Isolation()
         self._paces: dict[Spec, Pace] = {}
         self._served: set[Execution] = set()
         """The executions that the engine has; those that wait for another one are not among them."""
+        self._kept: Execution | None = None
+        self._farewell: asyncio.Task[None] | None = None
         self._engine: EngineProtocol | None = None
         self._key: _EngineKey | None = None
         self._has_begun = False
@@ -186,8 +190,10 @@ class EngineSwitch:
             EngineError: its spec cannot be carried out here.
         """
         try:
+            self._release_kept()
             await self._fetch_files(execution)
             await self._prepare(execution)
+            execution.keeps_open = self._keeps_open
             if not execution.finished.done():
                 self.feed.add(execution)
             await execution.finished
@@ -213,11 +219,20 @@ class EngineSwitch:
 
     def withdraw(self, execution: Execution) -> None:
         """Take no further index of an execution; what is in flight may end."""
+        execution.is_last = True
         self.feed.withdraw(execution)
+        self.end_kept(execution)
+
+    def end_kept(self, execution: Execution) -> None:
+        """An execution that is kept open was the last of its run: users stop, and it is finished."""
+        if execution.is_kept and execution is self._kept and self._farewell is None:
+            self._farewell = asyncio.get_running_loop().create_task(self._take_farewell(execution))
 
     def cut_off(self, execution: Execution) -> None:
         """Drop the requests of an execution that are in flight and give their indices back."""
         self.count_waiting()
+        if execution.is_kept:
+            execution.release()  # its users have had the time that there was
         if execution.finished.done() or self._engine is None:
             return
         lease, in_flight = execution.lease, execution.in_flight
@@ -254,8 +269,39 @@ class EngineSwitch:
         """Close the engine with every connection."""
         if self._loading is not None:
             await cancel([self._loading])
+        if self._farewell is not None:
+            await cancel([self._farewell])
         async with self._changing:
             await self._close_engine()
+
+    def _keeps_open(self, execution: Execution) -> bool:
+        """Whether an execution that has come to its end may be the last one for users that stop then."""
+        engine = self._engine
+        if engine is None or engine.fault or not engine.has_farewell:
+            return False
+        if any(not other.finished.done() for other in self._served if other is not execution):
+            return False
+        self._kept = execution
+        loop = asyncio.get_running_loop()
+        loop.call_soon(self.end_kept if execution.is_last else self._tell_of_kept, execution)
+        return True
+
+    def _tell_of_kept(self, _: Execution) -> None:
+        self.on_kept()
+
+    def _release_kept(self) -> None:
+        """There is more to do; users that are stopping already are replaced."""
+        if self._kept is not None and self._farewell is None:
+            self._kept.release()
+            self._kept = None
+
+    async def _take_farewell(self, execution: Execution) -> None:
+        try:
+            if self._engine is not None:
+                await self._engine.take_farewell(execution)
+        finally:
+            self._kept = self._farewell = None
+            execution.release()
 
     async def _load_ahead(self, run: str, spec: Spec, setup: SetupData) -> None:
         """Have an engine that is ready to begin; what is wrong with it is said of the first lease."""

@@ -9,7 +9,7 @@ import asyncio
 import logging
 import zlib
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from oku_core.accounting.histogram import coarsen
 from oku_core.messaging.codec import LeaseBatchHead
@@ -83,6 +83,7 @@ class LeaseRunner:
         self._watch.on_begin = self._checkpointer.begin_run
         engines.on_low = self._checkpointer.want
         engines.find_enough = self._watch.find_enough
+        engines.on_kept = partial(self._checkpointer.want, COALESCE_S)
         self._pacer = RunPacer(engines, self._meter.clock.now, self._end_run)
         self._serving: set[asyncio.Task[None]] = set()
         self._sending: asyncio.Task[None] | None = None
@@ -322,6 +323,7 @@ class LeaseRunner:
                 self._give_back(self._build_unknown(lease_id, read_lease_run(lease_id)))
             return
         execution = lease.execution
+        self._engines.end_kept(execution)
         if end < execution.end and execution.untaken:
             lease.is_asked = True
             self._engines.feed.shorten(execution, end)

@@ -66,9 +66,7 @@ class WaveDealer:
         if period is None:
             if self.delivery.is_away:
                 return  # the first requests would be due before their leases arrive
-            period = self._open_period(
-                run, plan, wall_now, workers=len(takers), unready=len(workers) - len(takers)
-            )
+            period = self._open_period(run, plan, wall_now, workers=len(takers))
             if period is None:
                 return
             self._heard_since = -math.inf  # it has waited for them
@@ -88,7 +86,7 @@ class WaveDealer:
         self.delivery.send(run, leases)
 
     def _open_period(
-        self, run: RunRecord, plan: WavePlan, wall_now: float, *, workers: int, unready: int
+        self, run: RunRecord, plan: WavePlan, wall_now: float, *, workers: int
     ) -> PeriodRecord | None:
         def find_offset_s(stop_s: float) -> float:
             """What was in flight when the clock stopped is due again, so nothing is late."""
@@ -101,7 +99,6 @@ class WaveDealer:
             run,
             wall_now,
             workers=workers,
-            unready=unready,
             lead_s=_LEAD_S,
             find_offset_s=find_offset_s,
         )

@@ -15,6 +15,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.failed_requests import FailedSpan
+from oku_coordinator.ledger.rules.retry import build_retry_spec
 from oku_coordinator.ledger.storage.records import RetryRecord
 from oku_coordinator.ledger.storage.schedule_records import Deal
 from oku_core.accounting.failure_reason import ReasonCount
@@ -27,7 +28,8 @@ from oku_core.errors import UserError
 from oku_core.messaging.checkpoint import CheckpointBatch, Part
 from oku_core.messaging.hook import NO_SETUP, HookAttempt, HookReport, SetupData
 from oku_core.schedule.wave import Wave
-from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.load_description import describe_load
+from oku_core.spec.parser import Source, build_mapping, parse_spec
 from oku_core.spec.spec import Hook, Spec
 
 TIMEOUT = OUTCOMES.index(Outcome.TIMEOUT)
@@ -133,10 +135,29 @@ def test_a_run_with_a_rate_is_retried_without_it(ledger: Ledger) -> None:
     ledger.runs.begin("r1", 1.0)
     ledger.leases.account_not_dealt("r1", [(0, 100)], 20.0)
     assert ledger.failures.fetch("r1").spans == [FailedSpan(0, 100, Outcome.NOT_SENT, "")]
-    retry = ledger.runs.create_retry("r2", "r1", 21.0).spec
+    created = ledger.runs.create_retry("r2", "r1", 21.0)
+    retry = created.spec
+    assert created.load == "20 in flight, 100 requests"
     assert (retry.is_open, retry.requests, retry.concurrency) == (False, 100, spec.concurrency)
     run_all(ledger, "r2", build_failing_part(100, [7]))
     assert ledger.runs.fetch_snapshot("r2").breach is None
+
+
+def test_a_retry_says_how_many_are_in_flight_and_for_whom() -> None:
+    """What a rate or stages ask for is of all workers together, what the user asks for is of each."""
+    cases: list[tuple[dict[str, object], str]] = [
+        ({"rate": "200/s", "duration": "10s"}, "400 in flight, 1 request"),
+        ({"rate": "200/s", "duration": "10s", "concurrency": 7}, "7 in flight per worker, 1 request"),
+        ({"stages": ["5s:0..50/s"]}, "100 in flight, 1 request"),
+        ({"stages": ["5s:0..20", "5s:20"]}, "20 in flight, 1 request"),
+        ({"duration": "10s", "concurrency": 7}, "7 in flight per worker, 1 request"),
+        ({"requests": 10}, "100 in flight per worker, 1 request"),
+    ]
+    for keys, words in cases:
+        spec = parse_spec(Source(None, {"url": "http://h/{i}", **keys}))
+        retry_spec = build_retry_spec(spec, 1)
+        assert describe_load(msgspec.structs.replace(retry_spec, requests=1)) == words, keys
+        assert build_mapping(retry_spec)["concurrency"] == spec.concurrency, keys
 
 
 def test_what_failed_in_more_ranges_of_indices_than_are_listed_is_counted(

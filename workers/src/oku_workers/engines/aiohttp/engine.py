@@ -155,6 +155,7 @@ class AiohttpEngine:
 
     fault = ""
     host_load = None
+    has_farewell = False
 
     @property
     def in_flight(self) -> int:
@@ -196,6 +197,9 @@ class AiohttpEngine:
         for slot in self._slots:
             if slot.tally is not None and slot.tally.execution is execution:
                 slot.cut(_GIVEN_BACK)
+
+    async def take_farewell(self, execution: Execution) -> None:
+        """There is nobody to take leave of."""
 
     async def close(self) -> None:
         """Stop, give back what is in flight, and close every connection."""

@@ -1,12 +1,14 @@
 """Redirections of the aiohttp engine: Oku follows them itself, for aiohttp sends headers to any origin."""
 
-from aiohttp import ClientResponse, ClientSession, hdrs
+from aiohttp import ClientResponse, ClientSession, InvalidURL, hdrs
 from yarl import URL
 
 from oku_core.http_client.redirection import (
+    NOT_A_URL,
     REDIRECTIONS,
     RedirectError,
     check_other_origin,
+    describe_excess,
     join_location,
     turns_into_get,
 )
@@ -31,10 +33,15 @@ class Redirects:
         Raises:
             RedirectError: the last redirection cannot be followed, or must not be.
         """
-        for _ in range(self._most + 1):
-            response = await self._session.request(
-                method, url, headers=headers, data=data, allow_redirects=False
-            )
+        for hop in range(self._most + 1):
+            try:
+                response = await self._session.request(
+                    method, url, headers=headers, data=data, allow_redirects=False
+                )
+            except InvalidURL as error:
+                if not hop:  # the spec has named it
+                    raise
+                raise RedirectError(NOT_A_URL) from error
             location = response.headers.get(hdrs.LOCATION)
             if response.status not in REDIRECTIONS or not location:
                 return response
@@ -48,7 +55,7 @@ class Redirects:
                 )
                 headers = None
             url = following
-        raise RedirectError(f"more than {self._most} redirections")
+        raise RedirectError(describe_excess(self._most))
 
 
 def _drop_content_headers(headers: Headers | None) -> Headers | None:

@@ -77,6 +77,7 @@ class HttptoolsEngine:
 
     fault = ""
     host_load = None
+    has_farewell = False
 
     @property
     def in_flight(self) -> int:
@@ -125,6 +126,9 @@ class HttptoolsEngine:
             if connection.execution is execution:
                 self._give_back(connection)
         self._fill()
+
+    async def take_farewell(self, execution: Execution) -> None:
+        """There is nobody to take leave of."""
 
     async def close(self) -> None:
         """Stop, give back what is in flight, and close every connection."""

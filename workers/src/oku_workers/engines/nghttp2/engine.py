@@ -67,6 +67,7 @@ class Nghttp2Engine:
 
     fault = ""
     host_load = None
+    has_farewell = False
 
     @property
     def in_flight(self) -> int:
@@ -114,6 +115,9 @@ class Nghttp2Engine:
                 self.note_room(connection)
                 connection.flush()
         self._fill()
+
+    async def take_farewell(self, execution: Execution) -> None:
+        """There is nobody to take leave of."""
 
     async def close(self) -> None:
         """Stop, give back what is in flight, and close every connection."""

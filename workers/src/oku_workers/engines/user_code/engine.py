@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, Any
 from oku_core.process.supervision import Health, Supervisor, cancel
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec, encode_spec
-from oku_core.user_code.messages import MOST_AHEAD, Cut, Hand, Ready, Refused, Report, SetUsers, Start, Stop
+from oku_core.user_code.messages import (
+    MOST_AHEAD,
+    Cut,
+    Deserted,
+    Hand,
+    Ready,
+    Refused,
+    Report,
+    SetUsers,
+    Start,
+    Stop,
+)
 from oku_workers.engines.defaults import STUCK_S
 from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.engine_error import EngineError
@@ -40,6 +51,8 @@ _MOST_ENDS = 3
 _RESTART_PAUSE_S = 0.2
 _ENDING_S, _EXITING_S = 5.0, 0.5
 """A host may take so long to end when it is told to, and when it has closed its socket by itself."""
+FAREWELL_S = 3.0
+"""Users may take so long to stop, as at the end of their host."""
 _MOST_AT_ONCE = 1000
 """So many iterations go into one message at most."""
 
@@ -74,6 +87,10 @@ class UserCodeEngine:
         self._silent_s = silent_s
         self.window = 0
         self.fault = ""
+        self.has_farewell = False
+        self._leaving: Execution | None = None
+        """What the requests of users that stop are counted in."""
+        self._are_gone = asyncio.Event()
         self._hands = Hands()
         self._most_users = 0
         """The largest window so far."""
@@ -136,9 +153,26 @@ class UserCodeEngine:
         """Have so many users from now on; those beyond end with their iterations."""
         self.window = window
         self._most_users = max(self._most_users, window)
-        self._wanted = 0  # the host asks anew
-        if self._host is not None:
+        if self._host is not None and self._leaving is None and not self._are_gone.is_set():
+            self._wanted = 0  # the host asks anew
             self._host.send(SetUsers(window))
+
+    async def take_farewell(self, execution: Execution) -> None:
+        """Have all users stop; others come once there is something to take."""
+        host = self._host
+        if host is None or self.fault or self._is_closing or self._are_gone.is_set():
+            return
+        self._leaving, self._wanted = execution, 0
+        host.send(SetUsers(0))
+        try:
+            async with asyncio.timeout(FAREWELL_S):
+                await self._are_gone.wait()
+        except TimeoutError:
+            _log.warning("user code: users have not stopped within %g s", FAREWELL_S)
+        finally:
+            self._leaving = None
+            self._are_gone.set()
+            self._fill()
 
     def count_waiting(self) -> None:
         """Nothing waits: what has ended is counted at once."""
@@ -199,6 +233,9 @@ class UserCodeEngine:
         feed, hands, host = self._feed, self._hands, self._host
         if host is None or self._is_closing:
             return
+        if self._are_gone.is_set() and self._leaving is None and feed.find_first() is not None:
+            self._are_gone.clear()
+            host.send(SetUsers(self.window))
         numbers: list[int] = []
         while self._wanted > 0 and hands.has_room and feed.current is not None:
             tally, coordinate, index, due_ns = feed.take()
@@ -223,9 +260,12 @@ class UserCodeEngine:
             if isinstance(message, Refused):
                 self._loaded.set_exception(EngineError(message.reason))
             elif isinstance(message, Ready):
+                self.has_farewell = message.has_farewell
                 self._loaded.set_result(None)
         elif isinstance(message, Refused):
             self._break(message.reason)
+        elif isinstance(message, Deserted) and self._leaving is not None:
+            self._are_gone.set()
 
     def _note_load(self, report: Report) -> None:
         load = self.host_load
@@ -330,6 +370,8 @@ class UserCodeEngine:
         """Wait for the end of the host, and account for what it had; returns how it ended."""
         host, self._host = self._host, None
         self._wanted = 0
+        if self._leaving is not None:
+            self._are_gone.set()
         if host is None:
             return ""
         try:
@@ -349,4 +391,4 @@ class UserCodeEngine:
 
     def _find_execution(self) -> Execution | None:
         """One that has begun and is not finished."""
-        return next((handed.tally.execution for handed in self._hands), None)
+        return self._leaving or next((handed.tally.execution for handed in self._hands), None)
