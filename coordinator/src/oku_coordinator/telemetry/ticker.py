@@ -5,7 +5,7 @@ import contextlib
 import functools
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from oku_coordinator.ledger import Ledger

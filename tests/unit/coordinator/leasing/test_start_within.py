@@ -9,6 +9,7 @@ from tests.kit.coordinators.dispatching import build_dispatcher
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_coordinator.runs.readiness import Readiness
+from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.progress import Progress
 from oku_core.spec.parser import Source, parse_spec
@@ -33,8 +34,11 @@ class World:
         self.ledger = ledger
         self.broker = BrokerTwin()
         self.roster = Roster(60.0)
-        watch = QueueWatch(ledger, Readiness(ledger, self.roster), 60.0, lambda: 0.0)
-        self.dispatcher = build_dispatcher(ledger, self.broker, self.roster, watch.begin, watch.count_missing)
+        assignment = Assignment(ledger=ledger, roster=self.roster)
+        watch = QueueWatch(ledger, Readiness(ledger, self.roster, assignment), 60.0, lambda: 0.0)
+        self.dispatcher = build_dispatcher(
+            ledger, self.broker, self.roster, watch.begin, watch.count_missing, assignment
+        )
         self.now = 0.0
         ledger.runs.create("r1", parse_spec(Source("spec", {"workers": 2, **keys})), 0.0)
 
