@@ -40,7 +40,7 @@ class World:
     def measure(self, name: str, ended: int, now: float) -> None:
         """A worker speaks, and so many of its requests have ended within a second."""
         incarnation = name.replace("w", "b")
-        progress = Progress(worker=name, incarnation=incarnation, at=now, in_flight=10)
+        progress = Progress(worker=name, incarnation=incarnation, at=now)
         self.roster.record(progress, now, now)
         [worker] = self.roster.find_takers([name], "r1")
         worker.find_rate("r1").note_interval(ended, 1.0, 10)
