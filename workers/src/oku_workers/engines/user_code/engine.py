@@ -136,7 +136,7 @@ class UserCodeEngine:
         """Have so many users from now on; those beyond end with their iterations."""
         self.window = window
         self._most_users = max(self._most_users, window)
-        self._wanted = 0  # the host asks anew
+        self._wanted = self.host_load.idle_users = 0  # the host asks anew
         if self._host is not None:
             self._host.send(SetUsers(window))
 
@@ -196,7 +196,7 @@ class UserCodeEngine:
 
     def _fill(self) -> None:
         """Hand out what the host has asked for, as far as the feed has it."""
-        feed, hands, host = self._feed, self._hands, self._host
+        feed, hands, host, load = self._feed, self._hands, self._host, self.host_load
         if host is None or self._is_closing:
             return
         numbers: list[int] = []
@@ -206,6 +206,7 @@ class UserCodeEngine:
             host.slots.clear(slot)
             numbers += (slot, index, due_ns)
             self._wanted -= 1
+            load.idle_users = min(max(0, load.idle_users - 1), self._wanted)
             if len(numbers) >= _MOST_AT_ONCE * 3:
                 host.send(Hand(numbers))
                 numbers = []
@@ -218,6 +219,7 @@ class UserCodeEngine:
             self._reader.read(message)
             self._note_load(message)
             self._wanted = min(self._wanted + max(0, message.wanted), self.window + MOST_AHEAD)
+            self.host_load.idle_users = min(max(0, message.idle), self._wanted, self.window)
             self._fill()
         elif self._loaded is not None and not self._loaded.done():
             if isinstance(message, Refused):
@@ -329,7 +331,7 @@ class UserCodeEngine:
     async def _end_host(self) -> str:
         """Wait for the end of the host, and account for what it had; returns how it ended."""
         host, self._host = self._host, None
-        self._wanted = 0
+        self._wanted, self.host_load.idle_users = 0, self.window  # until there is another one
         if host is None:
             return ""
         try:
