@@ -1,4 +1,4 @@
-"""Runs that follow each other at once on the same workers: each has its own seconds, and nothing of another."""
+"""Runs that follow each other at once on the same workers: each has its own seconds alone."""
 
 import contextlib
 from collections.abc import Iterator

@@ -36,7 +36,7 @@ class SeriesRow:
 _MOST_LATE_S = 0.35
 """A tick comes at a whole second, or so much later; what ends later than that is the rest of a run."""
 _EARLY_S = 0.05
-"""By how much a sample may begin before its first second: timers are a little early, and times are rounded."""
+"""By how much a sample may begin before its first second: timers and rounding are a little early."""
 
 
 def add_counts(first: Sequence[int], second: Sequence[int]) -> list[int]:

@@ -104,7 +104,7 @@ def speak(parts: Assembly, sequence: int, **runs: RunProgress) -> None:
 def test_a_run_has_nothing_of_the_one_before_it(
     parts: Assembly, monkeypatch: pytest.MonkeyPatch, set_clock: Callable[[float], None]
 ) -> None:
-    """The last answers of the one and the first of the next are in one message; each counts where it belongs."""
+    """The last answers of the one and the first of the next are in one message."""
     ticks = catch_ticks(parts, monkeypatch)
     begin(parts, "r1", 1000.0)
     set_clock(1001.003)
@@ -128,7 +128,7 @@ def test_a_run_has_nothing_of_the_one_before_it(
 def test_the_first_words_on_a_run_count_though_no_tick_was_made_of_it(
     parts: Assembly, monkeypatch: pytest.MonkeyPatch, set_clock: Callable[[float], None]
 ) -> None:
-    """A worker may speak before the round is over in which the run began, or a coordinator has just started."""
+    """A worker may speak before the round is over in which the run began."""
     ticks = catch_ticks(parts, monkeypatch)
     parts.ledger.runs.create("r1", Spec(requests=100), 0.0)
     parts.ledger.runs.change_state("r1", RunState.RUNNING, 1000.0)
@@ -152,7 +152,9 @@ def test_a_dead_target_is_not_alive_by_the_answers_of_another_run(
         parts.ticker.tick()
     run = parts.ledger.runs.fetch("r2")
     assert run.state is RunState.FAILED
-    assert run.reason.startswith("the target is down: no request was ever ok within 3 s, most ended as connect")
+    assert run.reason.startswith(
+        "the target is down: no request was ever ok within 3 s, most ended as connect"
+    )
 
 
 def test_a_tick_stands_for_the_second_that_was_due(

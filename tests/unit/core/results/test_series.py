@@ -21,8 +21,8 @@ def see(at: float, seconds: float = 1.0, ok: int = 0, active_s: float | None = N
     """A sample that a coordinator kept; what ended in it is in the series, unless an older one kept it."""
     return build_sample(
         at=at, seconds=seconds, requests_total=REQUESTS, accounted=7, leased=2, pending=REQUESTS - 9, done=8,
-        resent_at_most=1, active_s=at if active_s is None else active_s, workers=3, in_flight=4.0, outcomes=make_counts(ok), lag_s=0.1,
-        latency=HistogramSnapshot(),
+        resent_at_most=1, active_s=at if active_s is None else active_s, workers=3, in_flight=4.0,
+        outcomes=make_counts(ok), lag_s=0.1, latency=HistogramSnapshot(),
     )  # fmt: skip
 
 

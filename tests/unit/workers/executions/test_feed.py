@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -8,11 +9,13 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from oku_core.accounting.histogram import HIGHEST_US
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
-from oku_core.messaging.progress import RunProgress
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 from oku_workers.executions.progress_meter import ProgressMeter
 from oku_workers.executions.tally import OK, UNEXPECTED_STATUS, Tally
+
+if TYPE_CHECKING:
+    from oku_core.messaging.progress import RunProgress
 
 BuildExecution = Callable[..., Execution]
 

@@ -132,12 +132,8 @@ PLAYS = {
 
 
 def test_a_run_that_has_work_is_not_underfilled() -> None:
-    """A highest rate, a slow target, or users that rest keep it from having more in flight: nothing is amiss."""
-    wrong = {
-        name: found
-        for name, play in PLAYS.items()
-        if (found := play.run(30.0))[1] > 0 or found[0] < 25
-    }
+    """A highest rate, a slow target, or users that rest keep it from having more in flight."""
+    wrong = {name: found for name, play in PLAYS.items() if (found := play.run(30.0))[1] > 0 or found[0] < 25}
     assert not wrong
 
 
@@ -154,5 +150,7 @@ def test_a_run_that_lacks_work_is_underfilled() -> None:
 
 def test_a_run_is_not_underfilled_while_its_limits_last() -> None:
     """A coordinator may be away for a few seconds, and nobody notices."""
-    wrong = {name: found for name, play in PLAYS.items() if (found := play.run(30.0, away=(15.0, 19.5)))[1] > 0}
+    wrong = {
+        name: found for name, play in PLAYS.items() if (found := play.run(30.0, away=(15.0, 19.5)))[1] > 0
+    }
     assert not wrong
