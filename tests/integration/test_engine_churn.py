@@ -189,7 +189,7 @@ async def test_connections_are_made_in_steps(worker: EngineWorker) -> None:
             most = max(most, count_connecting(port) - fillers)
         assert most == CONNECTING_AT_ONCE
         while not running.done():
-            assert worker.build_progress().in_flight <= CONNECTING_AT_ONCE
+            assert worker.count_in_flight() <= CONNECTING_AT_ONCE
             await asyncio.sleep(0.02)
 
         assert count(await running) == {"timeout": 3 * CONNECTING_AT_ONCE}

@@ -120,7 +120,7 @@ async def test_a_stop_while_a_request_goes_out(engine: Engine, worker: EngineWor
         worker.run(build_spec(engine, server.url, body="x" * 20 * MIB, concurrency=3), 10)
     )
     async with asyncio.timeout(10):
-        while server.connections < 3 or worker.build_progress().in_flight < 3:  # noqa: ASYNC110  # no event
+        while server.connections < 3 or worker.count_in_flight() < 3:  # noqa: ASYNC110  # no event
             await asyncio.sleep(0.01)
     await asyncio.sleep(0.05)  # they begin to go out
 

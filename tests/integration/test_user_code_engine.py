@@ -75,6 +75,25 @@ async def test_iterations_are_counted_by_what_becomes_of_them(bench: UserCodeBen
     )
 
 
+async def test_users_without_an_iteration_are_counted(bench: UserCodeBench) -> None:
+    """Not those that are at work, nor before they have asked; a host that has ended has none at work."""
+    spec = bench.build_spec(write("await asyncio.sleep(0.2 if index < 6 else 30)"), concurrency=4)
+    engine = await bench.open(spec)
+    load = engine.host_load
+    execution = bench.add(spec, 12, limit=6)
+    await wait_until_begun(engine, 4)
+    assert load.idle_users == 0
+    for limit, idle_users in ((6, 4), (7, 3), (12, 0)):
+        bench.feed.raise_limits({execution: limit})
+        async with asyncio.timeout(20):
+            while load.idle_users != idle_users:  # noqa: ASYNC110  # nobody says so
+                await asyncio.sleep(0.01)
+    assert sum(execution.outcomes) == 6
+    await bench.close()
+    assert load.idle_users == 4
+    assert len(execution.given_back) == 4
+
+
 async def test_an_iteration_fails_with_the_first_of_its_requests_that_fails(bench: UserCodeBench) -> None:
     """Whether it goes on after it, catches the error, or does not."""
     source = write(

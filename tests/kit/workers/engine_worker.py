@@ -96,6 +96,10 @@ class EngineWorker:
         """What it says of the time since the last call."""
         return self._loop_thread.ask(self.runner.build_progress)
 
+    def count_in_flight(self) -> int:
+        """How many requests are in flight, as it says."""
+        return sum(done.in_flight for done in self.build_progress().runs.values())
+
     def overlook(self, complaint: str) -> None:
         """Accept errors in the log that say this."""
         self._complaints.overlooked.append(complaint)

@@ -128,11 +128,14 @@ class UserCodeBench:
         engine.start()
         return engine
 
-    def add(self, spec: Spec, iterations: int, start: int = 0) -> Execution:
-        """Give the engine a lease."""
+    def add(self, spec: Spec, iterations: int, start: int = 0, limit: int | None = None) -> Execution:
+        """Give the engine a lease, which may be taken as a whole unless told otherwise."""
         self._leases += 1
         lease = Lease(
-            id=f"lease{self._leases}", run="run", ranges=[(start, start + iterations)], limit=iterations
+            id=f"lease{self._leases}",
+            run="run",
+            ranges=[(start, start + iterations)],
+            limit=iterations if limit is None else limit,
         )
         execution = Execution(lease, spec, asyncio.get_running_loop().create_future())
         self.feed.add(execution)

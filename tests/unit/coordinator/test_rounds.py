@@ -12,11 +12,13 @@ from oku_coordinator.assembly import Assembly
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import LeaseProgress, Progress
+from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.results.tick import Tick
 from oku_core.spec.spec import Spec
 
-BUSY = Progress(worker="w1", incarnation="b1", at=0.0, outcomes=make_counts(9), in_flight=5)
+BUSY = Progress(
+    worker="w1", incarnation="b1", at=0.0, runs={"r1": RunProgress(outcomes=make_counts(9), in_flight=5)}
+)
 
 
 @pytest.fixture

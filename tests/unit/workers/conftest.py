@@ -28,9 +28,12 @@ def build_execution(loop: asyncio.AbstractEventLoop) -> Callable[..., Execution]
     """Makes executions of a lease of these ranges, all of which may be taken unless there is a limit."""
 
     def build(
-        *ranges: tuple[int, int], limit: int = 10**9, now: Callable[[], float] = time.time
+        *ranges: tuple[int, int],
+        limit: int = 10**9,
+        now: Callable[[], float] = time.time,
+        run: str = "r1",
     ) -> Execution:
-        lease = Lease(id=str(ranges), run="r1", ranges=list(ranges), limit=limit)
+        lease = Lease(id=str(ranges), run=run, ranges=list(ranges), limit=limit)
         return Execution(lease, Spec(), loop.create_future(), now)
 
     return build

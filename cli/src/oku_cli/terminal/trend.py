@@ -1,5 +1,6 @@
 """Computes the rate of a run and an estimate of the time left from its ticks, one a second."""
 
+import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ LATENCY_TICKS = 5
 """Quantiles are smoothed over this many ticks: those of one second jump."""
 FEWEST_TICKS = 3
 """Fewer ticks give no estimate: a run starts slowly."""
+_EARLY_S = 0.05
 
 
 class Quantiles(NamedTuple):
@@ -64,8 +66,8 @@ class TrendTracker:
     def add(self, tick: Tick) -> Trend:
         """Take in the newest tick and return the trend."""
         sample = tick.sample
-        covered = max(1, int(sample.seconds))
-        missed = 0 if self._at is None else int(sample.at - self._at) - covered
+        covered = max(1, round(sample.seconds))
+        missed = 0 if self._at is None else _find_second(sample.at) - _find_second(self._at) - covered
         self._shown.extend([None] * min(missed, SHOWN_TICKS))
         self._shown.extend([sample.rate_rps] * min(covered, SHOWN_TICKS))
         self._at = sample.at
@@ -97,6 +99,11 @@ class TrendTracker:
             return time_left_s
         left_s = max(0, tick.sample.requests_total - tick.sample.done) / rate_rps
         return min(left_s, time_left_s) if time_left_s is not None and may_end_early(tick) else left_s
+
+
+def _find_second(at: float) -> int:
+    """The whole second at which a tick was due; it may be a little late, and a timer a little early."""
+    return math.floor(at + _EARLY_S)
 
 
 def _merge(distributions: Iterable[HistogramSnapshot]) -> Quantiles:

@@ -14,7 +14,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.telemetry.coverage_recorder import build_coverage
 from oku_core.accounting.histogram import coarsen
 from oku_core.accounting.outcome import build_no_counts, count_sent
-from oku_core.messaging.progress import Progress
+from oku_core.messaging.progress import Progress, RunProgress
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import (
     Fields,
@@ -26,13 +26,14 @@ from oku_core.results.sample import build_rates
 from oku_core.results.tick import Tick
 
 WORKER_LINES_PER_S = 100
+_NOTHING = RunProgress()
 MOST_ALIKE = 20
 """Up to this many workers that join or leave in one second have an event each."""
 
 
 @dataclass
 class _WorkerActivity:
-    """What a worker has reported since its last line."""
+    """What a worker has reported of one run since its last line."""
 
     latest: Progress
     seconds: float
@@ -52,22 +53,25 @@ class HistoryRecorder:
     def __init__(self, ledger: Ledger, *, publishes: bool) -> None:
         self._ledger = ledger
         self._publishes = publishes
-        self._workers: dict[str, _WorkerActivity] = {}
-        """In the order in which their lines are due."""
+        self._workers: dict[str, dict[str, _WorkerActivity]] = {}
+        """By run and worker, in the order in which their lines are due."""
         self._events: list[Event] = []
 
-    def record(self, progress: Progress) -> None:
-        """Take in the progress of a worker."""
+    def record(self, progress: Progress, runs: Iterable[str]) -> None:
+        """Take in the progress of a worker, for each run that has lines now."""
         if not self._publishes:
             return
-        activity = self._workers.get(progress.worker)
-        if activity is None:
-            activity = self._workers[progress.worker] = _WorkerActivity(progress, 0.0, 0, 0.0, 0.0)
-        activity.latest = progress
-        activity.seconds += progress.seconds
-        activity.requests += count_sent(progress.outcomes)
-        activity.cpu_s += progress.cpu_share * progress.seconds
-        activity.lag_s = max(activity.lag_s, progress.lag_s)
+        for run in runs:
+            done = progress.runs.get(run, _NOTHING)
+            workers = self._workers.setdefault(run, {})
+            activity = workers.get(progress.worker)
+            if activity is None:
+                activity = workers[progress.worker] = _WorkerActivity(progress, 0.0, 0, 0.0, 0.0)
+            activity.latest = progress
+            activity.seconds += progress.seconds
+            activity.requests += count_sent(done.outcomes)
+            activity.cpu_s += progress.cpu_share * progress.seconds
+            activity.lag_s = max(activity.lag_s, done.lag_s)
 
     def keep_tick(self, tick: Tick, *, settled_to: float = -math.inf, is_last: bool = False) -> None:
         """Keep the sample of a tick, and write its lines.
@@ -102,10 +106,15 @@ class HistoryRecorder:
         )
         self._events.clear()
 
+    def forget(self, run: str) -> None:
+        """A run has no lines any more."""
+        self._workers.pop(run, None)
+
     def note_worker(self, type_: EventType, worker: str, now: float, *, is_active: bool) -> None:
         """Note that a worker joined or is gone; kept with the next sample if a run is active."""
         if type_ != EventType.WORKER_JOINED:
-            self._workers.pop(worker, None)
+            for workers in self._workers.values():
+                workers.pop(worker, None)
         if is_active:
             text = f"worker {worker} {_WORKER_TEXTS[type_][0]}"
             self._events.append(Event(at=now, type=type_, text=text, worker=worker))
@@ -113,21 +122,20 @@ class HistoryRecorder:
     def _build_lines(self, tick: Tick, *, is_last: bool) -> Iterator[tuple[LineKind, Iterable[Fields]]]:
         sample = tick.sample
         yield LineKind.LATENCY, build_latency_lines(sample.latency)
-        yield LineKind.WORKER, self._take_worker_lines(sample.seconds, is_last=is_last)
+        yield LineKind.WORKER, self._take_worker_lines(tick.run, sample.seconds, is_last=is_last)
         if is_last:
             yield LineKind.COVERAGE, build_coverage(self._ledger, tick.run)
 
-    def _take_worker_lines(self, seconds: float, *, is_last: bool) -> Sequence[Fields]:
-        most = len(self._workers) if is_last else max(1, round(WORKER_LINES_PER_S * seconds))
-        due = [name for name, activity in self._workers.items() if activity.seconds][:most]
+    def _take_worker_lines(self, run: str, seconds: float, *, is_last: bool) -> Sequence[Fields]:
+        workers = self._workers.get(run, {})
+        most = len(workers) if is_last else max(1, round(WORKER_LINES_PER_S * seconds))
+        due = [name for name, activity in workers.items() if activity.seconds][:most]
         lines = []
         for name in due:
-            activity = self._workers.pop(name)
-            self._workers[name] = _WorkerActivity(activity.latest, 0.0, 0, 0.0, 0.0)
-            share = activity.cpu_s / activity.seconds
-            lines.append(
-                build_worker_line(activity.latest, activity.seconds, activity.requests, share, activity.lag_s)
-            )
+            done = workers.pop(name)
+            workers[name] = _WorkerActivity(done.latest, 0.0, 0, 0.0, 0.0)
+            share = done.cpu_s / done.seconds
+            lines.append(build_worker_line(run, done.latest, done.seconds, done.requests, share, done.lag_s))
         return lines
 
 

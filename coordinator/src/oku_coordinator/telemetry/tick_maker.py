@@ -9,40 +9,51 @@ from oku_coordinator.ledger.storage.run_account import sum_counts
 from oku_coordinator.runs.failure_summaries import MOST_IN_TICK, build_failures
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import build_no_counts
-from oku_core.messaging.progress import LeaseProgress, Progress
+from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.results.sample import build_sample
 from oku_core.results.tick import TargetTick, Tick
 from oku_core.spec.load_plan import build_load_plan
 
 _SHORTEST_S = 0.001
+_NOTHING = RunProgress()
 
 
 class TickMaker:
-    """Collects progress and makes a tick of it once a second. Each progress event enters exactly one tick."""
+    """Collects what progress says of a run and makes a tick of it once a second.
 
-    def __init__(self) -> None:
+    Each progress event enters exactly one tick of each run that it tells of.
+
+    Args:
+        run: the run.
+
+    Attributes:
+        at: the time of the last tick; None before the first.
+    """
+
+    def __init__(self, run: str) -> None:
+        self._run = run
         self._in_flight: dict[str, int] = {}
         self._leases: dict[str, LeaseProgress] = {}
         self._under_way: dict[str, _UnderWay] = {}
         self._lag_s = 0.0
         self._clock_bound_s: float | None = None
-        self._at: float | None = None
-        """The time of the last tick."""
+        self.at: float | None = None
         self._begin()
 
     def add(self, progress: Progress) -> None:
-        """Take in the progress of a worker."""
-        self._latency.add(progress.latency)
-        self._response_time.add(progress.response_time)
-        self._lateness.add(progress.lateness)
-        self._sent += progress.sent
-        for index, count in enumerate(progress.outcomes):
+        """Take in the progress of a worker; what it says of other runs does not count here."""
+        done = progress.runs.get(self._run, _NOTHING)
+        self._latency.add(done.latency)
+        self._response_time.add(done.response_time)
+        self._lateness.add(done.lateness)
+        self._sent += done.sent
+        for index, count in enumerate(done.outcomes):
             self._outcomes[index] += count
-        self._bytes_received += progress.bytes_received
-        self._lag_s = max(self._lag_s, progress.lag_s)
+        self._bytes_received += done.bytes_received
+        self._lag_s = max(self._lag_s, done.lag_s)
         if progress.clock_bound_s is not None:
             self._clock_bound_s = max(self._clock_bound_s or 0.0, progress.clock_bound_s)
-        self._in_flight[progress.worker] = progress.in_flight
+        self._in_flight[progress.worker] = done.in_flight
         self._leases |= progress.leases
         self._told_s[progress.worker] = self._told_s.get(progress.worker, 0.0) + progress.seconds
 
@@ -108,7 +119,7 @@ class TickMaker:
             response_time=self._response_time.build_latency(),
             lateness=self._lateness.build_latency(),
         )
-        self._at = now
+        self.at = now
         self._begin()
         return Tick(
             run=record.run,
@@ -141,10 +152,10 @@ class TickMaker:
         After a coordinator was stopped, the progress of that time arrives at once. After its machine slept,
         there is none.
         """
-        if self._at is None:
+        if self.at is None:
             return 1.0
         told_s = max(self._told_s.values(), default=0.0)
-        return max(_SHORTEST_S, min(now - self._at, max(1.0, told_s)))
+        return max(_SHORTEST_S, min(now - self.at, max(1.0, told_s)))
 
     def _begin(self) -> None:
         self._latency, self._response_time, self._lateness = Histogram(), Histogram(), Histogram()

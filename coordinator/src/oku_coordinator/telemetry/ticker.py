@@ -60,7 +60,8 @@ class Ticker:
     clock: Callable[[], float]
     active: str | None = field(default=None, init=False)
     """The run that was active when its turn was noted last; its last second is still to be kept."""
-    _ticks: TickMaker = field(default_factory=TickMaker, init=False)
+    _ticks: dict[str, TickMaker] = field(default_factory=dict, init=False)
+    """Of each run that is active: what workers say of others belongs to no tick."""
     _targets: TargetTicks = field(default_factory=TargetTicks, init=False)
     _settled: SettledSeconds = field(default_factory=SettledSeconds, init=False)
     _replays: ReplayGuard = field(default_factory=ReplayGuard, init=False)
@@ -94,10 +95,13 @@ class Ticker:
             self._note_gone(replaced)
         if is_new:
             _log.info("worker %s joined", progress.worker, extra={"worker": progress.worker})
-        self._ticks.add(progress)
+        if not progress.runs.keys() <= self._ticks.keys():
+            self._follow(self.ledger.runs.fetch_current())  # it may have begun since the last tick
+        for ticks in self._ticks.values():
+            ticks.add(progress)
         self._settled.note_progress(progress, self.clock())
         self.runs.thresholds.told.note_progress(progress)
-        self.recorder.record(progress)
+        self.recorder.record(progress, self._ticks)
         return is_new
 
     def note_assigned(self, workers: Iterable[WorkerState]) -> None:
@@ -108,7 +112,8 @@ class Ticker:
     def remove_silent(self, now: float) -> None:
         """Remove the workers that were silent for too long, at `now` in monotonic seconds."""
         for worker in self.roster.remove_silent(now):
-            self._ticks.forget_worker(worker.name)
+            for ticks in self._ticks.values():
+                ticks.forget_worker(worker.name)
             self._settled.forget_worker(worker.name)
             self.runs.thresholds.told.forget(worker.incarnation)
             _log_silent(worker, now)
@@ -122,9 +127,9 @@ class Ticker:
             self.active = active
             return None
         with contextlib.suppress(UnknownRunError):  # it may have been deleted at once
-            self.recorder.keep_tick(self._build_tick(before), is_last=True)
+            self._keep_last_ticks(before)
         self.active = active  # not before: a tick that could not be kept is made anew
-        self._ticks = TickMaker()
+        self._forget(before)
         self.metrics.clear_run()
         return before
 
@@ -142,20 +147,49 @@ class Ticker:
         """Make a tick of the run that has its turn, and of each other run that is followed."""
         self.metrics.show_workers(len(self.roster), self.roster.clock_bound_s)
         run = self.ledger.runs.fetch_current()
-        if run is None or not run.is_active:
-            self._ticks = TickMaker()  # what workers report now belongs to no run
+        for other in self._ticks.keys() - {self.active, run.run if run and run.is_active else None}:
+            self._forget(other)
         if run is None:
             return
-        is_heard = self._ticks.has_news and not self.assignment.has_suspects
-        tick = self.runs.thresholds.look(run, self._build_tick(run.run))
+        self._follow(run)
+        ticks = self._ticks.get(run.run)
+        is_heard = ticks is not None and ticks.has_news and not self.assignment.has_suspects
+        tick = self.runs.thresholds.look(run, self._build_tick(run.run, self._find_due(run)))
         self.metrics.show_tick(tick)
         self.runs.followers.publish(tick)
         if run.is_active:
             self.recorder.keep_tick(tick, settled_to=self._settled.find_end(tick.sample.at))
         for waiting in self.runs.followers.runs - {run.run}:
             with contextlib.suppress(UnknownRunError):  # its followers are told so
-                self.runs.followers.publish(self._build_tick(waiting, TickMaker()))
+                self.runs.followers.publish(self._build_tick(waiting, self.clock()))
         self.target_watch.take(run, tick, is_heard=is_heard)
+
+    def _keep_last_ticks(self, run: str) -> None:
+        """Keep the rest of a run that has come to rest, and before it the second whose tick was just due."""
+        now, ticks = self.clock(), self._ticks.get(run)
+        due = float(math.floor(now))
+        if ticks is not None and ticks.at is not None and ticks.at < due:
+            self.recorder.keep_tick(self._build_tick(run, due))
+        self.recorder.keep_tick(self._build_tick(run, now), is_last=True)
+
+    def _find_due(self, run: RunRecord) -> float:
+        """The time of the tick that is made now: that at which it was due, however late it is.
+
+        So each stands for whole seconds, as the series does.
+        """
+        now, ticks = self.clock(), self._ticks.get(run.run)
+        due, before = float(math.floor(now)), ticks.at if ticks is not None else None
+        return now if due <= max(before or 0.0, run.active_since or 0.0) else due
+
+    def _follow(self, run: RunRecord | None) -> None:
+        """Make ticks of a run from now on if it is active."""
+        if run is not None and run.is_active:
+            self._ticks.setdefault(run.run, TickMaker(run.run))
+
+    def _forget(self, run: str) -> None:
+        """Make no ticks of a run any more."""
+        self._ticks.pop(run, None)
+        self.recorder.forget(run)
 
     def _read_targets(self) -> list[RequestFigures]:
         return self._read_figures(build_figures)
@@ -174,7 +208,7 @@ class Ticker:
         except (UnknownRunError, BreachError):
             return []  # it was deleted, or has failed and says so elsewhere
 
-    def _build_tick(self, run: str, ticks: TickMaker | None = None) -> Tick:
+    def _build_tick(self, run: str, at: float) -> Tick:
         standing = self.ledger.runs.fetch_standing(run)
         notices = self.runs.build_notices(standing.record)
         targets: list[TargetTick] = []
@@ -185,10 +219,11 @@ class Ticker:
         if standing.record.spec.runs_user_code:
             build = functools.partial(self._targets.build_inner, run)
             inner_requests = self.ledger.runs.read_account(run, build)
-        return (ticks or self._ticks).build_tick(
+        ticks = self._ticks.get(run) or TickMaker(run)
+        return ticks.build_tick(
             standing,
             workers=len(self.assignment.find_members(run)),
-            now=self.clock(),
+            now=at,
             notices=notices,
             targets=targets,
             inner_requests=inner_requests,

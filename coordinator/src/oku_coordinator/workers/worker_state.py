@@ -73,10 +73,9 @@ class WorkerState:
     def note_rate(self, progress: Progress) -> None:
         """Take the interval of a heartbeat into the rate of the run that it works on."""
         run = read_lease_run(next(reversed(progress.leases), ""))
-        if run and self._has_turn(run):
-            self.find_rate(run).note_interval(
-                count_sent(progress.outcomes), progress.seconds, progress.in_flight
-            )
+        done = progress.runs.get(run)
+        if done is not None and self._has_turn(run):
+            self.find_rate(run).note_interval(count_sent(done.outcomes), progress.seconds, done.in_flight)
 
     def note_taken(self, run: str, taken: int) -> None:
         """It says how much it has taken of a run so far."""

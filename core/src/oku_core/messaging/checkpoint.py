@@ -135,7 +135,7 @@ class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
         clock_step_s: the largest step by which the clock of the worker's machine was set during the lease.
         watched_s: the seconds in which the lease was the one to take from and the target answered.
         underfilled_s: those of them in which less than 97 % of the window was in flight although indices were
-            untaken.
+            untaken; where a highest rate or users hold it back, those in which it was for lack of work.
         untouched: those of `in_flight` that were given back and certainly never sent; they are not counted as
             perhaps sent again. In ascending order; a position in it stays in it.
         inner: what came of the inner requests, those that user code made within iterations, by phase and

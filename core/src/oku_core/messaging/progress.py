@@ -8,7 +8,7 @@ import math
 
 import msgspec
 
-from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.histogram import HistogramSnapshot, coarsen
 from oku_core.accounting.outcome import build_no_counts, is_account
 from oku_core.messaging.hook import HookAttempt
 
@@ -30,6 +30,46 @@ class LeaseProgress(msgspec.Struct, frozen=True, array_like=True):
     outcomes: list[int]
 
 
+class RunProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """What one worker did of one run in one heartbeat interval.
+
+    Attributes:
+        in_flight: the number of requests that are sent and not yet answered.
+        outcomes: the counts of outcomes in this interval, in the order of `OUTCOMES`.
+        bytes_received: the number of bytes received in this interval.
+        latency: the latencies of the requests answered in this interval.
+        response_time: the response times of the same requests, from due to the last byte; empty in closed
+            runs.
+        lateness: by how much the requests that ended in this interval were sent after they were due; empty in
+            closed runs.
+        sent: the number of requests sent in this interval.
+        lag_s: the largest lag of the event loop while a lease of the run was under way.
+    """
+
+    in_flight: int = 0
+    outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
+    bytes_received: int = 0
+    latency: HistogramSnapshot = HistogramSnapshot()
+    response_time: HistogramSnapshot = HistogramSnapshot()
+    lateness: HistogramSnapshot = HistogramSnapshot()
+    sent: int = 0
+    lag_s: float = 0.0
+
+    @property
+    def histograms(self) -> tuple[HistogramSnapshot, HistogramSnapshot, HistogramSnapshot]:
+        """Its distributions."""
+        return self.latency, self.response_time, self.lateness
+
+    def coarsen(self) -> "RunProgress":
+        """The same with latencies that make a shorter message."""
+        return msgspec.structs.replace(
+            self,
+            latency=coarsen(self.latency),
+            response_time=coarsen(self.response_time),
+            lateness=coarsen(self.lateness),
+        )
+
+
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """One heartbeat interval of one worker: a second, or a few seconds if there are many workers.
 
@@ -45,19 +85,10 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         files: the files of the run that has its turn, by their digests, that it has or cannot have.
         loaded: the run whose user code it has loaded or cannot load (`build_spec_key`); empty without one.
         hooks: the hooks that it calls, and those of which it still tells what came of them.
-        in_flight: the number of requests that are sent and not yet answered.
-        outcomes: the counts of outcomes in this interval, in the order of `OUTCOMES`.
-        bytes_received: the number of bytes received in this interval.
-        latency: the latencies of the requests answered in this interval.
-        response_time: the response times of the same requests, from due to the last byte; empty in closed
-            runs.
-        lateness: by how much the requests that ended in this interval were sent after they were due; empty in
-            closed runs.
-        sent: the number of requests sent in this interval.
+        runs: what it did of each run that it has leases of, or had any of in this interval, by the run's id.
         coordinator_at: the Unix time by the coordinator's clock at `at`, as far as the worker knows it; None
             if it does not.
         clock_bound_s: by how much that may be wrong at most; 0 on the machine of the coordinator.
-        lag_s: the largest lag of the event loop in this interval.
         cpu_share: processor time divided by wall time.
         rss_mb: the current resident memory.
         stopping: whether the worker is about to leave and takes no more leases.
@@ -74,16 +105,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     files: list[str] = []
     loaded: str = ""
     hooks: list[HookAttempt] = []
-    in_flight: int = 0
-    outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
-    bytes_received: int = 0
-    latency: HistogramSnapshot = HistogramSnapshot()
-    response_time: HistogramSnapshot = HistogramSnapshot()
-    lateness: HistogramSnapshot = HistogramSnapshot()
-    sent: int = 0
+    runs: dict[str, RunProgress] = {}
     coordinator_at: float | None = None
     clock_bound_s: float | None = None
-    lag_s: float = 0.0
     cpu_share: float = 0.0
     rss_mb: float = 0.0
     stopping: bool = False
@@ -91,21 +115,25 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     def find_fault(self) -> str | None:
         """Say what is wrong with received progress; None if nothing is."""
-        accounts = (self.outcomes, *(lease.outcomes for lease in self.leases.values()))
-        if not all(is_account(counts) for counts in accounts):
+        of_runs = self.runs.values()
+        accounts = [each.outcomes for each in of_runs] + [lease.outcomes for lease in self.leases.values()]
+        if not all(map(is_account, accounts)):
             return "the outcomes are not the counts of each"
         if not all(0 <= lease.taken <= lease.end for lease in self.leases.values()):
             return "a lease has taken more than there is"
         clock = (self.at, self.coordinator_at or 0.0, self.clock_bound_s or 0.0)
-        counts = (self.in_flight, self.bytes_received, self.sent)
-        figures = (*clock, *counts, self.lag_s, self.cpu_share, self.rss_mb)
-        if not all(0 <= figure < math.inf for figure in figures):
+        counts = [
+            figure
+            for each in of_runs
+            for figure in (each.in_flight, each.bytes_received, each.sent, each.lag_s)
+        ]
+        if not all(0 <= figure < math.inf for figure in (*clock, *counts, self.cpu_share, self.rss_mb)):
             return "a figure is negative or not a number"
         if not 0 < self.seconds < math.inf:
             return f"it tells of {self.seconds} s"
         if len(self.troubles) > MOST_TROUBLES or not all(map(_is_line, self.troubles)):
             return f"its troubles are more than {MOST_TROUBLES}, or not single lines"
-        histograms = (self.latency, self.response_time, self.lateness)
+        histograms = (histogram for each in of_runs for histogram in each.histograms)
         return next((fault for histogram in histograms if (fault := histogram.find_fault())), None)
 
 

@@ -11,7 +11,8 @@ from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us
 from oku_core.accounting.interval import Slice
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts, count_sent
 from oku_core.messaging.checkpoint import Part
-from oku_core.messaging.progress import Progress
+from oku_core.messaging.lease import read_lease_run
+from oku_core.messaging.progress import Progress, RunProgress
 from oku_core.results.coverage import AGAIN, Coverage
 from oku_core.results.lease_figures import ClosedLease
 from oku_core.results.sample import (
@@ -343,26 +344,28 @@ def format_bound(bound_ms: float) -> str:
 
 
 def build_worker_line(
-    latest: Progress, seconds: float, requests_ended: int, cpu_share: float, lag_s: float
+    run: str, latest: Progress, seconds: float, requests_ended: int, cpu_share: float, lag_s: float
 ) -> Fields:
-    """The line of what a worker did.
+    """The line of what a worker did of a run.
 
     Args:
+        run: the id of the run.
         latest: the worker's latest progress.
         seconds: the length of the time that the other arguments cover.
-        requests_ended: how many requests ended in that time.
+        requests_ended: how many requests of the run ended in that time.
         cpu_share: the mean share of a processor in that time.
-        lag_s: the largest lateness of its event loop in that time.
+        lag_s: the largest lateness of its event loop in that time, while it had work of the run.
     """
-    quantiles = build_latencies_ms(latest.latency)
-    due = build_due_quantiles_ms(latest.response_time, latest.lateness)
+    done = latest.runs.get(run, RunProgress())
+    quantiles = build_latencies_ms(done.latency)
+    due = build_due_quantiles_ms(done.response_time, done.lateness)
     return {
         "worker": latest.worker,
         "seconds": round(seconds, 3),
         "requests_ended": requests_ended,
         "rate_rps": round(requests_ended / seconds, 1),
-        "in_flight": latest.in_flight,
-        "leases": len(latest.leases),
+        "in_flight": done.in_flight,
+        "leases": sum(read_lease_run(lease) == run for lease in latest.leases),
         "p50_ms": quantiles["p50_ms"],
         "p99_ms": quantiles["p99_ms"],
         "response_time_p99_ms": due["response_time_p99_ms"],

@@ -34,7 +34,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     """A second of load merged over all workers, or several such seconds merged.
 
     Attributes:
-        at: the Unix time of its end, by the coordinator's clock.
+        at: the Unix time of its end, by the coordinator's clock: a whole second, unless the run came to rest.
         seconds: its length. After the coordinator stood still, it is longer than a second, as far as workers
             have reported on that time.
         requests_total: the size of the request space.

@@ -33,10 +33,10 @@ class SeriesRow:
     is_new: bool = False
 
 
-_GAP_S = 0.75
-"""Samples that are further apart than this do not share the second between them."""
-_LATE_S = 3.0
-"""A longer time from one sample to the next is no late tick, but a pause or a merged sample."""
+_MOST_LATE_S = 0.35
+"""A tick comes at a whole second, or so much later; what ends later than that is the rest of a run."""
+_EARLY_S = 0.05
+"""By how much a sample may begin before its first second: timers and rounding are a little early."""
 
 
 def add_counts(first: Sequence[int], second: Sequence[int]) -> list[int]:
@@ -76,18 +76,19 @@ def find_seconds(samples: Sequence[Sample]) -> list[tuple[int, int]]:
     """The whole seconds `[first, stop)` that each of some samples, in order of time, stands for.
 
     Ticks are due at whole seconds, so a sample that follows another one stands for the seconds between them.
+    One that nothing follows is a late tick as well, and the next second is nobody's; or it is the rest of a
+    run or of a period of it, and stands for the second in which that ended.
     """
     seconds: list[tuple[int, int]] = []
     for place_, sample in enumerate(samples):
         follower = samples[place_ + 1] if place_ + 1 < len(samples) else None
         before = seconds[-1][1] if seconds else None
         if before is None or not _are_adjacent(samples[place_ - 1], sample):
-            first = math.floor(sample.at - sample.seconds)
-            first = first if before is None else max(before, first)
+            first = _find_first(sample) if before is None else max(before, _find_first(sample))
         else:
             first = before
         is_followed = follower is not None and _are_adjacent(sample, follower)
-        stop = math.floor(sample.at + 0.5) if is_followed else math.ceil(sample.at)
+        stop = math.floor(sample.at + 0.5) if is_followed else _find_last_stop(first, sample.at)
         seconds.append((first, max(first, stop)))
     return seconds
 
@@ -131,7 +132,19 @@ def assign(
 
 
 def _are_adjacent(sample: Sample, follower: Sample) -> bool:
-    return follower.at - follower.seconds - sample.at < _GAP_S
+    """Whether no whole second lies between them."""
+    return _find_first(follower) <= math.floor(sample.at + 0.5)
+
+
+def _find_first(sample: Sample) -> int:
+    """The second in which a sample begins by itself."""
+    return math.floor(sample.at - sample.seconds + _EARLY_S)
+
+
+def _find_last_stop(first: int, at: float) -> int:
+    """Where the seconds of a sample end that begin with a first one and that no sample follows."""
+    due = _find_due(at)
+    return math.ceil(due if due > first else at)
 
 
 def _count(sample: Sample, rows: Sequence[SeriesRow], span: tuple[int, int], before: Sample | None) -> Sample:
@@ -142,11 +155,26 @@ def _count(sample: Sample, rows: Sequence[SeriesRow], span: tuple[int, int], bef
     for row in rows:
         outcomes = add_counts(outcomes, row.outcomes)
     sent = sample.requests_sent + sum(row.sent for row in rows)
-    since_s = math.inf if before is None else sample.at - before.at
-    seconds = sample.seconds if since_s > _LATE_S else max(sample.seconds, min(since_s, span[1] - span[0]))
+    seconds = _measure_s(sample, span, before)
     return msgspec.structs.replace(
         sample, seconds=seconds, requests_sent=sent, outcomes=outcomes, **build_rates(seconds, outcomes)
     )
+
+
+def _measure_s(sample: Sample, span: tuple[int, int], before: Sample | None) -> float:
+    """The length of a sample that stands for whole seconds, as far as the run was active in them."""
+    first, stop = span
+    end = min(stop, sample.at)
+    since, active_before_s = (0.0, 0.0) if before is None else (_find_due(before.at), before.active_s)
+    idle_s = sample.at - (0.0 if before is None else before.at) - (sample.active_s - active_before_s)
+    seconds = max(sample.seconds, min(end - first, end - since - idle_s))
+    return min(seconds, stop - first) if stop > first else seconds
+
+
+def _find_due(at: float) -> float:
+    """When a tick was due."""
+    whole = math.floor(at)
+    return whole if at - whole <= _MOST_LATE_S else at
 
 
 def _fill(before: Sample | None, rows: Iterable[SeriesRow], requests: int) -> Iterator[Sample]:

@@ -36,7 +36,7 @@ class WindowFill(NamedTuple):
 
     Args:
         watched_s: the seconds in which there were requests left to take and the target answered.
-        underfilled_s: those of them in which less than 97 % of the window was in flight.
+        underfilled_s: those of them in which less than 97 % of the window was in flight for lack of work.
         workers: how many workers these are the seconds of.
     """
 
@@ -117,7 +117,7 @@ def build_validity(
         share = f"{fill.underfilled_s / fill.watched_s:.1%}"
         detail = (
             f"less than 97% of the window was in flight in {share} of the seconds, although requests were "
-            "left and the target answered"
+            "left: neither a highest rate nor the target kept it from being full"
         )
         add(Flag.UNDERFILLED, accounted, detail)
     if (sent := count_sent(outcomes)) > answered:

@@ -151,6 +151,7 @@ class Report(msgspec.Struct, frozen=True, tag="report", array_like=True):
         cpu_us: the processor time of the host so far.
         busy_us: the same, and how long it waited for a processor.
         late_us: how late its event loop was at the worst since the last report.
+        idle: how many users could begin an iteration now and have none.
         ended: for each iteration that has ended: slot, outcome (or `DROPPED`, `UNTOUCHED`), when it began, in
             nanoseconds of the monotonic clock, microseconds, reason (or `NO_TEXT`); one after the other.
     """
@@ -163,6 +164,7 @@ class Report(msgspec.Struct, frozen=True, tag="report", array_like=True):
     cpu_us: int = 0
     busy_us: int = 0
     late_us: int = 0
+    idle: int = 0
 
 
 REQUEST_FIELDS, ENDED_FIELDS, HANDED_FIELDS = 7, 5, 3

@@ -208,6 +208,7 @@ class Session:
         report = Report(
             wanted, self._new_texts, self._tracebacks, self._requests, self._ended,
             time.process_time_ns() // _NS_PER_US, self.busy_us, self.late_us,
+            max(0, idle - len(self._waiting)),
         )  # fmt: skip
         self.late_us = 0
         self._new_texts, self._tracebacks, self._requests, self._ended = [], {}, [], []

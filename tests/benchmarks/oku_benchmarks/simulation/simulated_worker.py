@@ -15,7 +15,7 @@ from oku_benchmarks.simulation.simulated_latency import build_coarse_latency, bu
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.messaging.lease import LeaseBatch, read_lease_number
 from oku_core.messaging.order import Control, Stop
-from oku_core.messaging.progress import LeaseProgress, Progress
+from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 
 _BYTES_OF_ANSWER = 13
 _EARLY_S = (0.5, 1.0, 2.0)
@@ -279,11 +279,16 @@ class SimulatedWorker:
                 for lease in self._leases.values()
             },
             specs=self._runs,
-            in_flight=self._window if self._leases else 0,
-            outcomes=make_counts(ended),
-            bytes_received=ended * _BYTES_OF_ANSWER,
-            latency=build(ended),
-            lag_s=0.0021,
+            runs={
+                run: RunProgress(
+                    in_flight=self._window,
+                    outcomes=make_counts(ended),
+                    bytes_received=ended * _BYTES_OF_ANSWER,
+                    latency=build(ended),
+                    lag_s=0.0021,
+                )
+                for run in self._runs[-1:]
+            },
             cpu_share=0.512,
             rss_mb=90.1,
         )

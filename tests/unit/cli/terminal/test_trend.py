@@ -89,6 +89,13 @@ def test_a_tick_that_is_a_little_short_leaves_the_gap_as_it_is(make_tick: MakeTi
     assert tracker.add(make_tick(at=103.0, seconds=0.99, rate_rps=4.0)).rates_rps == (5.0, None, None, 4.0)
 
 
+def test_a_late_tick_does_not_hide_a_second_without_one(make_tick: MakeTick) -> None:
+    """The gap is counted in whole seconds, at which ticks are due."""
+    tracker = TrendTracker()
+    tracker.add(make_tick(at=100.3, rate_rps=5.0))
+    assert tracker.add(make_tick(at=103.003, rate_rps=4.0)).rates_rps == (5.0, None, None, 4.0)
+
+
 def test_a_gap_is_no_longer_than_what_is_shown(make_tick: MakeTick) -> None:
     """The run is looked at again after a day."""
     tracker = TrendTracker()

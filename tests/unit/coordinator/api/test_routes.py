@@ -400,7 +400,7 @@ async def test_a_run_that_does_not_balance_can_be_shown(
 def build_tick(ledger: Ledger, run: str) -> Tick:
     """A second of a run."""
     standing = ledger.runs.fetch_standing(run)
-    return TickMaker().build_tick(standing, workers=1, now=0.0)
+    return TickMaker(standing.record.run).build_tick(standing, workers=1, now=0.0)
 
 
 async def wait_for_follower(world: World) -> None:

@@ -12,7 +12,7 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import LeaseProgress, Progress
+from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.rate import Rate
 
@@ -37,8 +37,8 @@ class World:
         """Workers speak; a lease is named by what was taken of it."""
         for worker in workers:
             progress = Progress(
-                worker=worker, incarnation=f"b{worker[1:]}", at=now, in_flight=100,
-                outcomes=make_counts(ended),
+                worker=worker, incarnation=f"b{worker[1:]}", at=now,
+                runs={"r1": RunProgress(in_flight=100, outcomes=make_counts(ended))},
                 leases={
                     lease.id: LeaseProgress(taken.get(f"taken_{number}", 0), lease.end, build_no_counts())
                     for number, lease in enumerate(self.held(worker))

@@ -41,7 +41,7 @@ class World:
     def measure(self, name: str, ended: int, now: float) -> None:
         """A worker speaks, and so many of its requests have ended within a second."""
         incarnation = name.replace("w", "b")
-        progress = Progress(worker=name, incarnation=incarnation, at=now, in_flight=10)
+        progress = Progress(worker=name, incarnation=incarnation, at=now)
         self.roster.record(progress, now, now)
         self.dispatcher.assignment.settle(self.ledger.runs.fetch_current())
         [worker] = self.dispatcher.assignment.find_takers("r1", [name])

@@ -24,7 +24,7 @@ from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.messaging.hook import HookAttempt
 from oku_core.messaging.lease import build_lease_id
-from oku_core.messaging.progress import LeaseProgress, Progress
+from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.spec.files import SpecFiles
 from oku_core.spec.spec import Engine, Hook, Spec
 from oku_core.spec.values.rate import Rate
@@ -182,9 +182,8 @@ def test_a_rate_that_the_window_cannot_hold_is_told(
     run = ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
     outcomes = [ended, *build_no_counts()[1:]]
     outcomes[NOT_SENT] = 400
-    seen = Progress(
-        worker="", incarnation="", at=0.0, in_flight=in_flight, outcomes=outcomes, clock_bound_s=0.0
-    )
+    done = RunProgress(in_flight=in_flight, outcomes=outcomes)
+    seen = Progress(worker="", incarnation="", at=0.0, runs={"r1": done}, clock_bound_s=0.0)
     for second in range(3):
         for name in ("w1", "w2"):
             leases = {build_lease_id("r1", 1): LeaseProgress(0, 1, outcomes)}

@@ -67,7 +67,7 @@ def runs(ledger: Ledger, served: ServedTwin, wakes: list[None]) -> Runs:
 def build_tick(ledger: Ledger, run: str) -> Tick:
     """A second of a run."""
     standing = ledger.runs.fetch_standing(run)
-    return TickMaker().build_tick(standing, workers=1, now=NOW)
+    return TickMaker(run).build_tick(standing, workers=1, now=NOW)
 
 
 def list_flags(summary: Summary) -> set[Flag]:

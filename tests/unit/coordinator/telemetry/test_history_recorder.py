@@ -15,7 +15,7 @@ from oku_coordinator.telemetry.history_recorder import (
 )
 from oku_core.accounting.histogram import Histogram, coarsen
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import Progress
+from oku_core.messaging.progress import Progress, RunProgress
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import LineKind
 from oku_core.results.sample import build_sample
@@ -51,8 +51,9 @@ def build_tick(at: float, **changes: Any) -> Tick:
 def report(recorder: HistoryRecorder, *workers: str, **changes: Any) -> None:
     """A second of these workers."""
     for worker in workers:
-        values: dict[str, Any] = {"outcomes": make_counts(2), "cpu_share": 0.5, "lag_s": 0.01}
-        recorder.record(Progress(worker=worker, incarnation="b", at=1.0, **values | changes))
+        done = RunProgress(outcomes=make_counts(2), lag_s=0.01)
+        values: dict[str, Any] = {"runs": {"r1": done}, "cpu_share": 0.5}
+        recorder.record(Progress(worker=worker, incarnation="b", at=1.0, **values | changes), ["r1"])
 
 
 def take(ledger: Ledger, kind: LineKind) -> list[dict[str, Any]]:
@@ -118,6 +119,24 @@ def test_the_last_second_has_the_coverage_and_all_workers(ledger: Ledger) -> Non
     lines = ledger.outbox.take(10_000, 10**9, 1.0)
     assert sum(line.kind == LineKind.WORKER for line in lines) == len(names)
     assert sum(line.kind == LineKind.COVERAGE for line in lines) == 50
+
+
+def test_the_line_of_a_worker_is_of_one_run(ledger: Ledger) -> None:
+    """It may have finished the requests of another one in the same second."""
+    recorder = HistoryRecorder(ledger, publishes=True)
+    other = RunProgress(outcomes=make_counts(50), in_flight=9, lag_s=0.7)
+    done = RunProgress(outcomes=make_counts(2), in_flight=1, lag_s=0.01)
+    report(recorder, "w1", runs={"r0": other, "r1": done})
+    report(recorder, "w2", runs={"r0": other})
+    recorder.keep_tick(build_tick(10.0))
+    lines = take(ledger, LineKind.WORKER)
+    assert [(line["requests_ended"], line["in_flight"], line["lag_s"]) for line in lines] == [
+        (2, 1, 0.01), (0, 0, 0.0),
+    ]  # fmt: skip
+    report(recorder, "w1")
+    recorder.forget("r1")
+    recorder.keep_tick(build_tick(11.0))
+    assert take(ledger, LineKind.WORKER) == []
 
 
 def test_many_workers_take_turns(ledger: Ledger) -> None:

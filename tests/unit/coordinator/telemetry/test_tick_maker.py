@@ -13,7 +13,7 @@ from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.interval import Lengths
 from oku_core.accounting.outcome import OUTCOMES, build_no_counts
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.progress import LeaseProgress, Progress
+from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.spec.load import build_schedule
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
@@ -21,8 +21,10 @@ from oku_core.spec.spec import Spec
 
 def build_progress(worker: str = "w1", ok: int = 0, **changes: Any) -> Progress:
     """A second of a worker in which so many requests were ok."""
-    values: dict[str, Any] = {"incarnation": "b1", "at": 0.0, "outcomes": make_counts(ok)}
-    return Progress(worker=worker, **values | changes)
+    done = {name: changes.pop(name) for name in RunProgress.__struct_fields__ if name in changes}
+    values: dict[str, Any] = {"incarnation": "b1", "at": 0.0}
+    runs = {"r1": RunProgress(**{"outcomes": make_counts(ok)} | done)}
+    return Progress(worker=worker, **values | {"runs": runs} | changes)
 
 
 def build_standing(leases: Mapping[str, list[int]] = {}, leased: int = 100) -> Standing:
@@ -43,7 +45,7 @@ def build_standing(leases: Mapping[str, list[int]] = {}, leased: int = 100) -> S
 @pytest.fixture
 def ticks() -> TickMaker:
     """Nothing was heard yet."""
-    return TickMaker()
+    return TickMaker("r1")
 
 
 def test_a_tick_without_progress_shows_the_ledger(ticks: TickMaker) -> None:

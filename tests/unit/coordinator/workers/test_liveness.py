@@ -5,7 +5,8 @@ from tests.kit.outcomes import make_counts
 from oku_coordinator.workers.liveness import Roster, choose_heartbeat_interval_s
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.messaging.progress import LeaseProgress, Progress
+from oku_core.messaging.lease import read_lease_run
+from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 
 TIMEOUT_S = 10.0
 
@@ -26,7 +27,7 @@ def build_progress(
         incarnation=incarnation,
         at=1000.0 + ahead_s,
         leases={lease: LeaseProgress(1, 10, build_no_counts()) for lease in leases},
-        outcomes=make_counts(ended),
+        runs={read_lease_run(lease): RunProgress(outcomes=make_counts(ended)) for lease in leases},
         stopping=stopping,
     )
 
@@ -250,7 +251,11 @@ def test_the_last_word_on_a_run_does_not_make_the_rate_of_the_next_forgotten(ros
     assert worker.find_rate("r2").taken == 0
     for second in range(1, 4):
         record(roster, build_progress(leases=("r2.000000001.a",), ended=40), second)
-    record(roster, build_progress(leases=("r1.000000009.a",), ended=7000), 4.0)
+    both = build_progress(leases=("r1.000000009.a", "r2.000000001.a"), ended=40)
+    both.runs["r1"] = RunProgress(outcomes=make_counts(7000), in_flight=500)
+    record(roster, both, 4.0)
+    assert worker.rate.mean_in_flight == 0.0
+    record(roster, build_progress(leases=("r1.000000009.a",), ended=7000), 5.0)
     for run, taken in (("r2", 120), ("r1", 7000)):
         roster.note_taken(
             CheckpointBatch(worker="w1", incarnation="b1", run=run, taken=taken, checkpoints=[])

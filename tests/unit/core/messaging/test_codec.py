@@ -23,7 +23,7 @@ from oku_core.messaging.codec import (
 )
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control, Intervals, Order, Stop
-from oku_core.messaging.progress import LeaseProgress, Progress
+from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.messaging.rejection import (
     ForgedMessageError,
     MalformedMessageError,
@@ -64,6 +64,7 @@ PROGRESS = Progress(
     sequence=3,
     leases={"l1": LeaseProgress(3, 5, make_counts(1))},
     specs=["r1"],
+    runs={"r1": RunProgress(outcomes=make_counts(1), in_flight=2)},
 )
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -196,7 +197,7 @@ def test_unknown_fields_of_a_message_are_ignored() -> None:
 
 def test_progress_that_cannot_be_true_is_malformed() -> None:
     """This holds even if it is signed."""
-    sealed = seal(MessageKind.PROGRESS, msgspec.to_builtins(PROGRESS) | {"outcomes": [1]})
+    sealed = seal(MessageKind.PROGRESS, msgspec.to_builtins(PROGRESS) | {"runs": {"r1": {"outcomes": [1]}}})
     with pytest.raises(MalformedMessageError, match=r"^the outcomes are not the counts of each$"):
         decode_progress(SIGNER, as_event(sealed))
 

@@ -7,7 +7,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import build_no_counts
-from oku_core.messaging.progress import LeaseProgress, Progress
+from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 
 
 def build_progress(**changes: Any) -> Progress:
@@ -17,10 +17,15 @@ def build_progress(**changes: Any) -> Progress:
         incarnation="b1",
         at=1.7e9,
         leases={"l1": LeaseProgress(4, 9, make_counts(2))},
-        outcomes=make_counts(2),
-        latency=HistogramSnapshot(buckets=[5, 2], sum_us=10, min_us=5, max_us=5),
+        runs={"r1": build_done(), "r2": RunProgress()},
     )
     return msgspec.structs.replace(progress, **changes)
+
+
+def build_done(**changes: Any) -> RunProgress:
+    """What it did of one run."""
+    latency = HistogramSnapshot(buckets=[5, 2], sum_us=10, min_us=5, max_us=5)
+    return msgspec.structs.replace(RunProgress(outcomes=make_counts(2), latency=latency), **changes)
 
 
 def test_true_progress_passes() -> None:
@@ -34,30 +39,43 @@ def test_true_progress_passes() -> None:
     [
         ({"troubles": ["a"] * 11}, "its troubles are more than 10, or not single lines"),
         ({"troubles": ["a\nb"]}, "its troubles are more than 10, or not single lines"),
-        ({"outcomes": [1] * 5}, "the outcomes are not the counts of each"),
-        ({"outcomes": [1, 1, 1, 1, 1, -1]}, "the outcomes are not the counts of each"),
         ({"leases": {"l1": LeaseProgress(0, 0, [0] * 7)}}, "the outcomes are not the counts of each"),
         ({"leases": {"l1": LeaseProgress(2, 1, build_no_counts())}}, "a lease has taken more than there is"),
         ({"leases": {"l1": LeaseProgress(-1, 1, build_no_counts())}}, "a lease has taken more than there is"),
         ({"at": math.nan}, "a figure is negative or not a number"),
-        ({"in_flight": -1}, "a figure is negative or not a number"),
-        ({"bytes_received": -1}, "a figure is negative or not a number"),
-        ({"sent": -1}, "a figure is negative or not a number"),
-        ({"response_time": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
-        ({"lateness": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
-        ({"lag_s": math.inf}, "a figure is negative or not a number"),
         ({"cpu_share": math.nan}, "a figure is negative or not a number"),
         ({"clock_bound_s": -0.1}, "a figure is negative or not a number"),
         ({"coordinator_at": math.nan}, "a figure is negative or not a number"),
         ({"rss_mb": -0.1}, "a figure is negative or not a number"),
         ({"seconds": 0.0}, "it tells of 0.0 s"),
         ({"seconds": math.inf}, "it tells of inf s"),
-        ({"latency": HistogramSnapshot(buckets=[-1, 2])}, "a bucket index is out of range"),
     ],
 )
 def test_the_fault_of_impossible_progress_is_named(changes: dict[str, Any], fault: str) -> None:
     """Progress that would keep the coordinator from making a tick is rejected before."""
     assert build_progress(**changes).find_fault() == fault
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"outcomes": [1] * 5}, "the outcomes are not the counts of each"),
+        ({"outcomes": [1, 1, 1, 1, 1, -1]}, "the outcomes are not the counts of each"),
+        ({"in_flight": -1}, "a figure is negative or not a number"),
+        ({"bytes_received": -1}, "a figure is negative or not a number"),
+        ({"sent": -1}, "a figure is negative or not a number"),
+        ({"lag_s": math.inf}, "a figure is negative or not a number"),
+        ({"response_time": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
+        ({"lateness": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
+        ({"latency": HistogramSnapshot(buckets=[-1, 2])}, "a bucket index is out of range"),
+    ],
+)
+@pytest.mark.parametrize("run", ["r1", "r2"])
+def test_the_figures_of_every_run_are_looked_at(run: str, changes: dict[str, Any], fault: str) -> None:
+    """A fault in those of one run rejects all of it."""
+    progress = build_progress()
+    progress.runs[run] = build_done(**changes)
+    assert progress.find_fault() == fault
 
 
 def test_seconds_do_not_share_their_counts() -> None:
@@ -66,16 +84,19 @@ def test_seconds_do_not_share_their_counts() -> None:
         Progress(worker="w", incarnation="b", at=0.0),
         Progress(worker="w", incarnation="b", at=0.0),
     )
-    first.outcomes[0] += 1
     first.leases["l1"] = LeaseProgress(0, 0, build_no_counts())
     first.specs.append("r1")
-    assert (second.outcomes, second.leases, second.specs) == (build_no_counts(), {}, [])
+    first.runs["r1"] = RunProgress()
+    first.runs["r1"].outcomes[0] += 1
+    assert (second.leases, second.specs, second.runs) == ({}, [], {})
+    assert RunProgress().outcomes == build_no_counts()
 
 
 def test_a_second_has_no_figures_by_default() -> None:
     """A field that a worker leaves out counts as zero, and a worker that does not say so is not stopping."""
     second = Progress(worker="w", incarnation="b", at=0.0)
-    figures = (second.in_flight, second.bytes_received, second.lag_s, second.cpu_share, second.rss_mb)
+    done = RunProgress()
+    figures = (done.in_flight, done.bytes_received, done.lag_s, second.cpu_share, second.rss_mb)
     assert figures == (0, 0, 0, 0, 0)
-    assert second.latency == HistogramSnapshot()
+    assert done.latency == HistogramSnapshot()
     assert second.stopping is False

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
-from oku_core.accounting.outcome import OUTCOMES, build_outcome_counts
+from oku_core.accounting.outcome import OUTCOMES, build_no_counts, build_outcome_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
-from oku_core.messaging.progress import Progress
+from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.results.lease_figures import ClosedLease, LeaseFigures
 from oku_core.results.lines import (
     BOUNDS_MS,
@@ -298,15 +298,19 @@ def test_the_buckets_of_a_heatmap_hold_every_latency_once(values_us: list[int]) 
 
 def test_a_worker_line_is_of_several_seconds() -> None:
     """The rate is per second of that time; the levels are those of the latest progress."""
+    done, other = RunProgress(in_flight=7, latency=build_latency([2000])), RunProgress(in_flight=50)
+    leases = {name: LeaseProgress(0, 1, build_no_counts()) for name in ("r1.1.a", "r1.2.a", "r2.1.a")}
     latest = Progress(
-        worker="w1", incarnation="b", at=1.0, in_flight=7, rss_mb=81.04, latency=build_latency([2000])
+        worker="w1", incarnation="b", at=1.0, rss_mb=81.04, runs={"r1": done, "r2": other}, leases=leases
     )
-    line = build_worker_line(latest, 4.0, 100, 0.5, 0.0123)
+    line = build_worker_line("r1", latest, 4.0, 100, 0.5, 0.0123)
     assert (line["requests_ended"], line["rate_rps"], line["in_flight"]) == (100, 25.0, 7)
     assert (line["p50_ms"], line["p99_ms"], line["rss_mb"]) == (2.0, 2.0, 81.0)
     assert (line["lateness_p99_ms"], line["clock_bound_s"]) == (None, None)
-    timed = msgspec.structs.replace(latest, lateness=build_latency([3000]), clock_bound_s=0.0012)
-    line = build_worker_line(timed, 4.0, 100, 0.5, 0.0123)
+    assert line["leases"] == 2
+    late = msgspec.structs.replace(done, lateness=build_latency([3000]))
+    timed = msgspec.structs.replace(latest, runs={"r1": late}, clock_bound_s=0.0012)
+    line = build_worker_line("r1", timed, 4.0, 100, 0.5, 0.0123)
     assert (line["lateness_p99_ms"], line["clock_bound_s"]) == (3.0, 0.0012)
-    silent = msgspec.structs.replace(latest, latency=HistogramSnapshot())
-    assert build_worker_line(silent, 1, 0, 0, 0)["p50_ms"] is None
+    line = build_worker_line("r3", latest, 1, 0, 0, 0)
+    assert (line["p50_ms"], line["in_flight"], line["leases"]) == (None, 0, 0)

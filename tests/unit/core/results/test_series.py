@@ -1,5 +1,6 @@
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,12 +17,12 @@ counts = st.lists(st.integers(0, 1000), min_size=len(OUTCOMES), max_size=len(OUT
 all_series = st.dictionaries(st.integers(0, 80), counts, max_size=40)
 
 
-def see(at: float, seconds: float = 1.0, ok: int = 0) -> Sample:
+def see(at: float, seconds: float = 1.0, ok: int = 0, active_s: float | None = None) -> Sample:
     """A sample that a coordinator kept; what ended in it is in the series, unless an older one kept it."""
     return build_sample(
         at=at, seconds=seconds, requests_total=REQUESTS, accounted=7, leased=2, pending=REQUESTS - 9, done=8,
-        resent_at_most=1, active_s=at, workers=3, in_flight=4.0, outcomes=make_counts(ok), lag_s=0.1,
-        latency=HistogramSnapshot(),
+        resent_at_most=1, active_s=at if active_s is None else active_s, workers=3, in_flight=4.0,
+        outcomes=make_counts(ok), lag_s=0.1, latency=HistogramSnapshot(),
     )  # fmt: skip
 
 
@@ -102,6 +103,79 @@ def test_each_second_belongs_to_the_sample_that_ends_with_it() -> None:
     assert [sample.outcomes[0] for sample in joined] == [10, 11, 12, 13]
     assert [sample.rate_rps for sample in joined[:3]] == [11.0, 12.0, 13.0]
     assert joined[-1].rate_rps == 14.0
+
+
+@dataclass(frozen=True)
+class Watch:
+    """For how long a coordinator watched a run, and how late each of its ticks was; then it was away."""
+
+    away_s: int
+    late_s: list[float]
+
+
+watches = st.builds(
+    Watch, st.integers(1, 30), st.lists(st.integers(0, 300).map(lambda ms: ms / 1000), min_size=1, max_size=8)
+)
+
+
+def watch(
+    watched: Sequence[Watch], started_at: float, ended_s: float
+) -> tuple[list[Sample], float, set[int], set[int]]:
+    """The samples of a run that went on all the time, its end, and the seconds with and without a tick."""
+    samples: list[Sample] = []
+    at, ticked, away = math.floor(started_at), set[int](), set[int]()
+    for number, each in enumerate(watched):
+        before: float | None = None  # a new coordinator has made no tick yet
+        if number:
+            away |= set(range(at, at + each.away_s))
+            at += each.away_s
+        for late_s in each.late_s:
+            at += 1
+            if before is not None and before - (at - 1) > 0.25:
+                ticked.add(at - 1)
+                at += 1  # the second after a very late tick has none
+            ticked.add(at - 1)
+            seconds = 1.0 if before is None else at + late_s - before
+            before = at + late_s
+            samples.append(see(before, seconds, active_s=before - started_at))
+    if ended_s and before is not None and at + ended_s > before:
+        last = at + ended_s
+        samples.append(see(last, last - before, active_s=last - started_at))
+        return samples, last, ticked | {at}, away
+    return samples, float(at), ticked, away
+
+
+@given(st.lists(watches, min_size=1, max_size=5), st.floats(1000.0, 1000.99), st.floats(0.0, 0.99))
+def test_late_ticks_and_gaps_leave_each_second_to_one_sample(
+    watched: Sequence[Watch], started_at: float, ended_s: float
+) -> None:
+    """No sample has the counts of two seconds in the length of one, wherever a coordinator went away."""
+    samples, ended_at, ticked, away = watch(watched, started_at, ended_s)
+    seconds = range(math.floor(started_at), math.ceil(ended_at))
+    series = {
+        second: make_counts(round(1000 * (min(second + 1, ended_at) - max(second, started_at))))
+        for second in seconds
+    }
+    joined = join(samples, build_rows(series), REQUESTS)
+    spans = find_seconds(samples)
+    assert sorted(second for first, stop in spans for second in range(first, stop)) == sorted(ticked)
+    assert {round(sample.at) - 1 for sample in joined if sample.workers is None} == away
+    assert sum_samples(joined) == sum_up(list(series.values()))
+    for sample in joined:
+        assert sample.requests_ended <= 1000 * max(1.0, sample.seconds) + 1, sample
+        assert sample.seconds <= ended_at - math.floor(started_at)
+
+
+def test_the_second_before_a_coordinator_goes_away_has_its_own_counts() -> None:
+    """Its tick came 3 ms late; what ended in those was not all of the next second."""
+    joined = join(
+        [see(11.003), see(12.003), see(15.003)],
+        build_rows({second: make_counts(100) for second in range(10, 15)}),
+        REQUESTS,
+    )
+    assert [(round(sample.at), sample.rate_rps) for sample in joined] == [
+        (11, 100.0), (12, 100.0), (13, 100.0), (14, 100.0), (15, 100.0),
+    ]  # fmt: skip
 
 
 def test_a_second_without_a_sample_gets_one() -> None:

@@ -122,6 +122,13 @@ def test_one_whose_slot_has_another_one_by_now_does_not_end_that(bench: Bench) -
     assert bench.report().ended[1::5] == [OK]
 
 
+def test_a_report_says_how_many_users_have_nothing_to_do(bench: Bench) -> None:
+    """Not those for whom an iteration waits already."""
+    assert bench.report(idle=3).idle == 3
+    bench.hand(0, 1)
+    assert [bench.report(idle=idle).idle for idle in (3, 2, 0)] == [1, 0, 0]
+
+
 def test_texts_are_sent_once(bench: Bench) -> None:
     """Names and reasons have numbers; each reason has the first traceback alone."""
     for slot in range(3):

@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -10,8 +11,11 @@ from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
-from oku_workers.executions.progress_meter import ProgressDelta, ProgressMeter
+from oku_workers.executions.progress_meter import ProgressMeter
 from oku_workers.executions.tally import OK, UNEXPECTED_STATUS, Tally
+
+if TYPE_CHECKING:
+    from oku_core.messaging.progress import RunProgress
 
 BuildExecution = Callable[..., Execution]
 
@@ -29,7 +33,7 @@ class FeedMachine(RuleBasedStateMachine):
         self.feed.on_low = self.note_low
         self.meter = ProgressMeter(lambda: 0.0, lambda: 0.0)
         self.meter.start()
-        self.seconds: list[ProgressDelta] = []
+        self.seconds: list[RunProgress] = []
         self.executions: list[Execution] = []
         self.ends: dict[Execution, int] = {}
         self.limits: dict[Execution, int] = {}
@@ -147,9 +151,8 @@ class FeedMachine(RuleBasedStateMachine):
     @rule()
     def look(self) -> None:
         """A second is over."""
-        self.seconds.append(
-            self.meter.take(execution for execution in self.executions if execution not in self.let_go)
-        )
+        held = [execution for execution in self.executions if execution not in self.let_go]
+        self.seconds += self.meter.take(held, {}, len(self.in_flight)).runs.values()
 
     @precondition(lambda self: any(h.finished.done() and h not in self.let_go for h in self.executions))
     @rule(data=st.data())

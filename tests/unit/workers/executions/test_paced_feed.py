@@ -85,6 +85,25 @@ async def test_a_limit_and_the_end_of_a_lease_hold_as_ever(build_execution: Buil
     assert (first.taken, second.taken, bench.feed.find_first()) == (4, 3, None)
 
 
+async def test_work_is_lacking_when_a_slot_has_come_for_which_there_is_none(
+    build_execution: BuildExecution,
+) -> None:
+    """Not between two slots, nor while the window is full."""
+    bench = PacedBench()
+    bench.feed.share((0, 1))
+    execution = build_execution((0, 100), limit=2)
+    bench.feed.add(execution)
+    bench.time.turn(0.2)
+    assert (len(bench.taken_s), bench.feed.lacks_work) == (2, False)
+    bench.time.turn(0.3)
+    assert bench.feed.lacks_work
+    bench.feed.raise_limits({execution: 50})
+    assert not bench.feed.lacks_work
+    bench.has_room = False
+    bench.time.turn(5.0)
+    assert not bench.feed.lacks_work
+
+
 async def test_those_who_wait_are_woken_one_for_each_slot(build_execution: BuildExecution) -> None:
     """Whoever finds nothing waits for the next one."""
     bench = PacedBench()

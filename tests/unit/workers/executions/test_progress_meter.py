@@ -8,12 +8,16 @@ from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot, merge
 from oku_core.messaging.lease import Lease
+from oku_core.messaging.progress import RunProgress
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.progress_meter import ProgressMeter
 from oku_workers.executions.tally import OK, TIMEOUT, UNEXPECTED_STATUS
 
 BuildExecution = Callable[..., Execution]
+
+MANY = 10**6
+"""So many requests are in flight at most."""
 
 
 @pytest.fixture
@@ -29,9 +33,9 @@ def take_all(execution: Execution) -> Execution:
     return execution
 
 
-def build_bare_execution(requests: int) -> Execution:
+def build_bare_execution(requests: int, run: str = "r1") -> Execution:
     """A lease whose indices are all in flight, without an event loop."""
-    lease = Lease(id="r1.000000001.x", run="r1", ranges=[(0, requests)], limit=requests)
+    lease = Lease(id=f"{run}.000000001.x", run=run, ranges=[(0, requests)], limit=requests)
     loop = asyncio.new_event_loop()
     try:
         return take_all(Execution(lease, Spec(), loop.create_future()))
@@ -44,16 +48,21 @@ def build_meter() -> ProgressMeter:
     return ProgressMeter(lambda: 0.0, lambda: 0.0)
 
 
+def take(meter: ProgressMeter, *executions: Execution, run: str = "r1") -> RunProgress:
+    """What is new of a run."""
+    return meter.take(executions, {}, MANY).runs.get(run, RunProgress())
+
+
 def test_a_second_has_what_happened_in_it(execution: Execution) -> None:
     """It has nothing of what was there before."""
     meter = build_meter()
     execution.tally.answer(OK, 200, 1000, 7)
-    meter.take([execution])
+    take(meter, execution)
     execution.tally.answer(OK, 200, 1000, 5)
     execution.tally.answer(UNEXPECTED_STATUS, 500, 1500, 6)
     execution.tally.fail(TIMEOUT, execution.ranges.index_at(0), "late")
 
-    second = meter.take([execution])
+    second = take(meter, execution)
 
     assert second.outcomes == make_counts(1, unexpected_status=1, timeout=1)
     assert second.bytes_received == 11
@@ -66,8 +75,8 @@ def test_a_second_without_answers_is_empty(execution: Execution) -> None:
     """It is, even if there were answers before it."""
     meter = build_meter()
     execution.tally.answer(OK, 200, 1000, 7)
-    meter.take([execution])
-    second = meter.take([execution])
+    take(meter, execution)
+    second = take(meter, execution)
     assert (sum(second.outcomes), second.bytes_received, second.latency) == (0, 0, HistogramSnapshot())
 
 
@@ -77,7 +86,7 @@ def test_executions_are_added_up(build_execution: BuildExecution) -> None:
     executions = [take_all(build_execution((0, 10))), take_all(build_execution((10, 20)))]
     for execution in executions:
         execution.tally.answer(OK, 200, 3000, 1)
-    second = meter.take(executions)
+    second = take(meter, *executions)
     assert second.outcomes[0] == second.bytes_received == second.latency.total == 2
 
 
@@ -85,10 +94,36 @@ def test_a_lease_that_leaves_is_looked_at_once_more(execution: Execution) -> Non
     """What it did since the last look is not lost, and not counted twice."""
     meter = build_meter()
     execution.tally.answer(OK, 200, 10, 1)
-    meter.take([execution])
+    take(meter, execution)
     execution.tally.answer(OK, 200, 10, 1)
     meter.forget(execution)
-    assert [sum(meter.take([]).outcomes) for _ in range(3)] == [1, 0, 0]
+    assert [sum(take(meter).outcomes) for _ in range(3)] == [1, 0, 0]
+
+
+def test_what_two_runs_did_in_one_second_is_kept_apart() -> None:
+    """The rest of one run and the beginning of the next are in one message, each with its own figures."""
+    meter = build_meter()
+    before, after = build_bare_execution(3, "r1"), build_bare_execution(5, "r2")
+    before.tally.answer(OK, 200, 700_000, 4)
+    meter.take([before], {}, MANY)
+    for _ in range(2):
+        before.tally.answer(OK, 200, 700_000, 4)
+    meter.forget(before)
+    after.tally.answer(OK, 200, 1000, 1)
+    after.tally.fail(TIMEOUT, 1, "late")
+    runs = meter.take([after], {"r1": 0.5, "r2": 0.0123}, MANY).runs
+    assert list(runs) == ["r2", "r1"]
+    assert [done.outcomes for done in runs.values()] == [make_counts(1, timeout=1), make_counts(2)]
+    assert [(done.sent, done.in_flight, done.bytes_received, done.lag_s) for done in runs.values()] == [
+        (5, 3, 1, 0.0123), (0, 0, 8, 0.5),
+    ]  # fmt: skip
+    assert [done.latency.max_us for done in runs.values()] == [1000, 700_415]
+    assert list(meter.take([after], {}, MANY).runs) == ["r2"]
+
+
+def test_no_more_is_in_flight_than_was_sent(execution: Execution) -> None:
+    """What was taken may wait for a connection, or in the process of user code."""
+    assert build_meter().take([execution], {}, 7).runs["r1"].in_flight == 7
 
 
 @given(
@@ -110,7 +145,7 @@ def test_the_seconds_together_are_what_was_recorded(
             here.record(latency_us)
         if number == compacted_in:
             executions[0].compact()
-        latency = meter.take(executions).latency
+        latency = take(meter, *executions).latency
         assert latency.buckets == here.build_latency().buckets
         assert latency.sum_us == here.sum_us
         assert latency.find_fault() is None
@@ -123,7 +158,7 @@ def test_the_longest_latency_is_not_a_fault(execution: Execution) -> None:
     """The last bucket reaches beyond an hour; a second does not."""
     meter = build_meter()
     execution.tally.answer(OK, 200, 2 * HIGHEST_US, 0)
-    latency = meter.take([execution]).latency
+    latency = take(meter, execution).latency
     assert latency.max_us == HIGHEST_US
     assert latency.find_fault() is None
 
@@ -133,8 +168,8 @@ def test_the_processor_share_is_of_the_time_since_the_last_look() -> None:
     cpu_s, now = 5.0, 100.0
     meter = ProgressMeter(lambda: cpu_s, lambda: now)
     meter.start()
-    assert meter.take([]).cpu_share == 0.0
+    assert meter.take([], {}, MANY).cpu_share == 0.0
     cpu_s, now = 5.5, 102.0
-    assert meter.take([]).cpu_share == 0.25
+    assert meter.take([], {}, MANY).cpu_share == 0.25
     cpu_s, now = 6.5, 103.0
-    assert meter.take([]).cpu_share == 1.0
+    assert meter.take([], {}, MANY).cpu_share == 1.0

@@ -147,3 +147,24 @@ def test_what_is_given_back_is_not_affected(worker: Worker) -> None:
     worker.execution.give_back(0)
     worker.meter.settle(worker.execution)
     assert worker.execution.saturated == answered == sum(worker.execution.outcomes)
+
+
+def test_the_strain_of_one_run_is_not_that_of_the_next(build_execution: BuildExecution) -> None:
+    """A second that began with the work of another run says nothing of this one."""
+    before = begin(build_execution((0, 1_000_000)))
+    after = begin(build_execution((0, 1_000_000), run="r2"))
+    worker = Worker(before)
+    worker.meter.look([before], 0.0)
+    worker.work(1.95, busy=1.0, late_s=2 * LATE_S)
+    worker.execution = after
+    worker.meter.look([before, after], 0.0)
+    worker.work(0.5, busy=0.1)
+    worker.meter.settle(before)
+    assert before.saturated > 0
+    assert before.lagged > 0
+    worker.work(1.0, busy=0.1)
+    worker.meter.settle(after)
+    assert (after.saturated, after.lagged) == (0, 0)
+    assert after.max_busy_share == pytest.approx(0.1, abs=0.02)
+    worker.work(2.0, busy=1.0)
+    assert after.saturated > 0

@@ -9,9 +9,9 @@ WINDOW = 100
 class Worker:
     """A worker with a window of a hundred, whose clock a test sets."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, needs_answers: bool = True) -> None:
         self.now = 100.0
-        self.meter = WindowMeter(self.now)
+        self.meter = WindowMeter(self.now, needs_answers=needs_answers)
         self.meter.look(self.now, WINDOW, WINDOW, 0, has_untaken=True)
 
     def work(
@@ -67,6 +67,14 @@ def test_a_target_that_does_not_answer_is_not_judged() -> None:
     worker = Worker()
     worker.work(10.0, in_flight=10, answers=0)
     assert worker.take() == (0, 0)
+
+
+def test_where_a_lack_of_work_is_seen_no_answer_is_needed() -> None:
+    """Users that wait for an iteration lack it, whatever the others do meanwhile."""
+    worker = Worker(needs_answers=False)
+    worker.work(10.0, in_flight=50, answers=0)
+    watched_s, underfilled_s = worker.take()
+    assert watched_s == underfilled_s == pytest.approx(10, abs=1)
 
 
 def test_the_last_answers_of_a_run_are_not_judged() -> None:

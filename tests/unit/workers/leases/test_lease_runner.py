@@ -563,9 +563,11 @@ async def test_progress_names_the_leases_in_hand(bench: Bench) -> None:
         first.id: LeaseProgress(6, 10, make_counts(3)), second.id: LeaseProgress(0, 10, build_no_counts())
     }  # fmt: skip
     assert progress.specs == ["r1"]
-    assert (progress.in_flight, progress.outcomes, progress.bytes_received) == (3, make_counts(3), 30)
+    assert list(progress.runs) == ["r1"]
+    done = progress.runs["r1"]
+    assert (done.in_flight, done.outcomes, done.bytes_received, done.sent) == (3, make_counts(3), 30, 6)
     assert progress.rss_mb > 10
-    assert bench.runner.build_progress().outcomes == build_no_counts()
+    assert bench.runner.build_progress().runs["r1"].outcomes == build_no_counts()
 
 
 async def test_progress_tells_what_the_worker_knows_of_the_coordinators_clock(bench: Bench) -> None:
@@ -583,7 +585,7 @@ async def test_progress_before_anything(bench: Bench) -> None:
     """A worker that has just started speaks, too."""
     progress = bench.runner.build_progress()
     assert progress.find_fault() is None
-    assert (progress.leases, progress.specs, progress.in_flight) == ({}, [], 0)
+    assert (progress.leases, progress.specs, progress.runs) == ({}, [], {})
 
 
 async def test_a_message_tells_how_fast_the_run_is(bench: Bench) -> None:

@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 class Lateness(LagMeter):
     """Stands for the meter of the event loop."""
 
-    worst_s = 0.0
-
-    def take_worst_s(self) -> float:
-        """As the meter."""
-        worst_s, self.worst_s = self.worst_s, 0.0
-        return worst_s
+    late_s = 0.0
 
 
 class Machine:
@@ -63,10 +58,10 @@ async def test_a_checkpoint_has_the_worst_of_its_time(machine: Machine) -> None:
     [account] = bench.take(build_lease(0, 6))
     await settle()
     for new_cpu_s, lag_s in ((0.3, 0.2), (0.9, 0.05), (0.1, 0.01)):
-        machine.cpu_s, machine.lateness.worst_s = machine.cpu_s + new_cpu_s, lag_s
+        machine.cpu_s, machine.lateness.late_s = machine.cpu_s + new_cpu_s, lag_s
         bench.engine.fill()
         bench.runner.build_progress()
-    machine.lateness.worst_s = 0.4
+    machine.lateness.late_s = 0.4
     bench.engine.answer_all()
     await bench.engine.work()
     await tell()
@@ -74,6 +69,27 @@ async def test_a_checkpoint_has_the_worst_of_its_time(machine: Machine) -> None:
     assert account.checkpoint.max_lag_s == 0.4
     assert account.checkpoint.cpu_s == pytest.approx(1.3)
     assert account.checkpoint.peak_rss_mb == 77.0
+
+
+async def test_the_lateness_of_one_run_is_not_that_of_the_next(machine: Machine) -> None:
+    """Of each run it is that of the time in which it had work, though one message tells of both."""
+    bench = machine.bench
+    [before] = bench.take(build_lease(0, 1, run="r1"))
+    await settle()
+    bench.engine.fill()
+    machine.meter.look(0.7)
+    bench.engine.answer_all()
+    [after] = bench.take(build_lease(0, 3, run="r2"))
+    await settle()
+    bench.engine.fill()
+    machine.meter.look(0.02)
+    progress = bench.runner.build_progress()
+    bench.engine.answer_all()
+    await tell()
+    assert {run: done.lag_s for run, done in progress.runs.items()} == {"r1": 0.7, "r2": 0.02}
+    assert {run: sum(done.outcomes) for run, done in progress.runs.items()} == {"r1": 1, "r2": 0}
+    assert {run: done.in_flight for run, done in progress.runs.items()} == {"r1": 0, "r2": 3}
+    assert (before.checkpoint.max_lag_s, after.checkpoint.max_lag_s) == (0.7, 0.02)
 
 
 async def test_a_checkpoint_says_how_many_requests_were_affected(machine: Machine) -> None:

@@ -60,6 +60,11 @@ class Feed:
             self._set_mark()
 
     @property
+    def lacks_work(self) -> bool:
+        """Whether there is nothing to take."""
+        return self.current is None
+
+    @property
     def remaining(self) -> int:
         """How many indices may be taken now."""
         return sum(execution.allowed for execution in self._order)

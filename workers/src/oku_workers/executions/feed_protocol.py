@@ -34,6 +34,11 @@ class FeedProtocol(Protocol):
         ...
 
     @property
+    def lacks_work(self) -> bool:
+        """Whether time would allow to take a request now, and there is none."""
+        ...
+
+    @property
     def remaining(self) -> int:
         """How many requests may be taken now."""
         ...

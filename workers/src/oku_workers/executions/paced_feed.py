@@ -66,6 +66,11 @@ class PacedFeed:
         return self._feed.current if self._feed.current is not None and self._count_allowed() else None
 
     @property
+    def lacks_work(self) -> bool:
+        """Whether a slot has come for which there is nothing to take."""
+        return self._feed.current is None and self._count_allowed() > 0
+
+    @property
     def remaining(self) -> int:
         """How many requests may be taken now."""
         return min(self._feed.remaining, self._count_allowed())

@@ -1,11 +1,11 @@
-"""What happened in the last second: the difference between two looks at the executions in hand.
+"""What happened in the last second of each run: the difference between two looks at the executions in hand.
 
 Nothing is recorded twice in the hot path for this; once a second two histograms are subtracted.
 """
 
 import operator
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, compress
 
@@ -16,6 +16,7 @@ from oku_core.accounting.histogram import (
     bucket_index,
 )
 from oku_core.accounting.outcome import build_no_counts
+from oku_core.messaging.progress import RunProgress
 from oku_workers.executions.distribution import Distribution
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import Tally
@@ -28,16 +29,17 @@ _NOTHING = [0] * _STRETCH
 
 @dataclass
 class ProgressDelta:
-    """What is new since the look before; the smallest and the largest time are bounds of their buckets."""
+    """What is new since the look before; the smallest and the largest time are bounds of their buckets.
+
+    Attributes:
+        seconds: since then.
+        cpu_share: processor time divided by that.
+        runs: what is new of each run that has an execution in hand, or had one.
+    """
 
     seconds: float
     cpu_share: float
-    outcomes: list[int]
-    sent: int
-    bytes_received: int
-    latency: HistogramSnapshot
-    response_time: HistogramSnapshot
-    lateness: HistogramSnapshot
+    runs: dict[str, RunProgress]
 
 
 class _Times:
@@ -131,16 +133,37 @@ class _SeenTally:
 
 @dataclass
 class _News:
-    """What several tallies have counted since the last look."""
+    """What the executions of one run have counted since the last look."""
 
+    sent: int = 0
+    in_flight: int = 0
     outcomes: list[int] = field(default_factory=build_no_counts)
     bytes_received: int = 0
     latency: _Times = field(default_factory=_Times)
     response_time: _Times = field(default_factory=_Times)
     lateness: _Times = field(default_factory=_Times)
 
-    def add(self, tally: Tally, seen: _SeenTally) -> None:
-        """Add what a tally has more than was seen, which is all of it from now on."""
+    def add(self, execution: Execution, seen: "_Seen") -> None:
+        """Add what an execution has more than was seen, which is all of it from now on."""
+        self.sent, seen.sent = self.sent + execution.sent - seen.sent, execution.sent
+        self.in_flight += execution.in_flight
+        for tally in execution.tallies:
+            self._add_tally(tally, seen.tallies[tally])
+
+    def build(self, lag_s: float, most_in_flight: int) -> RunProgress:
+        """The same in the form that is sent."""
+        return RunProgress(
+            in_flight=min(self.in_flight, most_in_flight),
+            outcomes=self.outcomes,
+            bytes_received=self.bytes_received,
+            latency=self.latency.build_snapshot(),
+            response_time=self.response_time.build_snapshot(),
+            lateness=self.lateness.build_snapshot(),
+            sent=self.sent,
+            lag_s=round(lag_s, 4),
+        )
+
+    def _add_tally(self, tally: Tally, seen: _SeenTally) -> None:
         if seen.outcomes == tally.outcomes:
             return
         for place, count in enumerate(tally.outcomes):
@@ -183,14 +206,19 @@ class ProgressMeter:
         """An execution leaves; the next look is the last at it."""
         self._left.append(execution)
 
-    def take(self, executions: Iterable[Execution]) -> ProgressDelta:
-        """What happened since the last call of this."""
-        news, sent = _News(), 0
+    def take(
+        self, executions: Iterable[Execution], lags_s: Mapping[str, float], most_in_flight: int
+    ) -> ProgressDelta:
+        """What happened since the last call of this.
+
+        Args:
+            executions: those in hand.
+            lags_s: the largest lateness of the event loop by run; 0 for those that are not named.
+            most_in_flight: what is taken and not yet sent, or waits in another process, is not in flight.
+        """
+        by_run: defaultdict[str, _News] = defaultdict(_News)
         for execution in (*executions, *self._left):
-            seen = self._seen.setdefault(execution, _Seen())
-            sent, seen.sent = sent + execution.sent - seen.sent, execution.sent
-            for tally in execution.tallies:
-                news.add(tally, seen.tallies[tally])
+            by_run[execution.lease.run].add(execution, self._seen.setdefault(execution, _Seen()))
         for execution in self._left:
             self._seen.pop(execution, None)
         self._left.clear()
@@ -198,13 +226,5 @@ class ProgressMeter:
         seconds = max(at - self._at, _SHORTEST_S)
         cpu_share = (cpu_s - self._cpu_s) / seconds
         self._cpu_s, self._at = cpu_s, at
-        return ProgressDelta(
-            seconds=seconds,
-            cpu_share=cpu_share,
-            outcomes=news.outcomes,
-            sent=sent,
-            bytes_received=news.bytes_received,
-            latency=news.latency.build_snapshot(),
-            response_time=news.response_time.build_snapshot(),
-            lateness=news.lateness.build_snapshot(),
-        )
+        runs = {run: news.build(lags_s.get(run, 0.0), most_in_flight) for run, news in by_run.items()}
+        return ProgressDelta(seconds, cpu_share, runs)

@@ -43,31 +43,33 @@ class SaturationMeter:
         self._clock = clock
         self._since: float | None = None
         self._busy_s = self._worst_late_s = 0.0
-        self._last = _NOTHING_KNOWN
+        self._last: dict[str, _Strain] = {}
+        """Of the last whole second of each run that is under way."""
+        self._runs: set[str] = set()
+        """Those that were under way when the second began."""
 
     def look(self, executions: Collection[Execution], late_s: float) -> None:
         """One look at the executions in hand, by an event loop that was so late."""
         if not any(execution.in_flight for execution in executions):
-            self._since, self._last = None, _NOTHING_KNOWN
+            self._since, self._last = None, {}
             return
-        now = self._clock()
+        now, runs = self._clock(), {execution.lease.run for execution in executions}
         self._worst_late_s = max(self._worst_late_s, late_s)
-        if self._since is None:
-            for execution in executions:
-                _count(execution, _NOTHING_KNOWN)
-        elif now - self._since < _WHOLE_S:
-            return
-        else:
+        if self._since is not None and runs <= self._runs:
+            if now - self._since < _WHOLE_S:
+                return
             share = (self._measure_busy_s() - self._busy_s) / (now - self._since)
-            self._last = _Strain(min(share, 1.0), self._worst_late_s)
-            for execution in executions:
-                _count(execution, self._last)
+            self._last = dict.fromkeys(runs, _Strain(min(share, 1.0), self._worst_late_s))
+        # Else a second begins: one that began with the work of another run says nothing of this one.
+        for execution in executions:
+            self.settle(execution)
+        self._runs = runs
         # Answers that came while the loop was late are read after this look; they suffered from it, too.
         self._since, self._busy_s, self._worst_late_s = now, self._measure_busy_s(), late_s
 
     def settle(self, execution: Execution) -> None:
         """An execution has ended: what came after its last whole second is judged as that second was."""
-        _count(execution, self._last)
+        _count(execution, self._last.get(execution.lease.run, _NOTHING_KNOWN))
 
 
 def _count(execution: Execution, strain: _Strain) -> None:

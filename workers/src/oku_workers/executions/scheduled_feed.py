@@ -43,6 +43,8 @@ class ScheduledFeed:
     """
 
     is_paced = True
+    lacks_work = False
+    """It is not known: what is not there in time is late, or was not dealt."""
 
     def __init__(self, timing: Timing, late_s: float | None) -> None:
         self.on_low: Callable[[], None] = ignore

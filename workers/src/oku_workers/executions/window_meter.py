@@ -1,8 +1,8 @@
 """Finds the seconds in which a worker did not keep its window full although there was something to send.
 
-Only whole seconds are judged in which the target answered, or was asked nothing. A second in which a worker
-had nothing to take is judged when it gets more of the same run: then something was there to be taken, by
-somebody.
+Only whole seconds are judged in which the target answered, or was asked nothing; where it is seen what keeps
+a window from being full, all are. A second in which a worker had nothing to take is judged when it gets more
+of the same run: then something was there to be taken, by somebody.
 """
 
 UNDERFILLED_SHARE = 0.97
@@ -15,24 +15,26 @@ class WindowMeter:
 
     Args:
         now: monotonic seconds.
+        needs_answers: whether only answers show that a window could be filled.
     """
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, *, needs_answers: bool = True) -> None:
+        self._needs_answers = needs_answers
         self._looked_at = now
-        self._window = self._in_flight = self._ended = 0
+        self._window = self._filled = self._ended = 0
         self._seconds = self._room = self._flown = 0.0
         self._had_untaken = True
         self._is_stopped = False
         self._gap_watched_s = self._gap_underfilled_s = 0.0
         self._watched_s = self._underfilled_s = 0.0
 
-    def look(self, now: float, window: int, in_flight: int, ended: int, *, has_untaken: bool) -> None:
+    def look(self, now: float, window: int, filled: int, ended: int, *, has_untaken: bool) -> None:
         """Take note of what is new since the last look.
 
         Args:
             now: monotonic seconds.
             window: how many requests may be in flight now.
-            in_flight: how many are.
+            filled: how many are, or are not for another reason than that there is nothing to take.
             ended: how many have ended since the last look.
             has_untaken: whether the worker has anything left to take, now or once a limit allows it.
         """
@@ -40,9 +42,9 @@ class WindowMeter:
         self._looked_at = now
         self._seconds += passed_s
         self._room += passed_s * self._window
-        self._flown += passed_s * self._in_flight
+        self._flown += passed_s * self._filled
         self._ended += ended
-        self._window, self._in_flight = window, in_flight
+        self._window, self._filled = window, filled
         if has_untaken:
             self._close_gap()
         if has_untaken != self._had_untaken:
@@ -68,7 +70,7 @@ class WindowMeter:
         self._ended = 0
 
     def _judge(self, *, is_gap: bool) -> None:
-        if self._flown and not self._ended:
+        if self._needs_answers and self._flown and not self._ended:
             return  # nobody can fill a window by a target that does not answer
         lacking_s = self._seconds if self._flown < UNDERFILLED_SHARE * self._room else 0.0
         if is_gap and not self._is_stopped:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class LagMeter:
-    """Asks the event loop for a call every 50 ms and keeps by how much the latest one came too late.
+    """Asks the event loop for a call every 50 ms, and says by how much each one comes too late.
 
     Args:
         on_call: takes by how much each one came too late, in seconds.
@@ -24,7 +24,6 @@ class LagMeter:
         self._on_call = on_call
         self._clock = clock
         self._interval_s = interval_s
-        self._worst_s = 0.0
         self._handle: asyncio.TimerHandle | None = None
         self._due = math.inf
 
@@ -40,19 +39,10 @@ class LagMeter:
         self._due = math.inf
 
     @property
-    def worst_s(self) -> float:
-        """The largest lateness since the last call of `take_worst_s`."""
-        # A loop that has not called for a while is late now, too.
-        return max(0.0, self._worst_s, self._clock() - self._due)
-
-    def take_worst_s(self) -> float:
-        """The largest lateness since the last call of this."""
-        worst_s = self.worst_s
-        self._worst_s = 0.0
-        return worst_s
+    def late_s(self) -> float:
+        """How late the next call is by now."""
+        return max(0.0, self._clock() - self._due)
 
     def _take_call(self) -> None:
-        late_s = max(0.0, self._clock() - self._due)
-        self._worst_s = max(self._worst_s, late_s)
-        self._on_call(late_s)
+        self._on_call(self.late_s)
         self.start()

@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Iterable
 from functools import lru_cache, partial
 
-from oku_core.accounting.histogram import coarsen
 from oku_core.messaging.codec import LeaseBatchHead
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number, read_lease_run
 from oku_core.messaging.order import Control, Fetch, FilesAddress, Stop
@@ -217,7 +216,7 @@ class LeaseRunner:
 
     def build_progress(self, *, coarse: bool = False) -> Progress:
         """What happened since the last call of this; coarse latencies make a shorter message."""
-        delta, lag_s = self._meter.take_progress()
+        delta = self._meter.take_progress(self._engines.in_flight)
         self._progress_count += 1
         clock = self.coordinator_clock
         return Progress(
@@ -231,16 +230,9 @@ class LeaseRunner:
             files=self._engines.files.settled if self._engines.files is not None else [],
             loaded=self._engines.loaded,
             hooks=self.hooks.attempts,
-            in_flight=self._engines.in_flight,
-            outcomes=delta.outcomes,
-            bytes_received=delta.bytes_received,
-            latency=coarsen(delta.latency) if coarse else delta.latency,
-            response_time=coarsen(delta.response_time) if coarse else delta.response_time,
-            lateness=coarsen(delta.lateness) if coarse else delta.lateness,
-            sent=delta.sent,
+            runs={run: done.coarsen() for run, done in delta.runs.items()} if coarse else delta.runs,
             coordinator_at=clock.now() if clock.is_known else None,
             clock_bound_s=clock.bound_s,
-            lag_s=round(lag_s, 4),
             cpu_share=round(delta.cpu_share, 3),
             rss_mb=round(self._meter.gauges.rss_mb(), 1),
             stopping=self.is_stopping,

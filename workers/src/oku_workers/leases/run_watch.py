@@ -24,7 +24,7 @@ class _Run:
 
     rate: RunMeter
     window: WindowMeter
-    is_paced: bool
+    is_open: bool
     """Whether a window that is not full is as it should be."""
     taken: int = 0
     ended: int = 0
@@ -75,11 +75,21 @@ class RunWatch:
             run.rate.look(now, window, run.taken, run.ended, run.in_flight, has_work=has_work)
             if run.taken:
                 self.newest = name
-            run.window.look(now, window, run.in_flight, run.ended, has_untaken=has_untaken)
-            if run.last is not None and not run.is_paced:
+            run.window.look(now, window, self._count_filled(run, window), run.ended, has_untaken=has_untaken)
+            if run.last is not None and not run.is_open:
                 watched_s, underfilled_s = run.window.take()
                 run.last.watched_s += watched_s
                 run.last.underfilled_s += underfilled_s
+
+    def _count_filled(self, run: _Run, window: int) -> int:
+        """How much of the window is in flight, or is not for another reason than that there is no work.
+
+        Such a reason is a highest rate, or the time that users take between two iterations.
+        """
+        feed, load = self._engines.feed, self._engines.host_load
+        if feed.is_paced and not feed.lacks_work:
+            return window
+        return run.in_flight if load is None else max(0, window - load.idle_users)
 
     def find_meter(self, name: str) -> RunMeter | None:
         """What was measured of a run; None if nothing was, or not of late."""
@@ -100,8 +110,9 @@ class RunWatch:
     def _find_run(self, lease: OpenLease, now: float) -> _Run:
         name, spec = lease.run, lease.execution.spec
         if name not in self._runs:
-            is_paced = spec.is_open or spec.max_rate is not None or spec.runs_user_code
-            self._runs[name] = _Run(RunMeter(now), WindowMeter(now), is_paced)
+            needs_answers = spec.max_rate is None and not spec.runs_user_code
+            meter = WindowMeter(now, needs_answers=needs_answers)
+            self._runs[name] = _Run(RunMeter(now), meter, spec.is_open)
             while len(self._runs) > _MOST_RUNS:
                 del self._runs[next(iter(self._runs))]
             self.on_begin()

@@ -53,6 +53,8 @@ class WorkerMeter:
         self._leases: dict[Execution, OpenLease] = {}
         self._on_look: OnLook = lambda _now, _leases: None
         self._charged_cpu_s = 0.0
+        self._lags_s: dict[str, float] = {}
+        """The largest lateness since the last progress, by run."""
 
     def start(self, on_look: OnLook) -> None:
         """Begin to measure; `on_look` is called with each look."""
@@ -85,6 +87,7 @@ class WorkerMeter:
             self._leases[execution].count_seconds(unix_time)
         host_late_s = self._take_host_late_s()
         for execution in under_way:
+            self._note_lateness(execution, late_s)
             execution.max_lag_s = max(execution.max_lag_s, host_late_s)
         self._saturation.look(under_way, max(late_s, host_late_s))
         self.look_at_runs()
@@ -101,7 +104,7 @@ class WorkerMeter:
         execution = lease.execution
         self._saturation.settle(execution)
         self._note_clock_step()
-        execution.max_lag_s = max(execution.max_lag_s, self._lag.worst_s)
+        self._note_lateness(execution, self._lag.late_s)
 
     def charge_cpu(self) -> None:
         """Charge the processor time since the last call to the leases, by what has ended of each."""
@@ -117,14 +120,22 @@ class WorkerMeter:
             lease.charged_ended += ended
             lease.cpu_s += spent_s * ended / total if total else spent_s / len(new)
 
-    def take_progress(self) -> tuple[ProgressDelta, float]:
-        """What is new since the last call of this, and the largest lateness in that time, in seconds."""
-        delta, lag_s = self._progress.take(self._leases), self._lag.take_worst_s()
+    def take_progress(self, most_in_flight: int) -> ProgressDelta:
+        """What is new since the last call of this; no more is in flight than the engine says."""
+        self._count_waiting()
         self._note_clock_step()
+        late_s = self._lag.late_s  # a loop that has not called for a while is late now, too
         for execution in self._leases:
-            if not execution.finished.done():
-                execution.max_lag_s = max(execution.max_lag_s, lag_s)
-        return delta, lag_s
+            if execution.is_under_way:
+                self._note_lateness(execution, late_s)
+        lags_s, self._lags_s = self._lags_s, {}
+        return self._progress.take(self._leases, lags_s, most_in_flight)
+
+    def _note_lateness(self, execution: Execution, late_s: float) -> None:
+        """The event loop was late while an execution was under way: this is no lateness of another run."""
+        execution.max_lag_s = max(execution.max_lag_s, late_s)
+        run = execution.lease.run
+        self._lags_s[run] = max(self._lags_s.get(run, 0.0), late_s)
 
     def _note_clock_step(self) -> None:
         step_s = self.clock.find_step()

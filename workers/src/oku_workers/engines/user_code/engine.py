@@ -154,7 +154,7 @@ class UserCodeEngine:
         self.window = window
         self._most_users = max(self._most_users, window)
         if self._host is not None and self._leaving is None and not self._are_gone.is_set():
-            self._wanted = 0  # the host asks anew
+            self._wanted = self.host_load.idle_users = 0  # the host asks anew
             self._host.send(SetUsers(window))
 
     async def take_farewell(self, execution: Execution) -> None:
@@ -162,7 +162,7 @@ class UserCodeEngine:
         host = self._host
         if host is None or self.fault or self._is_closing or self._are_gone.is_set():
             return
-        self._leaving, self._wanted = execution, 0
+        self._leaving, self._wanted, self.host_load.idle_users = execution, 0, 0
         host.send(SetUsers(0))
         try:
             async with asyncio.timeout(FAREWELL_S):
@@ -230,7 +230,7 @@ class UserCodeEngine:
 
     def _fill(self) -> None:
         """Hand out what the host has asked for, as far as the feed has it."""
-        feed, hands, host = self._feed, self._hands, self._host
+        feed, hands, host, load = self._feed, self._hands, self._host, self.host_load
         if host is None or self._is_closing:
             return
         if self._are_gone.is_set() and self._leaving is None and feed.find_first() is not None:
@@ -243,6 +243,7 @@ class UserCodeEngine:
             host.slots.clear(slot)
             numbers += (slot, index, due_ns)
             self._wanted -= 1
+            load.idle_users = min(max(0, load.idle_users - 1), self._wanted)
             if len(numbers) >= _MOST_AT_ONCE * 3:
                 host.send(Hand(numbers))
                 numbers = []
@@ -255,6 +256,7 @@ class UserCodeEngine:
             self._reader.read(message)
             self._note_load(message)
             self._wanted = min(self._wanted + max(0, message.wanted), self.window + MOST_AHEAD)
+            self.host_load.idle_users = min(max(0, message.idle), self._wanted, self.window)
             self._fill()
         elif self._loaded is not None and not self._loaded.done():
             if isinstance(message, Refused):
@@ -369,7 +371,7 @@ class UserCodeEngine:
     async def _end_host(self) -> str:
         """Wait for the end of the host, and account for what it had; returns how it ended."""
         host, self._host = self._host, None
-        self._wanted = 0
+        self._wanted, self.host_load.idle_users = 0, self.window  # until there is another one
         if self._leaving is not None:
             self._are_gone.set()
         if host is None:
