@@ -20,7 +20,7 @@ from oku_coordinator.ledger.storage.upgrades import UPGRADES, teach
 from oku_core.errors import UserError
 from oku_core.process.private_files import prepare_private_file, tighten_private_file
 
-VERSION = 13
+VERSION = 14
 """Of the tables, kept in the file. Each change of them gets a new one, and a step in `UPGRADES`."""
 
 _TABLES = (
@@ -42,6 +42,7 @@ CREATE TABLE runs (
     active_since REAL,                               -- begin of the open period
     periods INTEGER NOT NULL DEFAULT 0,
     last_checkpoint_at REAL,
+    last_ended_at REAL,                              -- when the last request ended that was told of
     leases_cut INTEGER NOT NULL DEFAULT 0,
     resent_at_most INTEGER NOT NULL DEFAULT 0,
     served INTEGER,
