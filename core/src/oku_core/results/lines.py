@@ -24,6 +24,7 @@ from oku_core.results.sample import (
 from oku_core.results.summary import FailureSummary, LatencySummary, PhaseSummary, Summary, TargetSummary
 from oku_core.results.timing_summary import TimingSummary
 from oku_core.spec.spec import OPEN_END
+from oku_core.spec.values.threshold import Unit
 from oku_core.thresholds.threshold_summary import ThresholdSummary
 
 Fields = Mapping[str, Any]
@@ -293,8 +294,14 @@ def build_threshold_lines(thresholds: Iterable[ThresholdSummary]) -> Iterator[Fi
     """A line for each threshold of a run at rest."""
     for threshold in thresholds:
         fields: Fields = msgspec.to_builtins(threshold)
-        value = None if threshold.value is None else float(f"{threshold.value:.6g}")
-        yield {**fields, "value": value, "detail": threshold.detail or None}
+        yield {**fields, "value": _shorten_value(threshold), "detail": threshold.detail or None}
+
+
+def _shorten_value(threshold: ThresholdSummary) -> float | None:
+    """Six digits; times keep their microseconds, so that a quantile is that of the summary."""
+    if threshold.value is None or threshold.unit is Unit.MS:
+        return _round(threshold.value, 6)
+    return float(f"{threshold.value:.6g}")
 
 
 def build_target_lines(targets: Iterable[TargetSummary]) -> Iterator[Fields]:

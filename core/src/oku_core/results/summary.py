@@ -12,7 +12,7 @@ from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import Outcome, count_sent
 from oku_core.accounting.run_state import RunState
 from oku_core.results.hook_summary import HookSummary
-from oku_core.results.timing_summary import TimingSummary
+from oku_core.results.timing_summary import SUMMARY_QUANTILES, TimingSummary
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.spec import Engine
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
@@ -363,18 +363,12 @@ def build_latency_summary(histogram: Histogram) -> LatencySummary:
     if not histogram.total:
         return LatencySummary()
 
-    def quantile_ms(quantile: float) -> float:
-        return histogram.quantile_us(quantile) / 1000
-
+    values_us = histogram.quantiles_us(SUMMARY_QUANTILES.values())
     return LatencySummary(
         min=histogram.min_us / 1000,
         mean=round(histogram.mean_us / 1000, 6),
-        p50=quantile_ms(0.50),
-        p90=quantile_ms(0.90),
-        p95=quantile_ms(0.95),
-        p99=quantile_ms(0.99),
-        p99_9=quantile_ms(0.999),
         max=histogram.max_us / 1000,
+        **{name: value_us / 1000 for name, value_us in zip(SUMMARY_QUANTILES, values_us, strict=True)},
     )
 
 

@@ -15,7 +15,7 @@ _TOLD_WITHIN_S = 1.0
 
 def stop_clock(transaction: Transaction, record: RunRecord, at: float) -> None:
     """Let the clock of a run stop at a Unix time, or when its time is over; one that is stopped stays so."""
-    period = _fetch_period(transaction, record)
+    period = period_table.fetch_period(transaction, record.run)
     if period is not None:
         period_table.stop_period(transaction, record.run, _bound(record, period, at))
 
@@ -29,7 +29,7 @@ def close_period(transaction: Transaction, record: RunRecord, now: float, *, is_
         now: Unix time.
         is_complete: whether all requests of the run are accounted.
     """
-    ended_at, period = now, _fetch_period(transaction, record)
+    ended_at, period = now, period_table.fetch_period(transaction, record.run)
     if period is not None:
         stopped_at = period.find_end()
         ended_at = _bound(record, period, now if stopped_at is None else min(now, stopped_at))
@@ -47,10 +47,6 @@ def _ends_with_request(record: RunRecord) -> bool:
     if record.spec.is_open:
         return False  # its schedule says how long it lasts
     return record.spec.length_s is None or record.requests == record.spec.requests
-
-
-def _fetch_period(transaction: Transaction, record: RunRecord) -> PeriodRecord | None:
-    return period_table.fetch_period(transaction, record.run) if record.spec.has_clock else None
 
 
 def _bound(record: RunRecord, period: PeriodRecord, at: float) -> float:
