@@ -261,9 +261,12 @@ def build_phase_lines(phases: Iterable[PhaseSummary]) -> Iterator[Fields]:
             "phase": phase.name,
             "begin_s": phase.begin_s,
             "end_s": phase.end_s,
+            "due": phase.due,
             "requests": phase.requests,
-            "rate_rps": phase.rate_rps,
+            "completed": phase.completed,
             "planned_rps": phase.planned_rps,
+            "sent_rps": phase.sent_rps,
+            "completed_rps": phase.completed_rps,
             **_build_figures(phase),
         }
 

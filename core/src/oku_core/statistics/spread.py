@@ -67,7 +67,9 @@ def measure_spread(samples: Sequence[Sample], distribution: str, requests: int, 
     if seconds.total < _LEAST_SEEN * requests or not seconds.total:
         share = f"{seconds.total / requests:.0%}" if requests else "none"
         raise TooLittleError(f"has samples that show {share} of its answers, for an interval 90% are needed")
-    names = [name for name, level in SUMMARY_QUANTILES.items() if seconds.total * (1 - level) >= _FEWEST_ABOVE]
+    names = [
+        name for name, level in SUMMARY_QUANTILES.items() if seconds.total * (1 - level) >= _FEWEST_ABOVE
+    ]
     return _resample(seconds, names, seed)
 
 

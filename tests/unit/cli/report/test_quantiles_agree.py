@@ -62,7 +62,7 @@ def list_figures(values_us: list[int]) -> Iterator[tuple[str, Mapping[str, float
     histogram, latency = build_histogram(values_us), build_latency(values_us)
     summary = build_summary(histogram)
     account = build_account(latency)
-    yield "phase or target of a summary", pick(build_figures(account, 1.0)["latency_ms"])
+    yield "phase or target of a summary", pick(build_figures(account)["latency_ms"])
     yield "summary", pick(summary.latency_ms)
     yield "sample, line of a range or of a worker", pick_ms(build_latencies_ms(latency))
     sample = build_one_sample(latency)

@@ -16,7 +16,8 @@ def compare(first: int, second: int, factor: float = 1.0, wave: float = 0.1) -> 
     )
     spreads = [_measure(*run, seed) for run, seed in ((a, 1), (b, 2))]
     ratios = {
-        ("latency", name): b[1].quantile_us(SUMMARY_QUANTILES[name]) / a[1].quantile_us(SUMMARY_QUANTILES[name])
+        ("latency", name): b[1].quantile_us(SUMMARY_QUANTILES[name])
+        / a[1].quantile_us(SUMMARY_QUANTILES[name])
         for name in spreads[0]["latency"].deviations
     }
     changes = measure_changes(spreads[0], spreads[1], ratios)
