@@ -38,7 +38,7 @@ def build_phases(summary: Summary, load: Spec | None) -> Html | None:
     numbers = [
         *(["due"] if is_open else []),
         "completed",
-        *(["planned"] if planned else []),
+        *(["planned/s" if is_open else "planned"] if planned else []),
         "sent/s",
         "completed/s",
         *(_QUANTILES * len(distributions)),

@@ -287,9 +287,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     `outcomes`, `not_sent`, `statuses` and `bytes_received` are of the whole run, the rates, the distributions
     and their histograms are of all phases but the warm-up. `throughput_rps` is how many requests were sent,
     and have ended, per second of sending, `completed_rps` how many were answered in that time, and
-    `planned_rps` the mean rate that is planned for it so far; None without a rate. `latency_ms` is from sending to the end; in
-    a run with a rate, `response_time_ms` is from when a request was due to its end, and `lateness_ms` from
-    when it was due to sending; `timing_ms` says how the time is split. `phases` is empty if the run has only
+    `planned_rps` the mean rate that is planned for it so far; None without a rate. `latency_ms` is from
+    sending to the end; in a run with a rate, `response_time_ms` is from when a request was due to its end,
+    and `lateness_ms` from when it was due to sending; `timing_ms` says how the time is split. `phases` is
+    empty if the run has only
     one, without a name; `targets`, in the order of the spec, if it names none.
     `failures` says why requests are not ok, the most frequent reasons first. `completes` is None unless the
     run sends what failed in another one.

@@ -32,7 +32,7 @@ def test_each_phase_has_its_plan_and_what_came_of_it(make_open_history: MakeHist
     summary = make_open_history().summary
     row = "main 2 s to 10 s 804 799 100/s 100/s 97/s" + " 5.00 ms 8.92 ms" * 3
     text = " ".join(list_cells(summary, {"rate": "100/s", "duration": 10, "warm-up": 2}))
-    assert "due completed planned sent/s completed/s p50 p99 p50 p99 p50 p99" in text
+    assert "due completed planned/s sent/s completed/s p50 p99 p50 p99 p50 p99" in text
     assert row in text
 
 
@@ -49,7 +49,8 @@ def test_stages_of_concurrency_are_planned_in_flight(make_open_history: MakeHist
     """Such a run has no due times, and only its last request may end it."""
     summary = make_open_history().summary
     none: dict[str, Any] = {
-        "response_time_ms": LatencySummary(), "lateness_ms": LatencySummary(), "planned_rps": None, "due": None,
+        "response_time_ms": LatencySummary(), "lateness_ms": LatencySummary(),
+        "planned_rps": None, "due": None,
     }  # fmt: skip
     first, last = (msgspec.structs.replace(phase, **none) for phase in summary.phases)
     phases = [

@@ -53,7 +53,7 @@ def test_the_phases_of_a_closed_run_have_counts_rates_and_latencies(
 def test_the_phases_of_a_run_with_a_rate_have_its_plan_and_all_three_times(
     render: Render, make_phase: Callable[..., PhaseSummary]
 ) -> None:
-    """What was due and planned stands beside what came of it; the second table says which quantile it shows."""
+    """What was due and planned stands beside what came of it; the second table names its quantile."""
     phase = make_phase(
         due=1020,
         planned_rps=510.0,

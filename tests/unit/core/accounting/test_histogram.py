@@ -118,7 +118,7 @@ def test_a_latency_outside_the_range_counts_at_its_end(value_us: int, counted_us
 @few
 @given(values_us=SAMPLES.filter(bool), part=st.integers(1, 1024))
 def test_a_quantile_is_the_bucket_of_hdrhistogram_at_its_rank(values_us: list[int], part: int) -> None:
-    """The oracle rounds the rank, and may so exceed fewer than it should; nothing exceeds the exact maximum."""
+    """The oracle rounds ranks, and so finds too few requests at times; nothing exceeds the exact maximum."""
     quantile_us = build_histogram(values_us).quantile_us(part / 1024)
     rank = find_rank(part / 1024, len(values_us))
     at_rank_us = build_oracle(values_us).get_value_at_percentile(100 * rank / len(values_us))

@@ -159,7 +159,8 @@ def test_each_phase_of_a_run_at_rest_has_a_line() -> None:
         name="soak", begin_s=5.0, end_s=15.0, requests=100,
         outcomes=OutcomeCounts(**build_outcome_counts(make_counts(90, not_sent=10))),
         not_sent=NotSentCounts(late=10), statuses={"200": 90}, bytes_received=900, due=110, completed=90,
-        sent_rps=9.0, completed_rps=8.5, latency_ms=latency, response_time_ms=latency, lateness_ms=LatencySummary(),
+        sent_rps=9.0, completed_rps=8.5, latency_ms=latency, response_time_ms=latency,
+        lateness_ms=LatencySummary(),
         timing_ms=TimingSummary(connect=StepSummary(requests=7), transfer=StepSummary(requests=90, p50=0.5)),
     )  # fmt: skip
     (line,) = build_phase_lines([phase])
@@ -204,7 +205,8 @@ def test_the_line_of_a_summary_leaves_out_what_has_lines_of_its_own() -> None:
     """A hundred targets in each of many phases would make it too long for Loki."""
     phase = PhaseSummary(
         name="soak", begin_s=0.0, end_s=None, requests=100, outcomes=NO_OUTCOMES, not_sent=NotSentCounts(),
-        statuses={}, bytes_received=0, completed=0, sent_rps=0.0, completed_rps=0.0, latency_ms=LatencySummary(),
+        statuses={}, bytes_received=0, completed=0, sent_rps=0.0, completed_rps=0.0,
+        latency_ms=LatencySummary(),
         response_time_ms=LatencySummary(), lateness_ms=LatencySummary(), targets=[make_target()],
     )  # fmt: skip
     summary = Summary(

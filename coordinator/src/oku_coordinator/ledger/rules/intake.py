@@ -185,7 +185,7 @@ class _Intake:
         return MessageVerdict.ACCOUNTED
 
     def _find_ended_at(self, lease: LeaseRecord, checkpoint: Checkpoint) -> float:
-        """When the last request of a lease ended; a worker's clock that is behind is corrected by its start."""
+        """When the last request of a lease ended; a clock that is behind is corrected by when it began."""
         behind_s = max(0.0, lease.cut_at - checkpoint.started_at)
         return min(self._now, checkpoint.ended_at + behind_s)
 
