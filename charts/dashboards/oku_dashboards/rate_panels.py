@@ -81,7 +81,7 @@ def build_plan() -> Panel:
         decimals=0,
         no_value=f"{NO_RATE}, or is not at rest",
         overrides=[
-            *(override(name, unit=PER_SECOND, decimals=1) for name in ("planned", "sent")),
+            *(override(name, unit=PER_SECOND, decimals=1) for name in ("planned", "sent", "completed")),
             override(
                 "share of the seconds", unit="percentunit", decimals=1, **by_threshold({1e-12: CAUTION}, GOOD)
             ),

@@ -1,6 +1,6 @@
 """The summary of a run as Markdown, for the page of a CI run, such as the step summary of GitHub Actions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -174,7 +174,7 @@ def _iter_figures(summary: Summary) -> Iterator[tuple[str, str]]:
             yield name, ", ".join(values)
 
 
-def _build_table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+def _build_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     yield f"| {' | '.join(heads)} |"
     yield f"|{' --- |' * len(heads)}"
     for row in rows:

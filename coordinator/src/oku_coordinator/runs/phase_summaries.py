@@ -7,8 +7,8 @@ from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.storage.run_account import Account, RunAccount
 from oku_coordinator.ledger.storage.schedule_records import Course
 from oku_coordinator.runs.account_figures import build_figures, measure_sent_rps
+from oku_coordinator.runs.clock_counts import ClockCounts
 from oku_coordinator.runs.target_summaries import build_targets_of_phase
-from oku_coordinator.runs.timed_counts import TimedCounts
 from oku_core.accounting.outcome import count_answered
 from oku_core.results.rates import measure_rate
 from oku_core.results.summary import PhaseSummary
@@ -39,16 +39,16 @@ def build_phases(
         return []
     schedule = build_phase_plan(spec).schedule
     due = {phase.name: phase.stop - phase.first for phase in schedule.phases} if schedule else {}
-    counts = build_timed_counts(spec, course)
+    counts = build_clock_counts(spec, course)
     return [_build_phase(spec, time, accounts, due.get(time.name), clock_s, counts) for time in times]
 
 
-def build_timed_counts(spec: Spec, course: Course | None) -> TimedCounts | None:
+def build_clock_counts(spec: Spec, course: Course | None) -> ClockCounts | None:
     """What was sent and answered by the clock of a run; None without a rate."""
-    return None if course is None else TimedCounts(course, float(spec.length_s or math.inf))
+    return None if course is None else ClockCounts(course, float(spec.length_s or math.inf))
 
 
-def measure_rates(account: Account, begin_s: float, end_s: float, counts: TimedCounts | None) -> Rates:
+def measure_rates(account: Account, begin_s: float, end_s: float, counts: ClockCounts | None) -> Rates:
     """What was sent and answered per second between two times of a run's clock.
 
     In a closed run a request is sent as another one has ended, so both are those of the requests that were
@@ -77,7 +77,7 @@ def _build_phase(
     accounts: RunAccount,
     due: int | None,
     clock_s: float,
-    counts: TimedCounts | None,
+    counts: ClockCounts | None,
 ) -> PhaseSummary:
     account = accounts.build_total(lambda name: name[0] == time.name)
     begin_s, end_s = float(time.begin_s), None if time.end_s is None else float(time.end_s)

@@ -10,8 +10,8 @@ from oku_coordinator.runs.failure_summaries import build_failures
 from oku_coordinator.runs.hook_summaries import build_hooks
 from oku_coordinator.runs.inner_summaries import build_inner_requests
 from oku_coordinator.runs.phase_summaries import (
+    build_clock_counts,
     build_phases,
-    build_timed_counts,
     measure_planned_rps,
     measure_rates,
 )
@@ -50,7 +50,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
     warm_up_s = record.spec.warm_up_s
     measured = account if warm_up_s is None else snapshot.accounts.build_total(_is_measured)
     measured_s = clock_s - (warm_up_s or 0.0)
-    counts = build_timed_counts(record.spec, snapshot.course)
+    counts = build_clock_counts(record.spec, snapshot.course)
     imbalance = snapshot.breach or find_imbalance(
         state=record.state,
         requests=record.requests,

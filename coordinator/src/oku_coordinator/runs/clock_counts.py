@@ -13,7 +13,7 @@ from oku_core.accounting.outcome import count_answered
 _MOST_DEAD = 0.5
 
 
-class TimedCount(NamedTuple):
+class ClockCount(NamedTuple):
     """What happened in a part of a run's time.
 
     Attributes:
@@ -31,7 +31,7 @@ class TimedCount(NamedTuple):
         return self.seconds - min(dead_s, _MOST_DEAD * self.seconds)
 
 
-class TimedCounts:
+class ClockCounts:
     """The counts of a run with a rate by its clock.
 
     A second that is cut by a start, a pause, an end or the begin of a phase counts in proportion to the time
@@ -49,7 +49,7 @@ class TimedCounts:
         self._spans = [_find_span(period, 0.0, length_s, course.settled_to) for period in course.periods]
         self._settled_to = course.settled_to
 
-    def count(self, begin_s: float, end_s: float) -> TimedCount:
+    def count(self, begin_s: float, end_s: float) -> ClockCount:
         """Count between two times of the run's clock."""
         seconds = sent = answered = 0.0
         for period in self._periods:
@@ -59,7 +59,7 @@ class TimedCounts:
                 row = self._rows[number]
                 sent += part * row.sent
                 answered += part * count_answered(row.outcomes)
-        return TimedCount(seconds, sent, answered)
+        return ClockCount(seconds, sent, answered)
 
     def _cut(self, begin: float, end: float) -> Iterator[tuple[int, float]]:
         """The rows that lie in `[begin, end)`, with the share of each that does."""
