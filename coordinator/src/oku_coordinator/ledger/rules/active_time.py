@@ -1,13 +1,14 @@
 """When a period of activity ends: what a run did is divided by the time in which it could send.
 
 A run that lasts for a time was active for just that time, however late its last answers come and its
-coordinator hears of them. One that ends with its last request was active until that had ended.
+coordinator hears of them. One that ends with its last request was active until that had ended, and one with a
+rate that sends late goes on for as long as it sends.
 """
 
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
-from oku_coordinator.ledger.tables import period_table, run_table
+from oku_coordinator.ledger.tables import period_table, run_table, series_table
 
 _TOLD_WITHIN_S = 1.0
 """The last request of a run that is stopped is told of so soon; an older one was followed by a silence."""
@@ -38,6 +39,9 @@ def close_period(transaction: Transaction, record: RunRecord, now: float, *, is_
         is_last = is_complete and _ends_with_request(record)
         if is_last or (period is None and now - last_at < _TOLD_WITHIN_S):
             ended_at = min(ended_at, last_at)
+        if is_complete and record.spec.is_open and ended_at < now:
+            late_until = series_table.find_sent_until(transaction, record.run)
+            ended_at = max(ended_at, min(now, last_at, late_until))
     period_table.stop_period(transaction, record.run, ended_at)
     run_table.close_period(transaction, record.run, ended_at)
 

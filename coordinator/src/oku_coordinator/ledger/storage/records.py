@@ -130,9 +130,9 @@ class RunRecord(RunRow):
     spec: Spec
 
     def measure_active_s(self, now: float) -> float:
-        """Seconds of activity until `now`; no more than the run lasts, as it only waits for answers then."""
+        """Seconds of activity until `now`; a closed run only waits for answers once its time is over."""
         active_s, length_s = super().measure_active_s(now), self.spec.length_s
-        return active_s if length_s is None else min(active_s, float(length_s))
+        return active_s if length_s is None or self.spec.is_open else min(active_s, float(length_s))
 
     @property
     def drain_s(self) -> float:

@@ -1,11 +1,16 @@
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import pytest
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import active_time
 from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables import run_table, series_table
+from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.parser import Source, parse_spec
 
@@ -89,10 +94,20 @@ def test_a_run_that_is_stopped_was_active_until_its_workers_stopped(ledger: Ledg
 
 
 def test_the_time_of_a_run_with_a_rate_is_that_of_its_schedule(ledger: Ledger, begin: Begin) -> None:
-    """While it goes on it is never more, either."""
-    begin(rate="20/s", duration="5s")
-    run = ledger.runs.fetch("r1")
-    assert [run.measure_active_s(now) for now in (9.0, 13.0, 15.0, 18.0)] == [0.0, 3.0, 5.0, 5.0]
+    """Unless it sends late: then it is active for as long as it sends."""
+    for run, sent, active_s in (("r1", {14: 20}, 5.0), ("r2", {14: 18, 17: 2}, 7.5)):
+        begin(run, rate="20/s", duration="5s")
+        ledger.file.change(partial(end, run=run, sent=sent, ended_at=17.5, now=18.0))
+        assert ledger.runs.fetch(run).active_s == pytest.approx(active_s), run
+
+
+def end(transaction: Transaction, run: str, sent: Mapping[int, int], ended_at: float, now: float) -> None:
+    """All requests of a run are accounted; so many were sent in these seconds."""
+    counts = {second: [0] * len(OUTCOMES) + [count] for second, count in sent.items()}
+    series_table.collect(transaction, run, counts)
+    run_table.note_ended(transaction, run, ended_at)
+    record = run_table.fetch_run(transaction, run)
+    active_time.close_period(transaction, record, now, is_complete=True)
 
 
 def test_a_run_that_is_paused_without_a_clock_ends_with_its_last_answer(ledger: Ledger, begin: Begin) -> None:
