@@ -101,6 +101,7 @@ def test_a_rate_and_a_duration(play: Play) -> None:
     summary = play("--rate", "100/s", "--duration", "3s", "--delay", "20ms", *LATE)
 
     assert_all_ok(summary, 300)
+    assert summary["throughput_rps"] == pytest.approx(100.0, rel=0.05)
     assert_lasts(summary, 3)
     assert sorted(worker["requests"] for worker in summary["workers"]) == [150, 150]
     assert summary["latency_ms"]["min"] >= 20
@@ -131,8 +132,21 @@ def test_a_duration_alone(play: Play) -> None:
     summary = play("--duration", "3s", "--concurrency", "3", "--delay", "50ms")
 
     assert_all_ok(summary, summary["accounted"])
-    assert_lasts(summary, 3)
+    assert summary["active_s"] == 3.0
+    assert summary["throughput_rps"] == round(summary["servers"]["served"] / 3, 1)
     assert WORKERS <= summary["requests"] <= WORKERS * 3 * (3 / 0.05 + 1)
+
+
+def test_a_duration_is_used_to_its_end(stack: StandingStack, engine: Engine) -> None:
+    """The target sees requests for all of it, and counts as many per second of it as the summary says."""
+    with run_arrival_target(0.02) as target:
+        summary = stack.run("--engine", engine, "--duration", "3s", "-c", "5", "--url", target.url)
+
+    assert_completed(summary)
+    assert summary["active_s"] == 3.0
+    assert summary["throughput_rps"] == pytest.approx(len(target.arrivals) / 3.0, rel=0.001)
+    # It may take a moment to begin, and the last request of each slot is one delay before the end.
+    assert target.arrivals[-1].at - target.arrivals[0].at >= 3.0 - BUSY_MS / 1000
 
 
 def test_a_duration_and_fewer_requests_than_fit_into_it(play: Play) -> None:

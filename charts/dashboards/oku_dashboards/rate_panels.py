@@ -26,6 +26,7 @@ QUANTILE_NAMES = {"p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "p99_9_ms":
 """The fields of a tick, and how they are shown."""
 _TOTALS = ("mean", "p50", "p90", "p99", "p99_9", "max")
 _BY = ("phase",)
+_RATES = ("planned/s", "sent/s", "completed/s")
 _ticks = Lines(ONE_RUN, LineKind.TICK)
 _ranges = Lines(ONE_RUN, LineKind.RANGE)
 
@@ -62,14 +63,15 @@ def build_plan() -> Panel:
     planned = summaries.last("planned_rps", SPAN)
     figures = {
         "planned": planned,
-        "sent and ended": f"{summaries.last('throughput_rps', SPAN)} and {planned}",
+        "sent": f"{summaries.last('throughput_rps', SPAN)} and {planned}",
+        "completed": f"{summaries.last('completed_rps', SPAN)} and {planned}",
         "seconds off the plan": summaries.last("plan.off_seconds", SPAN),
         "share of the seconds": summaries.last("plan.off_share", SPAN),
         "requests missed in them": summaries.last("plan.missed", SPAN),
     }
     return stat(
         title="Plan of the whole run",
-        shows="The mean rates that were planned and that came of it, without the warm-up; in how many seconds"
+        shows="The mean rates that were planned, sent and completed, without the warm-up; in how many seconds"
         " more than 1 %, and more than one request, were sent beside the plan, which share of the seconds"
         " that is, and how many requests that were due in them were not sent in them. From the latest"
         " summary; the flag `off_plan` says why.",
@@ -79,7 +81,7 @@ def build_plan() -> Panel:
         decimals=0,
         no_value=f"{NO_RATE}, or is not at rest",
         overrides=[
-            *(override(name, unit=PER_SECOND, decimals=1) for name in ("planned", "sent and ended")),
+            *(override(name, unit=PER_SECOND, decimals=1) for name in ("planned", "sent", "completed")),
             override(
                 "share of the seconds", unit="percentunit", decimals=1, **by_threshold({1e-12: CAUTION}, GOOD)
             ),
@@ -207,13 +209,16 @@ def build_phases() -> Panel:
     requests, ok = ranges.sum("requests", SPAN, _BY), ranges.sum(Outcome.OK, SPAN, _BY)
     columns = {
         "first accounted": began,
+        "due": phases.last("due", SPAN, _BY),
         "accounted": requests,
         "ok": ok,
         "failed": " - ".join((requests, ok, *unsent)),
         "not sent": unsent[0],
         "lost": unsent[1],
-        "per second": phases.last("rate_rps", SPAN, _BY),
-        "planned": phases.last("planned_rps", SPAN, _BY),
+        "completed": phases.last("completed", SPAN, _BY),
+        "planned/s": phases.last("planned_rps", SPAN, _BY),
+        "sent/s": phases.last("sent_rps", SPAN, _BY),
+        "completed/s": phases.last("completed_rps", SPAN, _BY),
         "p50": phases.last("p50_ms", SPAN, _BY),
         "p99": phases.last("p99_ms", SPAN, _BY),
         "response time p99": phases.last("response_time_p99_ms", SPAN, _BY),
@@ -225,9 +230,9 @@ def build_phases() -> Panel:
         sort_by="first accounted",
         is_rising=True,
         title="Phases",
-        shows="What the ledger accounted for in each stage and in the warm-up. Requests that were sent per"
-        f" second of a phase, as many as were planned, and quantiles are {AT_REST}. Failed: sent, but not"
-        " `ok`.",
+        shows="What the ledger accounted for in each stage and in the warm-up. What was due, what was"
+        " completed, that is answered in full, and how much of it was planned, sent and completed per second"
+        f" of a phase, are {AT_REST}, and so are quantiles. Failed: sent, but not `ok`.",
         exactness=Exactness.EXACT,
         queries=[Query(expr, name, is_instant=True) for name, expr in columns.items()],
         unit="locale",
@@ -235,7 +240,7 @@ def build_phases() -> Panel:
         no_value=NO_PHASES,
         overrides=[
             override("first accounted", unit="dateTimeAsIso", custom_width=170),
-            *(override(name, unit="locale", decimals=1) for name in ("per second", "planned")),
+            *(override(name, unit="locale", decimals=1) for name in _RATES),
             *(override(name, unit="ms", custom_width=150) for name in milliseconds),
         ],
     )

@@ -289,7 +289,8 @@ class SyntheticRun:
         )
         for name in ("ramp", "soak") if self.has_rate else ():
             yield self._line(
-                "phase", end + 0.2, phase=name, begin_s=0.0, requests=self.requests // 2, rate_rps=1234.5,
+                "phase", end + 0.2, phase=name, begin_s=0.0, requests=self.requests // 2,
+                due=self.requests // 2, completed=self.requests // 2, sent_rps=1234.5, completed_rps=1230.0,
                 planned_rps=1235.0, p50_ms=25.0, p99_ms=150.0, **_build_due_quantiles(1),
             )  # fmt: skip
 

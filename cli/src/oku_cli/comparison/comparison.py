@@ -10,8 +10,8 @@ from oku_cli.comparison.obstacles import list_obstacles
 from oku_cli.comparison.run_seconds import RunSeconds
 from oku_cli.comparison.spec_differences import Mask, SpecDifference, list_differences
 from oku_core.results.summary import LatencySummary, QuantileIntervals, Summary
+from oku_core.results.timing_summary import SUMMARY_QUANTILES
 from oku_core.statistics.change import Change, ChangeVerdict, measure_changes
-from oku_core.statistics.spread import QUANTILES
 
 
 class Verdict(StrEnum):
@@ -141,7 +141,7 @@ def _list_quantiles(
         ]
         if all(each.max is None for each in figures):
             continue
-        for quantile in QUANTILES:
+        for quantile in SUMMARY_QUANTILES:
             yield ComparedQuantile(
                 distribution=name,
                 quantile=quantile,

@@ -1,6 +1,5 @@
 """Exports a history for other tools: as JSON without secrets, as CSV, and as HdrHistogram text."""
 
-import base64
 import csv
 import io
 from bisect import bisect_right
@@ -11,7 +10,6 @@ from oku_cli.report.hgrm import build_hgrm
 from oku_cli.report.masking import mask_spec
 from oku_cli.report.run_history import RunHistory, decode_head
 from oku_cli.views.distribution_view import decode_distribution
-from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results.lines import build_sample_fields
@@ -47,7 +45,7 @@ def build_csv(history: RunHistory) -> str:
 
 def build_hgrm_text(history: RunHistory) -> str:
     """Write the latencies of the whole run as HdrHistogram text, in ms."""
-    return build_hgrm(hdr.decode(base64.b64decode(history.summary.histogram)))
+    return build_hgrm(decode_latency(history.summary))
 
 
 def decode_latency(summary: Summary) -> HistogramSnapshot:

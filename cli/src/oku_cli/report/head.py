@@ -162,6 +162,8 @@ def _list_metrics(summary: Summary) -> Iterator[tuple[str, str]]:
         yield "planned", format_rate(summary.planned_rps)
     if summary.active_s:
         yield "throughput", format_rate(summary.throughput_rps)
+        if summary.planned_rps is not None:
+            yield "completed", format_rate(summary.completed_rps)
     if summary.lateness_ms.max is None:
         yield from _list_figures("", summary.latency_ms, _ALL_FIGURES)
     else:  # a table has the rest

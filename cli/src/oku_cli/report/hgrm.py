@@ -2,7 +2,7 @@
 
 The steps are those of HdrHistogram's `PercentileIterator`: `TICKS_PER_HALF` between 0 and 50 %, as many
 between 50 and 75 %, and so on towards 100 %. Any HdrHistogram library that decodes `histogram` of the summary
-writes the same lines.
+writes the same lines, but for the last bucket: it ends at the exact maximum here, as it does in the summary.
 """
 
 import math
@@ -30,7 +30,7 @@ def build_percentile_rows(latency: HistogramSnapshot) -> Iterator[PercentileRow]
     whole, percent = latency.total, 0.0
     highest_us = 0
     for index, seen in zip(latency.buckets[0::2], accumulate(latency.buckets[1::2]), strict=True):
-        highest_us = bucket_bounds_us(index)[1]
+        highest_us = min(bucket_bounds_us(index)[1], latency.max_us)
         while 100 * seen / whole >= percent:
             yield PercentileRow(highest_us, percent / 100, seen)
             percent = _climb(percent)
@@ -47,11 +47,10 @@ def build_hgrm(latency: HistogramSnapshot) -> str:
         tail = f" {1 / (1 - level):14.2f}" if level < 1 else ""
         lines.append(f"{value_us / _US_IN_MS:12.3f} {level:.12f} {total:10d}{tail}")
     mean_us, deviation_us = _measure_spread_us(latency)
-    highest_us = bucket_bounds_us(latency.buckets[-2])[1] if latency.buckets else 0
     half = 1 << (SUB_BUCKET_BITS - 1)
     lines += [
         f"#[Mean    = {mean_us / _US_IN_MS:12.3f}, StdDeviation   = {deviation_us / _US_IN_MS:12.3f}]",
-        f"#[Max     = {highest_us / _US_IN_MS:12.3f}, Total count    = {latency.total:12d}]",
+        f"#[Max     = {latency.max_us / _US_IN_MS:12.3f}, Total count    = {latency.total:12d}]",
         f"#[Buckets = {BUCKETS // half - 1:12d}, SubBuckets     = {2 * half:12d}]",
     ]
     return "\n".join(lines) + "\n"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 
-from oku_cli.formatting import NOTHING, format_count, format_latency, format_outcome, format_rate, in_units
+from oku_cli.formatting import NOTHING, format_count, format_latency, format_outcome, format_rate
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.charts.scale import format_compact
 from oku_cli.report.charts.timeline import format_since
@@ -31,13 +31,16 @@ def build_phases(summary: Summary, load: Spec | None) -> Html | None:
     has_due_times = any(phase.lateness_ms.max is not None for phase in phases)
     planned = _list_plans(phases, load)
     distributions = ["latency", *(("response time", "lateness") if has_due_times else ())]
-    top = [element("th", "", colspan=str(5 if planned else 4))]
+    is_open = any(phase.due is not None for phase in phases)
+    top = [element("th", "", colspan=str(5 + is_open + bool(planned)))]
     top += [element("th", name, colspan="2", scope="colgroup", class_="number") for name in distributions]
     heads = [element("th", head, scope="col") for head in ("phase", "time")]
     numbers = [
-        in_units("requests", summary.unit),
-        *(["planned"] if planned else []),
-        "rate",
+        *(["due"] if is_open else []),
+        "completed",
+        *(["planned/s" if is_open else "planned"] if planned else []),
+        "sent/s",
+        "completed/s",
         *(_QUANTILES * len(distributions)),
     ]
     heads += [element("th", head, scope="col", class_="number") for head in numbers]
@@ -46,6 +49,7 @@ def build_phases(summary: Summary, load: Spec | None) -> Html | None:
             phase,
             planned.get(phase.name, NOTHING) if planned else None,
             summary.active_s,
+            is_open=is_open,
             has_due_times=has_due_times,
         )
         for phase in phases
@@ -59,7 +63,9 @@ def build_phases(summary: Summary, load: Spec | None) -> Html | None:
     return build_section("Phases", element("div", table, class_="scroll"), id_="phases")
 
 
-def _build_row(phase: PhaseSummary, planned: str | None, active_s: float, *, has_due_times: bool) -> Html:
+def _build_row(
+    phase: PhaseSummary, planned: str | None, active_s: float, *, is_open: bool, has_due_times: bool
+) -> Html:
     end = "the end" if phase.end_s is None else format_since(phase.end_s)
     columns = [phase.latency_ms, *((phase.response_time_ms, phase.lateness_ms) if has_due_times else ())]
     has_begun = active_s > phase.begin_s
@@ -67,15 +73,23 @@ def _build_row(phase: PhaseSummary, planned: str | None, active_s: float, *, has
         "tr",
         element("th", phase.name, element("small", join(*_list_troubles(phase))), scope="row"),
         element("td", f"{format_since(phase.begin_s)} to {end}"),
-        element("td", format_count(phase.requests), class_="number"),
+        *([element("td", _format_due(phase), class_="number")] if is_open else []),
+        element("td", format_count(phase.completed), class_="number"),
         *([element("td", planned, class_="number")] if planned is not None else []),
-        element("td", format_rate(phase.rate_rps) if has_begun else NOTHING, class_="number"),
+        *(
+            element("td", format_rate(rate_rps) if has_begun else NOTHING, class_="number")
+            for rate_rps in (phase.sent_rps, phase.completed_rps)
+        ),
         *(
             element("td", format_latency(getattr(column, quantile)), class_="number")
             for column in columns
             for quantile in _QUANTILES
         ),
     )
+
+
+def _format_due(phase: PhaseSummary) -> str:
+    return NOTHING if phase.due is None else format_count(phase.due)
 
 
 def _list_troubles(phase: PhaseSummary) -> Iterator[str]:

@@ -7,6 +7,7 @@ from oku_cli.formatting import NOTHING, format_count, format_rate, in_units
 from oku_cli.report.bars import build_bar
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
+from oku_core.results.rates import measure_rate
 from oku_core.results.summary import ProcessSummary, Summary, Unit, WorkerSummary
 
 MOST_WORKERS = 100
@@ -51,7 +52,9 @@ def _build_table(workers: Sequence[WorkerSummary], summary: Summary) -> Html:
             element("td", format_count(worker.requests), class_="number"),
             element("td", build_bar(worker.requests, most, "ok"), class_="bar-cell"),
             element(
-                "td", format_rate(worker.requests / active_s) if active_s else NOTHING, class_="number wide"
+                "td",
+                format_rate(measure_rate(worker.requests, active_s)) if active_s else NOTHING,
+                class_="number wide",
             ),
             element("td", f"{worker.cpu_s:,.1f} s", class_="number"),
             element("td", f"{worker.peak_rss_mb:,.0f} MB", class_="number"),

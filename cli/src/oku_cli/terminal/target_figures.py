@@ -7,6 +7,7 @@ from rich.console import RenderableType
 from oku_cli.formatting import format_latency, format_share
 from oku_cli.terminal.target_table import TargetRow, TargetTable
 from oku_core.accounting.outcome import OUTCOMES, Outcome, count_sent
+from oku_core.results.rates import measure_rate
 from oku_core.results.tick import TargetTick, Tick
 
 _OK = OUTCOMES.index(Outcome.OK)
@@ -42,7 +43,7 @@ def _build_row(target: TargetTick, active_s: float) -> TargetRow:
         name=target.name,
         requests=sum(target.outcomes),
         ok=target.outcomes[_OK],
-        rate_rps=count_sent(target.outcomes) / active_s if active_s > 0 else 0.0,
+        rate_rps=measure_rate(count_sent(target.outcomes), active_s),
         times_ms=(target.p50_ms, target.p99_ms),
         p99_ms=target.p99_ms,
     )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from oku_cli.terminal.progress import has_open_end, may_end_early
 from oku_core.accounting.histogram import HistogramSnapshot, merge
 from oku_core.accounting.run_state import RunState
+from oku_core.results.rates import measure_rate
 from oku_core.results.sample import Sample, build_quantiles_ms
 from oku_core.results.tick import Tick
 
@@ -80,7 +81,7 @@ class TrendTracker:
         return Trend(
             rates_rps=tuple(self._shown),
             recent_rps=recent_rps,
-            average_rps=sample.done / sample.active_s if sample.active_s > 0 else 0.0,
+            average_rps=measure_rate(sample.done, sample.active_s),
             latency=_merge(sample.latency for sample in self._distributions),
             response_time=_merge(sample.response_time for sample in self._distributions),
             lateness=_merge(sample.lateness for sample in self._distributions),

@@ -6,6 +6,7 @@ import msgspec
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.formatting import (
+    NOTHING,
     format_count,
     format_latency,
     format_ok,
@@ -71,6 +72,9 @@ def _iter_lines(summary: Summary, reasons: Sequence[ExitReason]) -> Iterator[str
         yield from _list_failures(summary)
     yield ""
     yield from _build_table(("figure", "value"), list(_iter_figures(summary)))
+    if summary.phases:
+        yield ""
+        yield from _list_phases(summary)
     if summary.inner_requests:
         yield ""
         yield from _list_inner(summary)
@@ -128,6 +132,28 @@ def _list_tracebacks(summary: Summary) -> Iterator[str]:
         yield from (f"    {line}" for line in shorten_traceback(failure.traceback))
 
 
+def _list_phases(summary: Summary) -> Iterator[str]:
+    """What was due and came of it in each stage and in the warm-up."""
+    heads = ("phase", "due", "completed", "ok", "planned/s", "sent/s", "completed/s", "p50", "p99")
+    rows = [
+        (
+            phase.name,
+            NOTHING if phase.due is None else format_count(phase.due),
+            format_count(phase.completed),
+            format_count(phase.outcomes.ok),
+            NOTHING if phase.planned_rps is None else format_rate(phase.planned_rps),
+            format_rate(phase.sent_rps),
+            format_rate(phase.completed_rps),
+            format_latency(phase.latency_ms.p50),
+            format_latency(phase.latency_ms.p99),
+        )
+        for phase in summary.phases
+    ]
+    yield "### Phases"
+    yield ""
+    yield from _build_table(heads, rows)
+
+
 def _list_inner(summary: Summary) -> Iterator[str]:
     """The requests of user code, by name."""
     heads = ("name", "requests", "ok", "failed", "p50", "p95", "p99", "rate", "bytes")
@@ -162,6 +188,8 @@ def _iter_figures(summary: Summary) -> Iterator[tuple[str, str]]:
     if summary.active_s:
         length = format_duration(summary.measured_s)
         rate = format_rate(summary.throughput_rps)
+        if summary.planned_rps is not None:
+            rate = f"{rate} sent, {format_rate(summary.completed_rps)} completed"
         yield "throughput", f"{rate} over {length}"
     if summary.planned_rps is not None:
         yield "planned", format_rate(summary.planned_rps)
@@ -178,7 +206,7 @@ def _iter_figures(summary: Summary) -> Iterator[tuple[str, str]]:
             yield name, ", ".join(values)
 
 
-def _build_table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
+def _build_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     yield f"| {' | '.join(heads)} |"
     yield f"|{' --- |' * len(heads)}"
     for row in rows:

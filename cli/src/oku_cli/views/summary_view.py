@@ -50,7 +50,7 @@ def build_summary(summary: Summary, *, hint: str | None = None) -> RenderableTyp
         if section := Labelled(list_rows(summary), columns):
             sections += ["", section]
         if list_rows is _list_context and summary.phases:
-            sections += ["", build_phases(summary.phases, summary.unit)]
+            sections += ["", build_phases(summary.phases)]
         if list_rows is _list_context and summary.targets:
             sections += ["", build_targets(summary.targets, is_open=summary.planned_rps is not None)]
         if list_rows is _list_context and summary.inner_requests:
@@ -105,6 +105,9 @@ def _build_throughput(summary: Summary) -> Flow:
     if summary.unit is not Unit.REQUEST:
         rate = Text(f"{rate.plain.removesuffix('/s')} {in_units('requests', summary.unit)}/s", style=STRONG)
     phrases: list[Text | str] = [rate, f"over {format_duration(summary.measured_s)}"]
+    if summary.planned_rps is not None:
+        completed = Text(f"{format_rate(summary.completed_rps)} completed", style=STRONG)
+        phrases = [f"{rate.plain} sent,", completed, phrases[-1]]
     if summary.measured_s < summary.active_s:
         phrases += ["after the warm-up,", "which all rates and times above leave out"]
     return Flow(*phrases)

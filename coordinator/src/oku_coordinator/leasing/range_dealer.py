@@ -35,6 +35,8 @@ from oku_core.spec.spec import Spec
 
 _VISIT_EVERY_S, _VISIT_SHARE = 1.0, 0.05
 """All are visited so often, but that takes at most this share of the time."""
+_SPARE_S, _SPARE_WINDOWS = 2.0, 2
+"""What workers are given beyond what they usually begin before the time of their run is over."""
 _BATCH = 100
 """Leases dealt in one transaction; then others have their turn."""
 _DUE_AT_ONCE = 2 * _BATCH
@@ -213,11 +215,17 @@ class RangeDealer:
 
 
 def _bound_pending(pending: int, hands: Sequence[Hands], left_s: float) -> int:
-    """What is pending, or about how much of it these workers can still begin in the time that is left."""
+    """What is pending, or what keeps these workers busy in the time that is left, however fast they become.
+
+    A worker without work before the end would make the target look slow. What is too much comes back.
+    """
     if left_s == math.inf:
         return pending
     # What one has too much of is of no use to another who has nothing.
-    rest = sum(max(0.0, each.most_rps * left_s - each.untaken) for each in hands)
+    rest = sum(
+        max(0.0, each.most_rps * (left_s + _SPARE_S) + _SPARE_WINDOWS * each.window - each.untaken)
+        for each in hands
+    )
     return pending if rest >= pending else math.ceil(rest)
 
 

@@ -1,6 +1,7 @@
 """Ends closed runs whose time is over: nothing more is dealt, and workers give back what they have not taken.
 
-Workers know the end by their clocks; they are told all the same, in case they don't.
+Workers know the end by their clocks; they are told all the same, in case they don't. They send until then, so
+they are dealt work until then, too.
 """
 
 import math
@@ -34,7 +35,7 @@ class TimeLimit:
     _called_at: float = field(default=-math.inf, init=False)
 
     def find_left_s(self, run: RunRecord, workers: int, now: float, wall_now: float) -> float:
-        """For how many seconds a running run is still dealt; infinite if no time ends it.
+        """For how many seconds a running run still sends; infinite if no time ends it.
 
         Its clock begins to run if it has one and can, and its leases are called back when its time is over.
 
@@ -62,7 +63,7 @@ class TimeLimit:
         self._call_back(run, ends_at, now)
         if left_s <= 0:
             self.ledger.runs.end_time(run.run, wall_now)
-        return 0.0
+        return max(0.0, left_s)
 
     def _call_back(self, run: RunRecord, ends_at: float, now: float) -> None:
         """Orders may be lost, so they are repeated until nothing is out."""

@@ -5,6 +5,7 @@ from typing import TypedDict
 
 from oku_coordinator.ledger.storage.run_account import Account
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts, count_sent
+from oku_core.results.rates import measure_rate
 from oku_core.results.summary import LatencySummary, NotSentCounts, OutcomeCounts, build_latency_summary
 from oku_core.results.timing_summary import TimingSummary, build_timing_summary
 
@@ -16,20 +17,18 @@ class AccountFigures(TypedDict):
     not_sent: NotSentCounts
     statuses: dict[str, int]
     bytes_received: int
-    rate_rps: float
     latency_ms: LatencySummary
     response_time_ms: LatencySummary
     lateness_ms: LatencySummary
     timing_ms: TimingSummary
 
 
-def build_figures(account: Account, seconds: float, measured: Account | None = None) -> AccountFigures:
+def build_figures(account: Account, measured: Account | None = None) -> AccountFigures:
     """The figures of an account.
 
     Args:
         account: what is counted.
-        seconds: in how much time the requests of `measured` were sent, for their rate.
-        measured: whose rate and distributions to take; those of the account by default.
+        measured: whose distributions to take; those of the account by default.
     """
     if measured is None:
         measured = account
@@ -38,7 +37,6 @@ def build_figures(account: Account, seconds: float, measured: Account | None = N
         not_sent=NotSentCounts(**build_cause_counts(account.not_sent)),
         statuses=dict(sorted(account.statuses.items())),
         bytes_received=account.bytes_received,
-        rate_rps=measure_rate(measured.outcomes, seconds),
         latency_ms=build_latency_summary(measured.latency),
         response_time_ms=build_latency_summary(measured.response_time),
         lateness_ms=build_latency_summary(measured.lateness),
@@ -46,6 +44,6 @@ def build_figures(account: Account, seconds: float, measured: Account | None = N
     )
 
 
-def measure_rate(outcomes: Sequence[int], seconds: float) -> float:
-    """How many requests were sent and have ended per second; 0 if no time has passed."""
-    return round(count_sent(outcomes) / seconds, 1) if seconds > 0 else 0.0
+def measure_sent_rps(outcomes: Sequence[int], seconds: float) -> float:
+    """How many requests were sent and have ended per second of sending, as summaries say it."""
+    return round(measure_rate(count_sent(outcomes), seconds), 1)

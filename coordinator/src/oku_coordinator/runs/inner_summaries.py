@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from oku_coordinator.ledger.storage.run_account import Account, RunAccount, sum_accounts
-from oku_coordinator.runs.account_figures import measure_rate
+from oku_coordinator.runs.account_figures import measure_sent_rps
 from oku_core.accounting.outcome import OUTCOMES, build_outcome_counts
 from oku_core.results.summary import FailureSummary, InnerSummary, OutcomeCounts, build_latency_summary
 from oku_core.spec.load import WARM_UP
@@ -39,7 +39,7 @@ def _build(name: str, accounts: RunAccount, measured_s: float) -> InnerSummary:
         outcomes=OutcomeCounts(**build_outcome_counts(account.outcomes)),
         statuses=dict(sorted(account.statuses.items())),
         bytes_received=account.bytes_received,
-        rate_rps=measure_rate(measured.outcomes, measured_s),
+        rate_rps=measure_sent_rps(measured.outcomes, measured_s),
         latency_ms=build_latency_summary(measured.latency),
         failures=list(_iter_failures(account)),
     )

@@ -5,11 +5,16 @@ from datetime import UTC, datetime
 
 from oku_coordinator.ledger.storage.records import Snapshot, ThresholdBasis
 from oku_coordinator.ledger.storage.run_account import PartName
-from oku_coordinator.runs.account_figures import measure_rate
+from oku_coordinator.runs.account_figures import measure_sent_rps
 from oku_coordinator.runs.failure_summaries import build_failures
 from oku_coordinator.runs.hook_summaries import build_hooks
 from oku_coordinator.runs.inner_summaries import build_inner_requests
-from oku_coordinator.runs.phase_summaries import build_phases, measure_planned_rps
+from oku_coordinator.runs.phase_summaries import (
+    build_clock_counts,
+    build_phases,
+    measure_planned_rps,
+    measure_rates,
+)
 from oku_coordinator.runs.plan_summaries import build_plan
 from oku_coordinator.runs.target_summaries import build_targets
 from oku_coordinator.runs.threshold_summaries import judge_thresholds
@@ -44,7 +49,8 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
     # The warm-up is not what is measured.
     warm_up_s = record.spec.warm_up_s
     measured = account if warm_up_s is None else snapshot.accounts.build_total(_is_measured)
-    measured_s = active_s - (warm_up_s or 0.0)
+    measured_s = clock_s - (warm_up_s or 0.0)
+    counts = build_clock_counts(record.spec, snapshot.course)
     imbalance = snapshot.breach or find_imbalance(
         state=record.state,
         requests=record.requests,
@@ -93,7 +99,8 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         active_s=round(active_s, 3),
         watched_s=round(record.watched_s, 3),
         underfilled_s=round(record.underfilled_s, 3),
-        throughput_rps=measure_rate(measured.outcomes, measured_s),
+        throughput_rps=measure_sent_rps(measured.outcomes, measured_s),
+        completed_rps=measure_rates(measured, warm_up_s or 0.0, clock_s, counts).completed_rps,
         planned_rps=measure_planned_rps(record.spec, warm_up_s or 0.0, clock_s),
         latency_ms=build_latency_summary(measured.latency),
         response_time_ms=build_latency_summary(measured.response_time),
@@ -102,7 +109,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         histogram=hdr.encode_base64(measured.latency),
         response_time_histogram=_encode(measured.response_time),
         lateness_histogram=_encode(measured.lateness),
-        phases=build_phases(record.spec, snapshot.accounts, clock_s),
+        phases=build_phases(record.spec, snapshot.accounts, clock_s, snapshot.course),
         targets=build_targets(record.spec, snapshot.accounts, measured_s),
         inner_requests=build_inner_requests(snapshot.accounts, measured_s),
         hooks=build_hooks(snapshot.hooks),

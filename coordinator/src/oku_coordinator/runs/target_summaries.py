@@ -1,7 +1,7 @@
 """Makes the summaries of the targets of a run, of all of it or of one phase, from its accounts."""
 
 from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_coordinator.runs.account_figures import build_figures
+from oku_coordinator.runs.account_figures import build_figures, measure_sent_rps
 from oku_core.results.summary import TargetSummary
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.spec import Spec
@@ -38,7 +38,8 @@ def _build_target(target: Target, accounts: RunAccount, measured_s: float) -> Ta
         name=target.name,
         weight=target.weight,
         requests=account.accounted,
-        **build_figures(account, measured_s, measured),
+        rate_rps=measure_sent_rps(measured.outcomes, measured_s),
+        **build_figures(account, measured),
     )
 
 
@@ -48,5 +49,6 @@ def _build_target_of_phase(target: Target, accounts: RunAccount, phase: str, sec
         name=target.name,
         weight=target.weight,
         requests=account.accounted,
-        **build_figures(account, seconds),
+        rate_rps=measure_sent_rps(account.outcomes, seconds),
+        **build_figures(account),
     )

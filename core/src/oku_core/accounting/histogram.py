@@ -2,14 +2,17 @@
 
 Buckets are 1 µs wide up to 2047 µs and then double their width at every power of two, so that a value is
 known to 1 part in 1024 (Gil Tene, HdrHistogram: 2048 sub-buckets for three digits, unit magnitude 0).
-Counts, sum, minimum and maximum are exact; quantiles have that error. The hot loop of a worker records with
-`counts[bucket_index(v)] += 1`, inlined by hand; `hdr` writes and reads the exchange format.
+Counts, sum, minimum and maximum are exact; quantiles have that error, and `find_rank` alone says which one of
+so many latencies a quantile is. The hot loop of a worker records with `counts[bucket_index(v)] += 1`, inlined
+by hand; `hdr` writes and reads the exchange format.
 """
 
 import math
 import operator
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate, chain, compress
 
 import msgspec
@@ -50,11 +53,9 @@ class HistogramSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
     def quantiles_us(self, quantiles: Iterable[float]) -> list[int]:
         """The same as `Histogram.quantile_us` for each quantile, in one pass over the buckets."""
-        if not self.buckets:
-            return [0 for _ in quantiles]
-        reached = list(accumulate(self.buckets[1::2]))
-        places = (bisect_left(reached, _find_rank(quantile, reached[-1])) for quantile in quantiles)
-        return [min(bucket_bounds_us(self.buckets[2 * place])[1], self.max_us) for place in places]
+        total = self.total
+        ranks = [find_rank(quantile, total) for quantile in quantiles]
+        return find_values_us(self.filled(), ranks, self.max_us)
 
     def find_fault(self) -> str | None:
         """What is wrong with a histogram that was received, or None if it is valid."""
@@ -214,16 +215,15 @@ class Histogram:
     def quantile_us(self, quantile: float) -> int:
         """The latency in µs that a share `quantile` (0 to 1) of all requests did not exceed; 0 when empty.
 
-        As in HdrHistogram, it is the upper end of the bucket in which the cumulative count first reaches
-        `quantile * total`, rounded to a whole number; here it never exceeds the exact maximum.
+        It is the upper end of the bucket in which the cumulative count first reaches `find_rank`, as in
+        HdrHistogram; here it never exceeds the exact maximum.
         """
-        rank = _find_rank(quantile, self.total)
-        seen = 0
-        for index, count in self.filled():
-            seen += count
-            if seen >= rank:
-                return min(bucket_bounds_us(index)[1], self.max_us)
-        return 0
+        return self.quantiles_us([quantile])[0]
+
+    def quantiles_us(self, quantiles: Iterable[float]) -> list[int]:
+        """The same for each quantile, in one pass over the buckets."""
+        ranks = [find_rank(quantile, self.total) for quantile in quantiles]
+        return find_values_us(self.filled(), ranks, self.max_us)
 
     def filled(self) -> Iterator[tuple[int, int]]:
         """Index and count of every bucket that holds something, in rising order."""
@@ -281,8 +281,35 @@ def subtract(later: HistogramSnapshot, earlier: HistogramSnapshot) -> HistogramS
     )
 
 
-def _find_rank(quantile: float, total: int) -> int:
-    return min(max(1, math.floor(quantile * total + 0.5)), total)
+def find_rank(quantile: float | Fraction, total: int) -> int:
+    """Which of `total` values in ascending order, from 1, is a quantile (0 to 1): the nearest rank.
+
+    It is the first that at least this share of all values does not exceed. Whatever prints or judges a
+    quantile asks here. A float is taken as the decimal number that it is written as: 0.99 is 99 of 100.
+    """
+    exact = quantile if isinstance(quantile, Fraction) else _read_exact(quantile)
+    return min(max(1, math.ceil(exact * total)), total)
+
+
+def find_values_us(filled: Iterable[tuple[int, int]], ranks: Iterable[int], max_us: int) -> list[int]:
+    """The values of some ranks, each the upper end of its bucket, but none above the exact maximum.
+
+    Args:
+        filled: index and count of buckets, in rising order.
+        ranks: up to the sum of the counts, as `find_rank` gives them.
+        max_us: the exact largest value.
+    """
+    buckets = list(filled)
+    if not buckets:
+        return [0 for _ in ranks]
+    reached = list(accumulate(count for _, count in buckets))
+    places = (bisect_left(reached, rank) for rank in ranks)
+    return [min(bucket_bounds_us(buckets[place][0])[1], max_us) for place in places]
+
+
+@lru_cache(maxsize=1024)
+def _read_exact(quantile: float) -> Fraction:
+    return Fraction(repr(quantile))
 
 
 def _pair_filled(counts: Sequence[int], first: int) -> Iterator[tuple[int, int]]:

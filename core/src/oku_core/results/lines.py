@@ -25,6 +25,7 @@ from oku_core.results.sample import (
 from oku_core.results.summary import FailureSummary, LatencySummary, PhaseSummary, Summary, TargetSummary
 from oku_core.results.timing_summary import TimingSummary
 from oku_core.spec.spec import OPEN_END
+from oku_core.spec.values.threshold import Unit
 from oku_core.thresholds.threshold_summary import ThresholdSummary
 
 Fields = Mapping[str, Any]
@@ -261,9 +262,12 @@ def build_phase_lines(phases: Iterable[PhaseSummary]) -> Iterator[Fields]:
             "phase": phase.name,
             "begin_s": phase.begin_s,
             "end_s": phase.end_s,
+            "due": phase.due,
             "requests": phase.requests,
-            "rate_rps": phase.rate_rps,
+            "completed": phase.completed,
             "planned_rps": phase.planned_rps,
+            "sent_rps": phase.sent_rps,
+            "completed_rps": phase.completed_rps,
             **_build_figures(phase),
         }
 
@@ -295,8 +299,15 @@ def build_threshold_lines(thresholds: Iterable[ThresholdSummary]) -> Iterator[Fi
     for threshold in thresholds:
         fields: Fields = msgspec.to_builtins(threshold)
         values = {"value": threshold.value, "lost_value": threshold.lost_value}
-        rounded = {key: None if value is None else float(f"{value:.6g}") for key, value in values.items()}
-        yield {**fields, **rounded, "detail": threshold.detail or None}
+        shortened = {key: _shorten_value(value, threshold.unit) for key, value in values.items()}
+        yield {**fields, **shortened, "detail": threshold.detail or None}
+
+
+def _shorten_value(value: float | None, unit: Unit) -> float | None:
+    """Six digits; times keep their microseconds, so that a quantile is that of the summary."""
+    if value is None or unit is Unit.MS:
+        return _round(value, 6)
+    return float(f"{value:.6g}")
 
 
 def build_target_lines(targets: Iterable[TargetSummary]) -> Iterator[Fields]:

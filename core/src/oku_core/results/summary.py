@@ -12,7 +12,7 @@ from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import Outcome, count_sent
 from oku_core.accounting.run_state import RunState
 from oku_core.results.hook_summary import HookSummary
-from oku_core.results.timing_summary import TimingSummary
+from oku_core.results.timing_summary import SUMMARY_QUANTILES, TimingSummary
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.spec import Engine
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
@@ -173,22 +173,26 @@ class PhaseSummary(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a run that is one stage, the warm-up, or what follows it.
 
     `begin_s` and `end_s` are seconds of the run's activity; `end_s` is None if only the last request ends it.
-    A request belongs to the phase in which it was due, or in a closed run taken; `requests` is how many that
-    will be with a rate, and how many there are so far without one. `rate_rps` is over its time so far, and
-    `planned_rps` the mean rate that is planned for that time; None without a rate. `targets` is empty if the
-    targets of the run have no names.
+    A request belongs to the phase in which it was due, or in a closed run taken. `due` is how many are due in
+    it in all, None without a rate; `requests` how many of them are accounted so far, to which the outcomes
+    sum, and `completed` how many were answered in full. `sent_rps` and `completed_rps` are what was sent and
+    what was answered in its time so far, per second, and `planned_rps` the mean rate that is planned for that
+    time; None without a rate. `targets` is empty if the targets of the run have no names.
     """
 
     name: str
     begin_s: float
     end_s: float | None
+    due: int | None = None
     requests: int
+    completed: int
     outcomes: OutcomeCounts
     not_sent: NotSentCounts
     statuses: dict[str, int]
     bytes_received: int
-    rate_rps: float
     planned_rps: float | None = None
+    sent_rps: float
+    completed_rps: float
     latency_ms: LatencySummary
     response_time_ms: LatencySummary
     lateness_ms: LatencySummary
@@ -280,11 +284,13 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     these have made, by name. `target` says in words what is asked, without secrets: a URL, or the names of
     targets. `load` says in words at which rate, or with how many in flight, and for how long requests are
     sent.
-    `outcomes`, `not_sent`, `statuses` and `bytes_received` are of the whole run, `throughput_rps`, the
-    distributions and their histograms are of all phases but the warm-up, and so is `planned_rps`, the mean
-    rate that is planned for the time so far; None without a rate. `latency_ms` is from sending to the end; in
-    a run with a rate, `response_time_ms` is from when a request was due to its end, and `lateness_ms` from
-    when it was due to sending; `timing_ms` says how the time is split. `phases` is empty if the run has only
+    `outcomes`, `not_sent`, `statuses` and `bytes_received` are of the whole run, the rates, the distributions
+    and their histograms are of all phases but the warm-up. `throughput_rps` is how many requests were sent,
+    and have ended, per second of sending, `completed_rps` how many were answered in that time, and
+    `planned_rps` the mean rate that is planned for it so far; None without a rate. `latency_ms` is from
+    sending to the end; in a run with a rate, `response_time_ms` is from when a request was due to its end,
+    and `lateness_ms` from when it was due to sending; `timing_ms` says how the time is split. `phases` is
+    empty if the run has only
     one, without a name; `targets`, in the order of the spec, if it names none.
     `failures` says why requests are not ok, the most frequent reasons first. `completes` is None unless the
     run sends what failed in another one.
@@ -322,6 +328,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     watched_s: float = 0.0
     underfilled_s: float = 0.0
     throughput_rps: float
+    completed_rps: float = 0.0
     planned_rps: float | None = None
     latency_ms: LatencySummary
     response_time_ms: LatencySummary = LatencySummary()
@@ -363,18 +370,12 @@ def build_latency_summary(histogram: Histogram) -> LatencySummary:
     if not histogram.total:
         return LatencySummary()
 
-    def quantile_ms(quantile: float) -> float:
-        return histogram.quantile_us(quantile) / 1000
-
+    values_us = histogram.quantiles_us(SUMMARY_QUANTILES.values())
     return LatencySummary(
         min=histogram.min_us / 1000,
         mean=round(histogram.mean_us / 1000, 6),
-        p50=quantile_ms(0.50),
-        p90=quantile_ms(0.90),
-        p95=quantile_ms(0.95),
-        p99=quantile_ms(0.99),
-        p99_9=quantile_ms(0.999),
         max=histogram.max_us / 1000,
+        **{name: value_us / 1000 for name, value_us in zip(SUMMARY_QUANTILES, values_us, strict=True)},
     )
 
 

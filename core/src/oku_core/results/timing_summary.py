@@ -7,7 +7,8 @@ import msgspec
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.request_timing import build_first_byte, build_transfer
 
-_QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
+SUMMARY_QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
+"""The quantiles of each distribution of a summary, by name."""
 
 
 class StepSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,11 +70,11 @@ def _build_step(histogram: HistogramSnapshot) -> StepSummary:
     total = histogram.total
     if not total:
         return StepSummary()
-    quantiles_us = histogram.quantiles_us(_QUANTILES.values())
+    quantiles_us = histogram.quantiles_us(SUMMARY_QUANTILES.values())
     return StepSummary(
         requests=total,
         min=histogram.min_us / 1000,
         mean=round(histogram.sum_us / total / 1000, 6),
         max=histogram.max_us / 1000,
-        **{name: value_us / 1000 for name, value_us in zip(_QUANTILES, quantiles_us, strict=True)},
+        **{name: value_us / 1000 for name, value_us in zip(SUMMARY_QUANTILES, quantiles_us, strict=True)},
     )

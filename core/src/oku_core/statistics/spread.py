@@ -12,14 +12,13 @@ from statistics import NormalDist
 
 from oku_core.results.sample import Sample
 from oku_core.results.summary import LatencySummary, QuantileIntervals
+from oku_core.results.timing_summary import SUMMARY_QUANTILES
 from oku_core.spec.load import WARM_UP
 from oku_core.statistics.block_bootstrap import FEWEST_S, choose_block_s, find_quantiles, resample
 from oku_core.statistics.packed_seconds import PackedSeconds, pack_seconds
 
 LEVEL = 0.95
 """How often an interval holds what it is of."""
-QUANTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
-"""The quantiles of a summary, by name."""
 FINEST = math.log1p(1 / 64)
 """Kept seconds know a latency to this on a logarithmic scale: no interval reaches less far on either side."""
 _FEWEST_ABOVE = 20
@@ -68,12 +67,14 @@ def measure_spread(samples: Sequence[Sample], distribution: str, requests: int, 
     if seconds.total < _LEAST_SEEN * requests or not seconds.total:
         share = f"{seconds.total / requests:.0%}" if requests else "none"
         raise TooLittleError(f"has samples that show {share} of its answers, for an interval 90% are needed")
-    names = [name for name, level in QUANTILES.items() if seconds.total * (1 - level) >= _FEWEST_ABOVE]
+    names = [
+        name for name, level in SUMMARY_QUANTILES.items() if seconds.total * (1 - level) >= _FEWEST_ABOVE
+    ]
     return _resample(seconds, names, seed)
 
 
 def _resample(seconds: PackedSeconds, names: Sequence[str], seed: int) -> Spread:
-    levels = [QUANTILES[name] for name in names]
+    levels = [SUMMARY_QUANTILES[name] for name in names]
     block_s = choose_block_s(seconds.length_s)
     whole = find_quantiles(seconds, sum(seconds.bins), levels)
     drawn = resample(seconds, levels, block_s=block_s, seed=seed)

@@ -4,10 +4,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
 from typing import Protocol
 
-from oku_core.accounting.histogram import bucket_bounds_us
+from oku_core.accounting.histogram import bucket_bounds_us, find_rank, find_values_us
 from oku_core.accounting.outcome import OUTCOMES, Outcome, count_sent
 from oku_core.spec.values.threshold import Time
 from oku_core.spec.values.threshold_reader import Comparison
@@ -110,22 +109,19 @@ class Measurement:
         return sum(histogram.total for histogram in self._list(time))
 
     def find_quantile_us(self, time: Time, quantile: Fraction) -> int | None:
-        """The time that a share `quantile` of all requests did not exceed, as the upper end of its bucket.
+        """The time that a share `quantile` of all requests did not exceed, as that of a summary.
 
         Requests without such a time are slower than all others: None if it is one of these, or if there is no
         request.
         """
-        rank = max(1, math.ceil(quantile * self.total))
+        rank = find_rank(quantile, self.total)
+        if not 0 < rank <= self.count_timed(time):
+            return None
         counts: dict[int, int] = {}
         for histogram in self._list(time):
             for index, count in histogram.filled():
                 counts[index] = counts.get(index, 0) + count
-        indices = sorted(counts)
-        reached = accumulate(counts[index] for index in indices)
-        for index, so_many in zip(indices, reached, strict=True):
-            if so_many >= rank:
-                return bucket_bounds_us(index)[1]
-        return None
+        return find_values_us(sorted(counts.items()), [rank], self.find_max_us(time))[0]
 
     def sum_us(self, time: Time) -> int:
         """The exact sum of all such times."""

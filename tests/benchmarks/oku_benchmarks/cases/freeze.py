@@ -35,6 +35,7 @@ from oku_benchmarks.turns.paced_turn import (
 )
 from oku_benchmarks.turns.rival_reports import Reported
 from oku_benchmarks.turns.turn import Stage
+from oku_core.accounting.histogram import find_rank
 
 OKU, OKU_SEND, OKU_UNCAPPED = "oku", "oku, `--late send`", "oku, no cap"
 PICTURE = "rates-freeze.svg"
@@ -130,8 +131,8 @@ def _expect(freeze: Freeze) -> Distribution:
     """What the planned requests would have waited for, if each had been sent when it was due."""
     waits = expect_waits_ms(freeze, DELAY_MS)
     return Distribution(
-        p50_ms=round(waits[len(waits) // 2], 3),
-        p99_ms=round(waits[len(waits) * 99 // 100], 3),
+        p50_ms=round(waits[find_rank(0.5, len(waits)) - 1], 3),
+        p99_ms=round(waits[find_rank(0.99, len(waits)) - 1], 3),
         max_ms=round(waits[-1], 3),
     )
 

@@ -12,7 +12,6 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median, quantiles
 
 import aiohttp
 import msgspec
@@ -28,6 +27,7 @@ from oku_benchmarks.simulation.simulated_stack import Stack, run_stack
 from oku_benchmarks.simulation.simulated_workers import Look
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import Endpoint
+from oku_core.accounting.histogram import find_rank
 
 RATE_RPS = 667
 _REQUESTS = 10**12
@@ -165,6 +165,6 @@ def _count(ledger: Path, sql: str) -> int:
 def _build_delay(seconds: list[float]) -> Delay:
     if len(seconds) < 2:
         raise BenchmarkError("too few checkpoints were confirmed to measure their delay")
-    return Delay(
-        p50_ms=round(1000 * median(seconds), 1), p99_ms=round(1000 * quantiles(seconds, n=100)[98], 1)
-    )
+    ordered = sorted(seconds)
+    p50, p99 = (ordered[find_rank(quantile, len(ordered)) - 1] for quantile in (0.5, 0.99))
+    return Delay(p50_ms=round(1000 * p50, 1), p99_ms=round(1000 * p99, 1))

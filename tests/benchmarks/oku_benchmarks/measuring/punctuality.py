@@ -10,6 +10,8 @@ from itertools import pairwise
 
 import msgspec
 
+from oku_core.accounting.histogram import find_rank
+
 _SECOND = 10**9
 _COARSE_NS, _FINE_NS = 10**6, 10**4
 _EARLY = 0.01
@@ -121,4 +123,4 @@ def measure_lateness(arrivals: Sequence[int], rate: int) -> Lateness:
 
 
 def _pick_ms(ordered: Sequence[int], quantile: float) -> float:
-    return round(ordered[min(len(ordered) - 1, int(quantile * len(ordered)))] / 1e6, 4)
+    return round(ordered[find_rank(quantile, len(ordered)) - 1] / 1e6, 4)

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from oku_benchmarks.stacks.arrival_target import ArrivalTarget, Manner, open_records_folder
+from oku_core.accounting.histogram import find_rank
 
 _REQUESTS = 2_000
 
@@ -46,7 +47,7 @@ def check_stamps(program: Path, folder: Path) -> Stamping:
                 record.arrived - before for record, before in zip(target.read_records(), sent, strict=True)
             )
             return Stamping(
-                p50_us=round(waits[len(waits) // 2] / 1e3, 1),
-                p99_us=round(waits[len(waits) * 99 // 100] / 1e3, 1),
+                p50_us=round(waits[find_rank(0.5, len(waits)) - 1] / 1e3, 1),
+                p99_us=round(waits[find_rank(0.99, len(waits)) - 1] / 1e3, 1),
                 by_kernel=target.is_stamped_by_kernel(),
             )

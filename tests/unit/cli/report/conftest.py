@@ -215,7 +215,8 @@ def make_open_history(
         return PhaseSummary(
             name=name, begin_s=begin_s, end_s=end_s, requests=requests, not_sent=NotSentCounts(),
             outcomes=make_outcomes(ok=requests), statuses={},
-            bytes_received=0, rate_rps=100.0, planned_rps=100.0, latency_ms=figures, response_time_ms=figures,
+            bytes_received=0, due=requests + 4, completed=requests - 1, sent_rps=100.0, completed_rps=97.0,
+            planned_rps=100.0, latency_ms=figures, response_time_ms=figures,
             lateness_ms=figures,
         )  # fmt: skip
 

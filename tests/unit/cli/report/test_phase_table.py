@@ -30,9 +30,9 @@ def test_a_run_of_one_phase_has_no_table(make_summary: Callable[..., Summary]) -
 def test_each_phase_has_its_plan_and_what_came_of_it(make_open_history: MakeHistory) -> None:
     """Requests, mean rates, and two quantiles of each distribution."""
     summary = make_open_history().summary
-    row = "main 2 s to 10 s 800 100/s 100/s" + " 5.00 ms 8.92 ms" * 3
+    row = "main 2 s to 10 s 804 799 100/s 100/s 97/s" + " 5.00 ms 8.92 ms" * 3
     text = " ".join(list_cells(summary, {"rate": "100/s", "duration": 10, "warm-up": 2}))
-    assert "requests planned rate p50 p99 p50 p99 p50 p99" in text
+    assert "due completed planned/s sent/s completed/s p50 p99 p50 p99 p50 p99" in text
     assert row in text
 
 
@@ -49,7 +49,8 @@ def test_stages_of_concurrency_are_planned_in_flight(make_open_history: MakeHist
     """Such a run has no due times, and only its last request may end it."""
     summary = make_open_history().summary
     none: dict[str, Any] = {
-        "response_time_ms": LatencySummary(), "lateness_ms": LatencySummary(), "planned_rps": None,
+        "response_time_ms": LatencySummary(), "lateness_ms": LatencySummary(),
+        "planned_rps": None, "due": None,
     }  # fmt: skip
     first, last = (msgspec.structs.replace(phase, **none) for phase in summary.phases)
     phases = [
@@ -58,8 +59,8 @@ def test_stages_of_concurrency_are_planned_in_flight(make_open_history: MakeHist
     ]
     summary = msgspec.structs.replace(summary, phases=phases)
     text = " ".join(list_cells(summary, {"stages": ["up=2s:0..50", "hold=8s:50"]}))
-    assert "up 0 s to 2 s 200 0 to 50 in flight 100/s 5.00 ms" in text
-    assert "hold 2 s to the end 800 50 in flight 100/s 5.00 ms" in text
+    assert "up 0 s to 2 s 199 0 to 50 in flight 100/s 97/s 5.00 ms" in text
+    assert "hold 2 s to the end 799 50 in flight 100/s 97/s 5.00 ms" in text
     assert "lateness" not in text
 
 
@@ -67,5 +68,5 @@ def test_a_phase_that_has_not_begun_has_no_rate(make_open_history: MakeHistory) 
     """Its requests are known beforehand all the same."""
     summary = msgspec.structs.replace(make_open_history().summary, active_s=1.0)
     text = " ".join(list_cells(summary, {"rate": "100/s", "duration": 10, "warm-up": 2}))
-    assert "warm-up 0 s to 2 s 200 100/s 100/s" in text
-    assert "main 2 s to 10 s 800 100/s - " in text
+    assert "warm-up 0 s to 2 s 204 199 100/s 100/s 97/s" in text
+    assert "main 2 s to 10 s 804 799 100/s - - " in text

@@ -67,9 +67,9 @@ def summaries(draw: st.DrawFn) -> Summary:
     counts = st.builds(OutcomeCounts, **dict.fromkeys(OutcomeCounts.__struct_fields__, COUNTS))
     phases = st.builds(
         PhaseSummary, name=st.sampled_from(["main", "x" * LONGEST_STAGE_NAME]), begin_s=TIMES, end_s=TIMES,
-        requests=COUNTS, outcomes=counts,
-        not_sent=st.builds(NotSentCounts), statuses=st.just({}), bytes_received=COUNTS, rate_rps=TIMES,
-        planned_rps=TIMES if is_open else st.none(), latency_ms=st.just(times_ms),
+        due=COUNTS if is_open else st.none(), requests=COUNTS, completed=COUNTS, outcomes=counts,
+        not_sent=st.builds(NotSentCounts), statuses=st.just({}), bytes_received=COUNTS, sent_rps=TIMES,
+        completed_rps=TIMES, planned_rps=TIMES if is_open else st.none(), latency_ms=st.just(times_ms),
         response_time_ms=st.just(times_ms), lateness_ms=st.just(times_ms),
     )  # fmt: skip
     targets = st.builds(
@@ -176,7 +176,9 @@ def test_a_summary_is_whole_at_any_width(render: Render, summary: Summary, width
         causes = msgspec.structs.astuple(summary.not_sent)
         numbers += [format_count(count) for count in causes if count]
     for phase in summary.phases:
-        numbers += [format_count(phase.requests), f.format_rate(phase.rate_rps)]
+        rates = (phase.sent_rps, phase.completed_rps)
+        numbers += [format_count(phase.completed), *(f.format_rate(rate)[:-2] for rate in rates)]
+        numbers += [] if phase.due is None else [format_count(phase.due)]
     if summary.servers is not None:
         numbers.append(format_count(summary.servers.served))
     if len(summary.workers) <= 8:

@@ -68,7 +68,8 @@ def test_a_run_that_ended_within_its_warm_up_says_so(make_summary: MakeSummary, 
     none = LatencySummary()
     phase = PhaseSummary(
         name="warm-up", begin_s=0.0, end_s=5.0, requests=1000, outcomes=make_outcomes(ok=1000),
-        not_sent=NotSentCounts(), statuses={"200": 1000}, bytes_received=0, rate_rps=900.0,
+        not_sent=NotSentCounts(), statuses={"200": 1000}, bytes_received=0, completed=1000, sent_rps=900.0,
+        completed_rps=900.0,
         latency_ms=none, response_time_ms=none, lateness_ms=none,
     )  # fmt: skip
     [(_, content)] = list_distributions(make_summary(Histogram(), phases=[phase]))

@@ -42,7 +42,8 @@ def test_the_throughput_is_over_the_time_after_the_warm_up() -> None:
     phases = [
         PhaseSummary(
             name="warm-up", begin_s=0, end_s=0.5, requests=1, outcomes=build_threshold_run().outcomes,
-            not_sent=NotSentCounts(), statuses={}, bytes_received=0, rate_rps=1, latency_ms=LatencySummary(),
+            not_sent=NotSentCounts(), statuses={}, bytes_received=0, completed=1, sent_rps=1,
+            completed_rps=1, latency_ms=LatencySummary(),
             response_time_ms=LatencySummary(), lateness_ms=LatencySummary(),
         )
     ]  # fmt: skip

@@ -175,19 +175,20 @@ def test_a_run_with_a_rate_shows_its_plan_its_phases_and_what_the_warm_up_is_not
     phases = [
         PhaseSummary(
             name=name, begin_s=begin_s, end_s=end_s, requests=500, outcomes=make_outcomes(ok=500),
-            not_sent=NotSentCounts(), statuses={"200": 500}, bytes_received=0, rate_rps=16.0,
-            planned_rps=16.5, latency_ms=LatencySummary(), response_time_ms=LatencySummary(),
-            lateness_ms=LatencySummary(),
+            not_sent=NotSentCounts(), statuses={"200": 500}, bytes_received=0, due=520, completed=500,
+            sent_rps=16.0, completed_rps=14.0, planned_rps=16.5, latency_ms=LatencySummary(),
+            response_time_ms=LatencySummary(), lateness_ms=LatencySummary(),
         )
         for name, begin_s, end_s in (("warm-up", 0.0, 20.0), ("main", 20.0, 60.0))
     ]  # fmt: skip
     lines = [
         " ".join(line.split())
-        for line in render(build_summary(make_summary(planned_rps=16.5, phases=phases)))
+        for line in render(build_summary(make_summary(planned_rps=16.5, completed_rps=14.2, phases=phases)))
     ]
     at = next(number for number, line in enumerate(lines) if line.startswith("throughput"))
     assert " ".join(lines[at : at + 2]) == (
-        "throughput 16/s over 41.2 s after the warm-up, which all rates and times above leave out"
+        "throughput 16/s sent, 14/s completed over 41.2 s after the warm-up,"
+        " which all rates and times above leave out"
     )
     assert "planned 16/s; 100 % of what was due was sent" in lines
-    assert [line.split()[0] for line in lines if "500 100 %" in line] == ["warm-up", "main"]
+    assert [line.split()[0] for line in lines if "520 500 100 %" in line] == ["warm-up", "main"]

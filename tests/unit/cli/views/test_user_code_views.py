@@ -28,7 +28,7 @@ def test_the_end_screen_speaks_of_iterations(render: Render) -> None:
     assert "10 iterations, 1.00 %: iterations that raised or took too long are in no latency" in " ".join(
         lines
     )
-    assert [line.split()[:3] for line in lines if line.startswith("phase")] == [["phase", "iterations", "ok"]]
+    assert [line.split()[:3] for line in lines if line.startswith("phase")] == [["phase", "completed", "ok"]]
     assert [line.split()[-3:] for line in lines if "in all" in line] == [["iterations", "cpu", "memory"]]
     told = [line.split()[:2] for line in lines if "request" in line]
     assert told == [["name", "requests"], ["requests", "again."]]

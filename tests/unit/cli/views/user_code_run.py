@@ -75,6 +75,6 @@ def make_phase(name: str) -> PhaseSummary:
     """A stage of such a run."""
     return PhaseSummary(
         name=name, begin_s=0.0, end_s=1.0, requests=500, outcomes=make_outcomes(ok=500), statuses={},
-        not_sent=NotSentCounts(), bytes_received=0, rate_rps=500.0,
+        not_sent=NotSentCounts(), bytes_received=0, completed=500, sent_rps=500.0, completed_rps=500.0,
         latency_ms=LatencySummary(), response_time_ms=LatencySummary(), lateness_ms=LatencySummary(),
     )  # fmt: skip

@@ -152,8 +152,8 @@ async def test_a_cancelled_run_has_as_many_requests_as_are_accounted(world: Worl
     assert world.ledger.check("r1").pending == 0
 
 
-async def test_near_its_end_no_more_is_dealt_than_can_be_done(world: World) -> None:
-    """As far as the rate of the worker is known."""
+async def test_near_its_end_little_more_is_dealt_than_can_be_done(world: World) -> None:
+    """As far as the rate of the worker is known; it may become faster, and is not to run dry."""
     world.create(concurrency=10)
     await world.step(100.0)
     for second in (101.0, 102.0, 103.0):
@@ -162,7 +162,7 @@ async def test_near_its_end_no_more_is_dealt_than_can_be_done(world: World) -> N
     await world.dispatcher.step(108.3, 108.3)
     left_s = 110.302 - 108.3
     untaken = sum(lease.length for lease in world.ledger.leases.fetch_open("r1"))
-    assert 0 < untaken <= 100 * left_s + 10
+    assert 100 * (left_s + 1) < untaken <= 100 * (left_s + 2) + 30
 
 
 async def test_an_idle_worker_gets_work_though_another_has_too_much(world: World) -> None:
@@ -177,8 +177,38 @@ async def test_an_idle_worker_gets_work_though_another_has_too_much(world: World
         apply_batches(world.ledger, [build_batch(lease, checkpoint)], 108.0)
     await world.dispatcher.step(108.3, 108.3)
     held = world.ledger.leases.fetch_held("r1", ["b1", "b2"])
-    assert sum(lease.length for lease in held["b2"]) > 4 * 100
-    assert 0 < sum(lease.length for lease in held["b1"]) <= 3 * 100
+    assert sum(lease.length for lease in held["b2"]) > 5 * 100
+    assert 2 * 100 < sum(lease.length for lease in held["b1"]) <= 5 * 100
+
+
+async def test_a_worker_that_has_run_dry_gets_work_until_the_end(world: World) -> None:
+    """A worker that becomes faster in the last half second goes on, after it was told of the end, too."""
+    world.create(concurrency=10)
+    await world.step(100.0)
+    for second in (101.0, 102.0, 103.0):
+        world.measure("w1", 100, second)
+    await world.dispatcher.step(109.85, 109.85)
+    assert world.broker.stop_times == [pytest.approx(110.302)]
+    world.finish(0, 109.9)
+    world.dispatcher.note_news("w1")
+    await world.dispatcher.step(109.9, 109.9)
+    assert world.ledger.leases.fetch_open("r1")
+    world.finish(0, 110.302)
+    world.dispatcher.note_news("w1")
+    await world.dispatcher.step(110.303, 110.303)
+    assert not world.ledger.leases.fetch_open("r1")
+
+
+async def test_a_run_was_active_for_the_time_that_was_asked_for(world: World) -> None:
+    """However late its last answers come, and its coordinator hears of them."""
+    world.create(concurrency=10)
+    await world.step(100.0)
+    assert world.ledger.runs.fetch("r1").measure_active_s(115.0) == 10.0
+    world.finish(3, 114.8)
+    assert (await world.step(115.3)).state == RunState.COMPLETED
+    assert world.ledger.runs.fetch("r1").active_s == pytest.approx(10.0)
+    [period] = world.ledger.schedules.fetch_periods("r1")
+    assert period.stop_s == pytest.approx(10.0)
 
 
 async def test_a_warm_up_has_a_clock_though_no_time_ends_the_run(ledger: Ledger, world: World) -> None:

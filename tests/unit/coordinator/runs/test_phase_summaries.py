@@ -36,14 +36,15 @@ def test_the_phases_of_a_schedule_come_in_its_order() -> None:
         ("ramp", ""): build_open_part([3000]),
     })  # fmt: skip
     ramp, soak = build_phases(spec, accounts, 5.0)
-    assert (ramp.name, ramp.begin_s, ramp.end_s, ramp.requests) == ("ramp", 0.0, 4.0, 20)
-    assert (soak.name, soak.begin_s, soak.end_s, soak.requests) == ("stage-2", 4.0, 12.0, 80)
+    assert (ramp.name, ramp.begin_s, ramp.end_s, ramp.due) == ("ramp", 0.0, 4.0, 20)
+    assert (soak.name, soak.begin_s, soak.end_s, soak.due) == ("stage-2", 4.0, 12.0, 80)
+    assert (ramp.requests, ramp.completed, soak.requests, soak.completed) == (3, 3, 5, 1)
     assert (ramp.outcomes.ok, ramp.outcomes.unexpected_status, ramp.statuses) == (2, 1, {"200": 2, "404": 1})
     assert (soak.outcomes.ok, soak.outcomes.timeout, soak.outcomes.not_sent) == (1, 1, 3)
     assert (soak.not_sent.in_flight_cap, soak.not_sent.late, soak.not_sent.not_dealt) == (2, 1, 0)
     assert (ramp.latency_ms.min, ramp.latency_ms.max) == (1.0, 3.0)
     assert (ramp.response_time_ms.min, ramp.lateness_ms.max) == (11.0, 10.0)
-    assert (ramp.rate_rps, soak.rate_rps) == (0.8, 2.0)
+    assert (ramp.sent_rps, ramp.completed_rps, soak.sent_rps, soak.completed_rps) == (0.8, 0.8, 2.0, 1.0)
     assert (ramp.planned_rps, soak.planned_rps) == (5.0, 10.0)
 
 
@@ -54,7 +55,8 @@ def test_a_closed_run_has_as_many_requests_in_a_phase_as_were_taken_in_it() -> N
     warm_up, main = build_phases(spec, accounts, 3.0)
     assert (warm_up.name, warm_up.begin_s, warm_up.end_s, warm_up.requests) == ("warm-up", 0.0, 2.0, 6)
     assert (main.name, main.begin_s, main.end_s, main.requests) == ("main", 2.0, None, 0)
-    assert (warm_up.rate_rps, main.rate_rps) == (3.0, 0.0)
+    assert (warm_up.sent_rps, warm_up.completed_rps, main.sent_rps) == (3.0, 3.0, 0.0)
+    assert (warm_up.due, warm_up.completed) == (None, 6)
     assert main.latency_ms.p50 is None
     assert main.planned_rps is None
 
@@ -72,7 +74,7 @@ def test_a_phase_tells_of_each_target() -> None:
     assert [(target.name, target.requests) for target in warm_up.targets] == [("item", 1), ("buy", 0)]
     assert [(target.name, target.requests) for target in main.targets] == [("item", 2), ("buy", 0)]
     item, buy = main.targets
-    assert (item.latency_ms.max, item.rate_rps, main.rate_rps) == (2.0, 1.0, 1.0)
+    assert (item.latency_ms.max, item.rate_rps, main.sent_rps) == (2.0, 1.0, 1.0)
     assert (buy.latency_ms.max, buy.rate_rps) == (None, 0.0)
 
 

@@ -158,13 +158,16 @@ def test_each_phase_of_a_run_at_rest_has_a_line() -> None:
     phase = PhaseSummary(
         name="soak", begin_s=5.0, end_s=15.0, requests=100,
         outcomes=OutcomeCounts(**build_outcome_counts(make_counts(90, not_sent=10))),
-        not_sent=NotSentCounts(late=10), statuses={"200": 90}, bytes_received=900, rate_rps=9.0,
-        latency_ms=latency, response_time_ms=latency, lateness_ms=LatencySummary(),
+        not_sent=NotSentCounts(late=10), statuses={"200": 90}, bytes_received=900, due=110, completed=90,
+        sent_rps=9.0, completed_rps=8.5, latency_ms=latency, response_time_ms=latency,
+        lateness_ms=LatencySummary(),
         timing_ms=TimingSummary(connect=StepSummary(requests=7), transfer=StepSummary(requests=90, p50=0.5)),
     )  # fmt: skip
     (line,) = build_phase_lines([phase])
     assert (line["phase"], line["begin_s"], line["end_s"], line["requests"]) == ("soak", 5.0, 15.0, 100)
-    assert (line["ok"], line["not_sent"], line["not_sent_late"], line["rate_rps"]) == (90, 10, 10, 9.0)
+    assert (line["ok"], line["not_sent"], line["not_sent_late"]) == (90, 10, 10)
+    rates = ("due", "completed", "sent_rps", "completed_rps")
+    assert [line[name] for name in rates] == [110, 90, 9.0, 8.5]
     assert (line["p99_9_ms"], line["response_time_max_ms"], line["lateness_p50_ms"]) == (4.0, 5.0, None)
     assert (line["connect_requests"], line["tls_p99_ms"], line["transfer_p50_ms"]) == (7, None, 0.5)
     assert set(QUANTILES) | set(DUE_QUANTILES) < line.keys()
@@ -208,7 +211,8 @@ def test_the_line_of_a_summary_leaves_out_what_has_lines_of_its_own() -> None:
     """A hundred targets in each of many phases would make it too long for Loki."""
     phase = PhaseSummary(
         name="soak", begin_s=0.0, end_s=None, requests=100, outcomes=NO_OUTCOMES, not_sent=NotSentCounts(),
-        statuses={}, bytes_received=0, rate_rps=0.0, latency_ms=LatencySummary(),
+        statuses={}, bytes_received=0, completed=0, sent_rps=0.0, completed_rps=0.0,
+        latency_ms=LatencySummary(),
         response_time_ms=LatencySummary(), lateness_ms=LatencySummary(), targets=[make_target()],
     )  # fmt: skip
     summary = Summary(

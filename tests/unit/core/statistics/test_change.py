@@ -3,8 +3,9 @@ from tests.kit.runs.seconds import draw_seconds
 
 from oku_core.accounting.histogram import Histogram
 from oku_core.results.sample import Sample
+from oku_core.results.timing_summary import SUMMARY_QUANTILES
 from oku_core.statistics.change import Change, ChangeVerdict, measure_changes
-from oku_core.statistics.spread import QUANTILES, Spread, measure_spread
+from oku_core.statistics.spread import Spread, measure_spread
 
 
 def compare(first: int, second: int, factor: float = 1.0, wave: float = 0.1) -> dict[str, Change]:
@@ -15,7 +16,8 @@ def compare(first: int, second: int, factor: float = 1.0, wave: float = 0.1) -> 
     )
     spreads = [_measure(*run, seed) for run, seed in ((a, 1), (b, 2))]
     ratios = {
-        ("latency", name): b[1].quantile_us(QUANTILES[name]) / a[1].quantile_us(QUANTILES[name])
+        ("latency", name): b[1].quantile_us(SUMMARY_QUANTILES[name])
+        / a[1].quantile_us(SUMMARY_QUANTILES[name])
         for name in spreads[0]["latency"].deviations
     }
     changes = measure_changes(spreads[0], spreads[1], ratios)

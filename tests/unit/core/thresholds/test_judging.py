@@ -30,7 +30,7 @@ def test_requests_without_an_answer_are_slower_than_any_limit() -> None:
 def test_a_bucket_on_the_limit_counts_as_beyond_it() -> None:
     """At 300 ms a bucket is 256 µs wide: what lies in that of the limit may be slower."""
     assert _judge("p99 < 300ms", build_requests([299.7] * 100))[0] is _PASSED
-    assert _judge("p99 < 300ms", build_requests([299.9] * 100)) == (_FAILED, 300.031)
+    assert _judge("p99 < 300ms", build_requests([299.9] * 100)) == (_FAILED, 299.9)
     assert _judge("p99 < 1ms", build_requests([0.999] * 100))[0] is _PASSED
     assert _judge("p99 < 1ms", build_requests([1.0] * 100))[0] is _FAILED
     assert _judge("p99 <= 1ms", build_requests([1.0] * 100))[0] is _PASSED
@@ -41,7 +41,7 @@ def test_parts_are_judged_together() -> None:
     parts = build_requests([1] * 50), build_requests([3] * 50)
 
     assert _judge("p50 <= 1ms", *parts) == (_PASSED, 1.0)
-    assert _judge("p51 <= 1ms", *parts) == (_FAILED, 3.001)
+    assert _judge("p51 <= 1ms", *parts) == (_FAILED, 3.0)
     assert _judge("mean <= 2ms", *parts) == (_PASSED, 2.0)
 
 
@@ -139,7 +139,7 @@ def test_how_far_a_threshold_is_from_being_lost_is_a_number_of_requests() -> Non
 
     summary = judge(Threshold("p99 < 2ms"), Measurement(parts=[requests], rest=900))
     assert (summary.against, summary.allowed, summary.verdict) == (3, 10, _UNDECIDED)
-    assert (summary.value, summary.limit, summary.unit) == (9.007, 2.0, Unit.MS)
+    assert (summary.value, summary.limit, summary.unit) == (9.0, 2.0, Unit.MS)
     assert summary.holds is False
     open_ended = judge(Threshold("p99 < 2ms"), Measurement(parts=[requests], rest=9, is_rest_exact=False))
     assert (open_ended.against, open_ended.allowed) == (3, None)

@@ -172,7 +172,6 @@ class LeaseRunner:
         """End the leases of a run early, as ordered: at once, or at a time."""
         self._checkpointer.note_heard()
         self._intake.stop(order)
-        self._watch.stop(order.run)
         wait_s = 0.0 if order.at is None else order.at - self._pacer.read_now()
         if wait_s <= 0:
             self._stop_meant(order)
@@ -326,6 +325,7 @@ class LeaseRunner:
         return [lease for lease in self._leases.values() if _is_meant(lease.execution.lease, order)]
 
     def _stop_meant(self, order: Stop) -> None:
+        self._watch.stop(order.run)
         self._stop_leases(self._find_meant(order), order.grace_s)
 
     def _end_run(self, run: str) -> None:

@@ -79,7 +79,7 @@ def _build_percentile_scale(histograms: Sequence[HistogramSnapshot]) -> tuple[Sc
 
 
 def _list_values_ms(histogram: HistogramSnapshot, levels: Sequence[float]) -> list[float]:
-    return [min(value_us, histogram.max_us) / 1000 for value_us in histogram.quantiles_us(levels)]
+    return [value_us / 1000 for value_us in histogram.quantiles_us(levels)]
 
 
 def _describe(distribution: Distribution) -> str:

@@ -31,7 +31,13 @@ from oku_coordinator.ledger.storage.run_account import sum_counts
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import inner_table, lease_table, series_table
 from oku_coordinator.ledger.tables.account_table import open_account, open_inner
-from oku_coordinator.ledger.tables.run_table import add_watched, fetch_spec, fetch_state, open_period
+from oku_coordinator.ledger.tables.run_table import (
+    add_watched,
+    fetch_spec,
+    fetch_state,
+    note_ended,
+    open_period,
+)
 from oku_coordinator.ledger.tables.work_table import add_flags, add_work
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -68,6 +74,7 @@ class _Intake:
         self._now = now
         self._states: dict[str, RunState | None] = {}
         self._watched: dict[str, tuple[float, float]] = {}
+        self._ended_at: dict[str, float] = {}
         self._closed: set[str] = set()
 
     def take_in(self, batch: CheckpointBatch) -> Receipt:
@@ -86,6 +93,8 @@ class _Intake:
         """Write what was collected, and let runs enter the state that follows."""
         for run, (watched_s, underfilled_s) in self._watched.items():
             add_watched(self._transaction, run, watched_s, underfilled_s, self._now)
+        for run, ended_at in self._ended_at.items():
+            note_ended(self._transaction, run, ended_at)
         for run in self._closed:
             follow_up(self._transaction, run, self._now)
 
@@ -156,6 +165,9 @@ class _Intake:
         if checkpoint.done and not lease.done:
             begun_at = min(self._now, max(lease.cut_at, checkpoint.started_at))
             open_period(self._transaction, lease.run, begun_at)
+        if checkpoint.covered > lease.covered:
+            ended_at = max(self._find_ended_at(lease, checkpoint), self._ended_at.get(lease.run, 0.0))
+            self._ended_at[lease.run] = ended_at
         grown = _grow_lease(lease, checkpoint, growths)
         lease_table.write_parts(self._transaction, lease, [growth.part for growth in growths])
         self._fold(batch.worker, lease, grown, growths)
@@ -171,6 +183,11 @@ class _Intake:
         else:
             lease_table.write_growth(self._transaction, grown)
         return MessageVerdict.ACCOUNTED
+
+    def _find_ended_at(self, lease: LeaseRecord, checkpoint: Checkpoint) -> float:
+        """When the last request of a lease ended; a clock that is behind is corrected by when it began."""
+        behind_s = max(0.0, lease.cut_at - checkpoint.started_at)
+        return min(self._now, checkpoint.ended_at + behind_s)
 
     def _fold(
         self, worker: str, lease: LeaseRecord, grown: LeaseRecord, growths: Sequence[PartGrowth]

@@ -4,12 +4,12 @@ The periods of time in which it was active open when a worker begins, and close 
 The clock of a schedule stops half a second after it is asked to, so that all workers stop at one time.
 """
 
+from oku_coordinator.ledger.rules import active_time
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import hook_table, run_table, work_table
 from oku_coordinator.ledger.tables.history_table import note
 from oku_coordinator.ledger.tables.lease_table import has_open_leases
-from oku_coordinator.ledger.tables.period_table import stop_period
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ledger.tables.slice_table import leave_unused, sum_lengths
 from oku_coordinator.ledger.tables.wave_table import forget_waves
@@ -36,6 +36,7 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
     check_transition(run, record.state, state)
     if record.is_broken:
         raise TransitionError(run, record.state, state)  # its account is wrong, and stays so
+    is_complete = state == RunState.COMPLETED
     if state in FINAL_STATES and hook_table.owes_teardown(transaction, record):
         _owe_teardown(transaction, record, state, now, reason)
         state = RunState.TEARING_DOWN
@@ -48,10 +49,9 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
     if state in FINAL_STATES:
         hook_table.give_up_unfinished(transaction, run, now)
     if state in _CLOSING_STATES:
-        stop_period(transaction, run, now + STOP_AHEAD_S)
+        active_time.stop_clock(transaction, record, now + STOP_AHEAD_S)
     if state not in SENDING_STATES:
-        stop_period(transaction, run, now)
-        run_table.close_period(transaction, run, now)
+        active_time.close_period(transaction, record, now, is_complete=is_complete)
     if state in (RunState.COMPLETED, RunState.CANCELLED):
         forget_waves(transaction, run)
     if state == RunState.CANCELLED and record.spec.is_timed:
@@ -120,13 +120,13 @@ def _enter_rest(transaction: Transaction, record: RunRecord, now: float) -> None
 
 def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:
     """Fail a run because a check found a breach, past all transitions; a run that is over stays as it is."""
-    if fetch_run(transaction, run).state in FINAL_STATES:
+    record = fetch_run(transaction, run)
+    if record.state in FINAL_STATES:
         return
     run_table.write_state(transaction, run, RunState.FAILED, reason, ended_at=now)
     hook_table.give_up_unfinished(transaction, run, now)
     run_table.mark_broken(transaction, run)
-    stop_period(transaction, run, now)
-    run_table.close_period(transaction, run, now)
+    active_time.close_period(transaction, record, now, is_complete=False)
     _note_state(transaction, run, RunState.FAILED, now, reason)
 
 

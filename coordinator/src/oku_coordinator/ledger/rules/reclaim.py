@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from oku_coordinator.ledger.rules import closing
+from oku_coordinator.ledger.rules import active_time, closing
 from oku_coordinator.ledger.rules.lifecycle import enter_state, follow_up
 from oku_coordinator.ledger.rules.unsent import account_lost
 from oku_coordinator.ledger.storage.records import LeaseRecord
@@ -10,7 +10,6 @@ from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.history_table import note
 from oku_coordinator.ledger.tables.hook_table import lose_attempts
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, find_lease
-from oku_coordinator.ledger.tables.period_table import stop_period
 from oku_coordinator.ledger.tables.run_table import close_period, fetch_run, fetch_state
 from oku_coordinator.ledger.tables.work_table import note_lost_worker
 from oku_core.accounting.index_ranges import Range
@@ -103,8 +102,8 @@ def park_run(transaction: Transaction, run: str, now: float, *, goes_on: bool) -
     record = fetch_run(transaction, run)
     if record.is_at_rest:
         return
+    active_time.stop_clock(transaction, record, record.last_checkpoint_at or 0.0)
     close_period(transaction, run, record.last_checkpoint_at)
-    stop_period(transaction, run, record.last_checkpoint_at or 0.0)
     for lease in fetch_open_leases(transaction, run):
         _take_back(transaction, lease, ExpiryReason.STACK_LOST, now)
     lose_attempts(transaction, run)

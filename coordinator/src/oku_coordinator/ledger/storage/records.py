@@ -69,6 +69,7 @@ class RunRow:
         watched_s: how many seconds of its workers were watched for how full their windows were.
         underfilled_s: in how many of them a window was not full although indices were untaken.
         drops_in_flight: whether its requests in flight get no time to finish once it is stopped.
+        last_ended_at: when the last request ended that a checkpoint told of; None before the first.
         number: orders runs that were created at the same time.
     """
 
@@ -87,6 +88,7 @@ class RunRow:
     active_since: float | None
     periods: int
     last_checkpoint_at: float | None
+    last_ended_at: float | None = None
     resent_at_most: int
     served: int | None
     watched_s: float
@@ -128,6 +130,11 @@ class RunRecord(RunRow):
     """A run with its spec."""
 
     spec: Spec
+
+    def measure_active_s(self, now: float) -> float:
+        """Seconds of activity until `now`; a closed run only waits for answers once its time is over."""
+        active_s, length_s = super().measure_active_s(now), self.spec.length_s
+        return active_s if length_s is None or self.spec.is_open else min(active_s, float(length_s))
 
     @property
     def drain_s(self) -> float:

@@ -42,6 +42,7 @@ CREATE TABLE runs (
     active_since REAL,                               -- begin of the open period
     periods INTEGER NOT NULL DEFAULT 0,
     last_checkpoint_at REAL,
+    last_ended_at REAL,                              -- when the last request ended that was told of
     leases_cut INTEGER NOT NULL DEFAULT 0,
     resent_at_most INTEGER NOT NULL DEFAULT 0,
     served INTEGER,

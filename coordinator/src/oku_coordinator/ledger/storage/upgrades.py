@@ -143,13 +143,16 @@ _ADD_REASONS = """
 -- Nobody knows why requests failed before.
 UPDATE accounts SET reasons = tell_unknown(outcomes);
 """
+_ADD_LAST_END = """
+ALTER TABLE runs ADD COLUMN last_ended_at REAL;
+"""
 UPGRADES = {
     8: _FROM_VERSION_8,
     9: f"{_EXPIRE_ALL}{LEASE_TABLES}{_SERIES_OF_VERSION_10}{_MOVE_LEASES}",
     10: f"{_PUT_ASIDE}{LEASE_TABLES}{ACCOUNT_TABLES}{SCHEDULE_TABLES}{_ADD_OUTCOMES}",
     11: (f"{_ADD_OUTCOME}{FAILURE_TABLES}{_ADD_REASONS}{THRESHOLD_TABLES}{FILE_TABLES}{TIMING_COLUMNS}"),
     12: f"{_ADD_OUTCOME}{INNER_TABLES}{HOOK_TABLES}DROP INDEX IF EXISTS live_runs;{LIVE_RUNS}",
-    13: STRETCH_COLUMNS,
+    13: f"{STRETCH_COLUMNS}{_ADD_LAST_END}",
 }
 """What leads from each version to the next; ledgers from before the first of them are not read."""
 _OUTCOMES_BEFORE = (6, 8, 9)

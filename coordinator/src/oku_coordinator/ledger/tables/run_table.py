@@ -177,6 +177,13 @@ def add_watched(
     )  # fmt: skip
 
 
+def note_ended(transaction: Transaction, run: str, ended_at: float) -> None:
+    """Note that a request of a run has ended at a Unix time; only the last one counts."""
+    transaction.execute(
+        "UPDATE runs SET last_ended_at = ?1 WHERE run = ?2 AND coalesce(last_ended_at, 0) < ?1", ended_at, run
+    )
+
+
 def set_requests(transaction: Transaction, run: str, requests: int) -> None:
     """Note how many requests a run has; its spec may allow for more."""
     transaction.execute("UPDATE runs SET requests = ? WHERE run = ?", requests, run)

@@ -158,7 +158,7 @@ def test_a_coordinator_that_comes_back_finds_the_period_open(
     lease = deal(100)
     apply([make_batch(lease, done=1, is_final=False)], 3.0)
     again = Ledger(path)
-    apply_batches(again, [make_batch(lease, sequence=2)], 63.0)
+    apply_batches(again, [make_batch(lease, sequence=2, ended_at=63.0)], 63.0)
     assert (again.runs.fetch("r1").active_s, again.runs.fetch("r1").periods) == (60.0, 1)
     again.close()
 

@@ -1,0 +1,61 @@
+"""Whatever shows the phases of a run with a rate shows what was due and what came of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.unit.cli.report.conftest import Page
+
+from oku_cli.report.load import read_load
+from oku_cli.report.phase_table import build_phases as build_page_table
+from oku_cli.report.run_history import RunHistory
+from oku_cli.views.phases_view import build_phases
+from oku_cli.views.summary_markdown import build_markdown
+from oku_core.results.lines import build_phase_lines
+from oku_core.results.summary import PhaseSummary
+from oku_dashboards.rate_panels import build_phases as build_panel
+
+FIGURES = {
+    "due": "due",
+    "completed": "completed",
+    "planned_rps": "planned/s",
+    "sent_rps": "sent/s",
+    "completed_rps": "completed/s",
+}
+"""The fields, each with the head of its column."""
+ROOT = Path(__file__).parents[4]
+
+
+def test_every_place_has_the_same_figures(
+    make_open_history: Callable[..., RunHistory], render: Callable[..., list[str]]
+) -> None:
+    """Screen, JSON, Markdown, report, Loki, dashboard and the page of figures."""
+    summary = make_open_history().summary
+    section = build_page_table(summary, read_load({"rate": "100/s", "duration": 10, "warm-up": 2}))
+    assert section is not None
+    metrics = (ROOT / "docs/metrics.md").read_text()
+    panel = build_panel()
+    heads: dict[str, Any] = {
+        "screen": render(build_phases(summary.phases))[0].split(),
+        "Markdown": next(
+            line for line in build_markdown(summary).decode().splitlines() if line.startswith("| phase |")
+        ).split(),
+        "report": Page(section.replace("<", " <")).text.split(),
+        "dashboard": [query.name for query in panel.queries],
+    }
+    fields: dict[str, Any] = {
+        "JSON": PhaseSummary.__struct_fields__,
+        "Loki": next(iter(build_phase_lines(summary.phases))),
+        "dashboard": [name for name in FIGURES if any(f"{name}" in query.expr for query in panel.queries)],
+        "docs, summary": find_names(next(line for line in metrics.splitlines() if "| `phases[]` |" in line)),
+        "docs, Loki": find_names(next(line for line in metrics.splitlines() if "**`phase`**" in line)),
+    }
+    missing = [f"{place}: {head}" for place in heads for head in FIGURES.values() if head not in heads[place]]
+    missing += [f"{place}: {name}" for place in fields for name in FIGURES if name not in fields[place]]
+    assert not missing
+    assert "rate_rps" not in PhaseSummary.__struct_fields__
+
+
+def find_names(text: str) -> set[str]:
+    """What stands in backticks."""
+    return set(text.split("`")[1::2])
