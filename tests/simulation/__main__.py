@@ -71,6 +71,8 @@ def main() -> int:
         f"{_describe(tally)}; {tally.steps:,} steps, {tally.seconds / 3600:,.1f} simulated hours"
         f" in {took_s:.1f} s, {tally.faults / took_s * 60:,.0f} faults a minute; runs: {ended}"
     )
+    if widths := tally.bounds.describe():
+        _print(f"resent_at_most by what was resent, medians: {widths}")
     return 1 if tally.broken else 0
 
 

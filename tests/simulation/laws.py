@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 from tests.simulation.outside.target import (
-    CONNECT_ERROR,
     DISCONNECTED,
     LOST,
     NOT_SENT,
     UNEXPECTED_STATUS,
     Target,
+    count_seen,
 )
 
 from oku_core.accounting import hdr
@@ -409,8 +409,7 @@ class Judge:
             )
 
     def _check_sent(self, standing: Standing) -> None:
-        unseen = (CONNECT_ERROR, NOT_SENT, LOST)
-        answered = standing.accounted - sum(standing.outcomes[outcome] for outcome in unseen)
+        answered = count_seen(standing.outcomes)
         most = answered + standing.resent + standing.at_risk
         if not answered <= self._target.sent <= most:
             raise LawBrokenError(

@@ -16,6 +16,7 @@ from tests.simulation.actors.attacker import Attacker
 from tests.simulation.actors.coordinator import CoordinatorActor
 from tests.simulation.actors.operator import Operator
 from tests.simulation.actors.worker import WorkerActor
+from tests.simulation.bounds import Bound, measure_bound
 from tests.simulation.faults import Misfortune
 from tests.simulation.laws import LawBrokenError, Standing
 from tests.simulation.machine.clocks import MachineClock
@@ -63,6 +64,7 @@ class Ending:
         seconds: simulated seconds.
         digest: of the story; the same whenever this seed is played.
         broken: the law that was broken, and the story; empty if none was.
+        bounds: how wide `resent_at_most` is, of each run that has ended.
     """
 
     seed: int
@@ -73,6 +75,7 @@ class Ending:
     state: str
     broken: str = ""
     story: str = ""
+    bounds: tuple[Bound, ...] = ()
 
 
 class World:
@@ -334,6 +337,11 @@ def play(plan: Plan, prepare: Callable[[World], None] = lambda _: None) -> Endin
         state=" ".join(run.standing.state if run.standing else "" for run in world.runs.values()),
         broken=world.broken,
         story=world.story.tell() if world.broken else "",
+        bounds=tuple(
+            measure_bound(run.spec, run.standing, run.target.sent)
+            for run in world.runs.values()
+            if run.standing is not None
+        ),
     )
 
 
