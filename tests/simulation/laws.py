@@ -81,11 +81,13 @@ class DeadLease(NamedTuple):
         id: the lease.
         closed_at: when, in Unix time.
         at_risk: what of it may have been sent without being accounted, as places in the ledger.
+        allowed: the same by its limit alone, whatever became known of it since.
     """
 
     id: str
     closed_at: float
     at_risk: Sequence[int]
+    allowed: Sequence[int]
 
 
 class HookRow(NamedTuple):
@@ -185,7 +187,11 @@ class Judge:
             " WHERE leases.run = ? AND state = 'expired' AND reason IN ('worker_lost', 'dropped')",
             self._run,
         )
-        return [DeadLease(row["id"], row["closed_at"], _OpenLease(row).list_at_risk()) for row in rows]
+        leases = [(row, _OpenLease(row)) for row in rows]
+        return [
+            DeadLease(row["id"], row["closed_at"], lease.list_at_risk(), lease.list_allowed())
+            for row, lease in leases
+        ]
 
     def list_unsent(self) -> list[int]:
         """What is accounted although the target has never seen it, as places in the ledger."""
@@ -460,6 +466,14 @@ class _OpenLease:
         beyond = self.ranges.cut(self.done, min(self.limit, self.end))
         return [
             *self.ranges.list_indices(self.sent_in_flight),
+            *(index for start, stop in beyond for index in range(start, stop)),
+        ]
+
+    def list_allowed(self) -> list[int]:
+        """The indices that may have been sent as far as the limit says."""
+        beyond = self.ranges.cut(self.done, self.limit)
+        return [
+            *self.ranges.list_indices(self.in_flight),
             *(index for start, stop in beyond for index in range(start, stop)),
         ]
 

@@ -25,6 +25,7 @@ from celery.worker import state
 from oku_core.messaging.celery_app import App, build_lease_queue, build_worker_app
 from oku_core.messaging.transport import find_connection_errors
 from oku_core.process.clock import SteadyClock
+from oku_core.process.kernel_id import fetch_boot_id
 from oku_core.process.listener import open_sockets
 from oku_core.process.open_files import raise_open_files
 from oku_core.process.private_files import open_private
@@ -38,6 +39,8 @@ from oku_workers.executions.saturation import SaturationMeter
 from oku_workers.files.file_cache import FileCache
 from oku_workers.files.file_fetcher import FileFetcher
 from oku_workers.files.run_files import RunFiles
+from oku_workers.flight.file_recorder import FileRecorder
+from oku_workers.flight.record_folder import RecordFolder
 from oku_workers.health import EXIT_STUCK
 from oku_workers.health.heartbeat import LONGEST_PAUSE_S, Heartbeat
 from oku_workers.health.idle_watchdog import IdleWatchdog
@@ -107,7 +110,11 @@ class Worker:
             take_host_late_s=engines.take_host_late_s,
             count_waiting=engines.count_waiting,
         )
-        self._runner = LeaseRunner(worker, supervisor, engines, self._sender.send, meter)
+        boot = fetch_boot_id()
+        self._recorder = FileRecorder(settings.records, worker.incarnation, boot)
+        self._runner = LeaseRunner(
+            worker, supervisor, engines, self._sender.send, meter, recorder=self._recorder
+        )
         self._clock_client = ClockClient(
             self._app.signer, timing.coordinator_clock, lambda: bool(self._runner.lease_ids)
         )
@@ -117,7 +124,10 @@ class Worker:
         # Nobody would hear of the heartbeat's own trouble: its silence is the notice.
         health = supervisor.build_health("heartbeat", LONGEST_PAUSE_S)
         idle_watchdog = IdleWatchdog(lambda: lease_task.count + orders.count, settings.idle_limit_s)
-        self._heartbeat = Heartbeat(self._app, health, self._loop_thread, self._runner, idle_watchdog)
+        records = RecordFolder(settings.records, boot)
+        self._heartbeat = Heartbeat(
+            self._app, health, self._loop_thread, self._runner, idle_watchdog, records
+        )
         engines.on_loaded = self._heartbeat.hurry
         orders = Orders(self._loop_thread, self._runner, self._heartbeat)
         listen_to_orders(self._app, worker, orders.obey)
@@ -152,6 +162,7 @@ class Worker:
         if self._liveness_port is not None:
             self._loop_thread.await_result(self._liveness_port.close())
         self._loop_thread.end()
+        self._recorder.close()
         return int(celery_worker.exitcode or 0)
 
     def _on_ready(self, sender: Any, **_: object) -> None:

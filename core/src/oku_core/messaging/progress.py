@@ -10,6 +10,7 @@ import msgspec
 
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import build_no_counts, is_account
+from oku_core.messaging.flight_record import MOST_RECORDS, FlightRecord
 from oku_core.messaging.hook import HookAttempt
 
 MOST_TROUBLES = 10
@@ -62,6 +63,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         rss_mb: the current resident memory.
         stopping: whether the worker is about to leave and takes no more leases.
         troubles: the worker's own tasks that have failed and are retried, one line each.
+        found: the records of dead processes that it has found on its machine.
     """
 
     worker: str
@@ -88,6 +90,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     rss_mb: float = 0.0
     stopping: bool = False
     troubles: list[str] = []
+    found: list[FlightRecord] = []
 
     def find_fault(self) -> str | None:
         """Say what is wrong with received progress; None if nothing is."""
@@ -105,6 +108,10 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
             return f"it tells of {self.seconds} s"
         if len(self.troubles) > MOST_TROUBLES or not all(map(_is_line, self.troubles)):
             return f"its troubles are more than {MOST_TROUBLES}, or not single lines"
+        if len(self.found) > MOST_RECORDS:
+            return f"it has found more than {MOST_RECORDS} records"
+        if fault := next((fault for record in self.found if (fault := record.find_fault())), None):
+            return fault
         histograms = (self.latency, self.response_time, self.lateness)
         return next((fault for histogram in histograms if (fault := histogram.find_fault())), None)
 

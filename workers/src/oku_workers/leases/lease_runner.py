@@ -8,11 +8,12 @@ meanwhile: how far a lease may go, where it ends, and which checkpoints need not
 import asyncio
 import logging
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from oku_core.accounting.histogram import coarsen
 from oku_core.messaging.codec import LeaseBatchHead
+from oku_core.messaging.flight_record import FlightRecord
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number, read_lease_run
 from oku_core.messaging.order import Control, Fetch, FilesAddress, Stop
 from oku_core.messaging.progress import MOST_TROUBLES, Progress
@@ -25,7 +26,9 @@ from oku_core.spec.values.file_reference import FileRef
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.user_code.hook_call import call_hook
 from oku_workers.executions.execution import Execution
+from oku_workers.executions.recording import Recording
 from oku_workers.executions.scheduled_execution import ScheduledExecution
+from oku_workers.flight.flight_recorder import FlightRecorder, NoRecorder
 from oku_workers.leases.checkpoint_maker import CheckpointMaker
 from oku_workers.leases.checkpointer import COALESCE_S, Checkpointer, Send
 from oku_workers.leases.engine_switch import EngineSwitch
@@ -52,6 +55,7 @@ class LeaseRunner:
         send: gives checkpoints to the broker.
         meter: measures meanwhile.
         call: calls a hook of user code; a simulation has its own.
+        recorder: keeps how far its leases have gone, for the case of its death.
 
     Attributes:
         hooks: calls those.
@@ -67,8 +71,10 @@ class LeaseRunner:
         send: Send,
         meter: WorkerMeter | None = None,
         call: Call = call_hook,
+        recorder: FlightRecorder | None = None,
     ) -> None:
         self._worker = worker
+        self._recorder = recorder or NoRecorder()
         self._supervisor = supervisor
         self._engines = engines
         self._meter = meter or WorkerMeter()
@@ -212,8 +218,13 @@ class LeaseRunner:
         """The coordinator has said something that was not new."""
         self._checkpointer.note_heard()
 
-    def build_progress(self, *, coarse: bool = False) -> Progress:
-        """What happened since the last call of this; coarse latencies make a shorter message."""
+    def build_progress(self, *, coarse: bool = False, found: Sequence[FlightRecord] = ()) -> Progress:
+        """What happened since the last call of this.
+
+        Args:
+            coarse: whether latencies are coarse, which makes a shorter message.
+            found: the records of dead processes of this machine.
+        """
         delta, lag_s = self._meter.take_progress()
         self._progress_count += 1
         clock = self.coordinator_clock
@@ -242,6 +253,7 @@ class LeaseRunner:
             rss_mb=round(self._meter.gauges.rss_mb(), 1),
             stopping=self.is_stopping,
             troubles=self._supervisor.troubles[:MOST_TROUBLES],
+            found=list(found),
         )
 
     async def close(self) -> None:
@@ -274,6 +286,8 @@ class LeaseRunner:
 
     def _begin(self, lease: OpenLease) -> None:
         self._leases[lease.id] = lease
+        if (write := self._recorder.begin(lease.id)) is not None:
+            lease.execution.recording = Recording(write)
         self._meter.add(lease)
         serving = asyncio.get_running_loop().create_task(self._serve(lease))
         self._serving.add(serving)
@@ -341,6 +355,7 @@ class LeaseRunner:
 
     def _forget(self, lease: OpenLease) -> None:
         self._leases.pop(lease.id, None)
+        self._recorder.forget(lease.id)
         self._meter.forget(lease)
 
     def _stop_leases(self, leases: Iterable[OpenLease], grace_s: float) -> None:
