@@ -110,8 +110,8 @@ class _Intake:
                     error, extra={"run": lease.run, "lease": lease.id, "worker": batch.worker},
                 )  # fmt: skip
                 verdict = MessageVerdict.UNTRUE
-        elif lease is not None and verdict == MessageVerdict.LATE and checkpoint.is_final:
-            self._take_last_word(checkpoint, lease)
+        elif verdict == MessageVerdict.LATE and checkpoint.is_final:
+            self._take_last_word(checkpoint)
         self._answer(checkpoint, verdict, receipt)
         return verdict
 
@@ -132,12 +132,13 @@ class _Intake:
             return MessageVerdict.REPEATED
         return MessageVerdict.ACCOUNTED
 
-    def _take_last_word(self, checkpoint: Checkpoint, lease: LeaseRecord) -> None:
+    def _take_last_word(self, checkpoint: Checkpoint) -> None:
         """A worker that was taken for dead lives, and says how far it went in a lease that it has not any more.
 
         Nothing of that is accounted, but it will take no more of it: so much less may have been sent in vain.
         """
-        if lease.state != LeaseState.EXPIRED or lease.reason == ExpiryReason.NOT_SENT:
+        lease = lease_table.find_lease(self._transaction, checkpoint.lease)
+        if lease is None or lease.state != LeaseState.EXPIRED or lease.reason == ExpiryReason.NOT_SENT:
             return
         if self._fetch_state(lease.run) in REST_STATES:
             return
