@@ -65,7 +65,11 @@ def main() -> int:
         rest = f"--first {seeds[0] + tally.seeds} --seeds {len(seeds) - tally.seeds}"
         _print(f"{_describe(tally)}; to go on: ./task simulate -- {rest}" + _repeat_options(arguments))
         return 1 if tally.broken else _INTERRUPTED
-    took_s = time.monotonic() - begun
+    _print_end(tally, time.monotonic() - begun)
+    return 1 if tally.broken else 0
+
+
+def _print_end(tally: "Tally", took_s: float) -> None:
     ended = ", ".join(f"{count:,} {state or 'not begun'}" for state, count in sorted(tally.states.items()))
     _print(
         f"{_describe(tally)}; {tally.steps:,} steps, {tally.seconds / 3600:,.1f} simulated hours"
@@ -73,7 +77,6 @@ def main() -> int:
     )
     if widths := tally.bounds.describe():
         _print(f"resent_at_most by what was resent, medians: {widths}")
-    return 1 if tally.broken else 0
 
 
 def _describe(tally: "Tally") -> str:

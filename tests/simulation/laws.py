@@ -127,6 +127,8 @@ class Judge:
         self._database: sqlite3.Connection | None = None
         self._limits: dict[str, int] = {}
         self._dealt_at: dict[str, float] = {}
+        self._taken: dict[str, int] = {}
+        """The first position of each lease that its worker has not taken."""
 
     def open(self, path: Path) -> None:
         """From now on the ledger is here."""
@@ -141,6 +143,7 @@ class Judge:
 
     def check_taken(self, lease: str, position: int) -> None:
         """A worker takes a position of a lease: it must lie below the committed limit."""
+        self._taken[lease] = max(self._taken.get(lease, 0), position + 1)
         if position < self._limits.get(lease, 0):
             return
         for row in self._select('SELECT id, "limit" AS bound FROM leases WHERE run = ?', self._run):
@@ -272,6 +275,7 @@ class Judge:
                 raise LawBrokenError(f"{parts['n']} rows of {table} are kept although no lease is open")
         self._check_failed(standing)
         self._check_given_back()
+        self._check_taken_back()
         return standing
 
     def _check_reasons(self, standing: Standing) -> None:
@@ -307,6 +311,21 @@ class Judge:
         )
         if not least <= counted:
             raise LawBrokenError(f"{dict(counted)} inner requests are counted, but {dict(least)} have ended")
+
+    def _check_taken_back(self) -> None:
+        """Of a lease that was taken back, all that its worker took may have been sent, or is covered."""
+        rows = self._select(
+            "SELECT leases.*, ranges FROM leases LEFT JOIN lease_ranges ON lease = id"
+            " WHERE leases.run = ? AND state = 'expired'",
+            self._run,
+        )
+        for row in rows:
+            lease, taken = _OpenLease(row), self._taken.get(row["id"], 0)
+            if taken > min(lease.limit, lease.end):
+                raise LawBrokenError(
+                    f"lease {row['id']} was taken to {taken}, but it is counted to {lease.end} of"
+                    f" {lease.limit} that were allowed"
+                )
 
     def _check_given_back(self) -> None:
         """A lease that its worker has ended counts as sent again what was begun of it and given back."""

@@ -143,8 +143,14 @@ class WorkerActor:
         )
         engines = EngineSwitch(supervisor, build=self._build_engine, timing=self._build_timing())
         self.runner = LeaseRunner(
-            self._identity, supervisor, engines, self._send_checkpoints, meter, self._call_hook, self._record()
+            self._identity,
+            supervisor,
+            engines,
+            self._send_checkpoints,
+            meter,
+            self._call_hook,
         )
+        self.runner.recorder = self._record()
         self.runner.start()
         incarnation = self._identity.incarnation
         self.connection.subscribe(build_lease_queue(incarnation).name, self._take_leases)

@@ -40,7 +40,6 @@ from oku_workers.files.file_cache import FileCache
 from oku_workers.files.file_fetcher import FileFetcher
 from oku_workers.files.run_files import RunFiles
 from oku_workers.flight.file_recorder import FileRecorder
-from oku_workers.flight.record_folder import RecordFolder
 from oku_workers.health import EXIT_STUCK
 from oku_workers.health.heartbeat import LONGEST_PAUSE_S, Heartbeat
 from oku_workers.health.idle_watchdog import IdleWatchdog
@@ -110,11 +109,9 @@ class Worker:
             take_host_late_s=engines.take_host_late_s,
             count_waiting=engines.count_waiting,
         )
-        boot = fetch_boot_id()
-        self._recorder = FileRecorder(settings.records, worker.incarnation, boot)
-        self._runner = LeaseRunner(
-            worker, supervisor, engines, self._sender.send, meter, recorder=self._recorder
-        )
+        self._recorder = FileRecorder(settings.records, worker.incarnation, fetch_boot_id())
+        self._runner = LeaseRunner(worker, supervisor, engines, self._sender.send, meter)
+        self._runner.recorder = self._recorder
         self._clock_client = ClockClient(
             self._app.signer, timing.coordinator_clock, lambda: bool(self._runner.lease_ids)
         )
@@ -124,10 +121,7 @@ class Worker:
         # Nobody would hear of the heartbeat's own trouble: its silence is the notice.
         health = supervisor.build_health("heartbeat", LONGEST_PAUSE_S)
         idle_watchdog = IdleWatchdog(lambda: lease_task.count + orders.count, settings.idle_limit_s)
-        records = RecordFolder(settings.records, boot)
-        self._heartbeat = Heartbeat(
-            self._app, health, self._loop_thread, self._runner, idle_watchdog, records
-        )
+        self._heartbeat = Heartbeat(self._app, health, self._loop_thread, self._runner, idle_watchdog)
         engines.on_loaded = self._heartbeat.hurry
         orders = Orders(self._loop_thread, self._runner, self._heartbeat)
         listen_to_orders(self._app, worker, orders.obey)

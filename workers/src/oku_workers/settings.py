@@ -59,5 +59,5 @@ class WorkerSettings:
 
     @property
     def records(self) -> Path:
-        """The folder of the records of workers of this machine; it outlives their processes, as the cache does."""
+        """The folder of the flight records of workers; it outlives their processes, as the cache does."""
         return self.files_cache / "flight"

@@ -89,9 +89,7 @@ class LedgerLeases:
 
         Returns by how much `resent_at_most` of the run falls.
         """
-        work = partial(
-            reclaim.lower_resent, run=run, incarnations=incarnations, find_reached=find_reached
-        )
+        work = partial(reclaim.lower_resent, run=run, incarnations=incarnations, find_reached=find_reached)
         return conservation.change(self._file, work, now)
 
     def account_not_dealt(self, run: str, ranges: Sequence[Range], now: float) -> int:

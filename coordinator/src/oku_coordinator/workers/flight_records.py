@@ -1,4 +1,4 @@
-"""What is known of how far dead processes of workers have gone: their flight records, as others found them."""
+"""How far dead processes of workers have gone, as far as others have found their flight records."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ _MOST_KEPT = 10_000
 
 
 class FlightRecords:
-    """The records that workers have told of; they are lost with this process, and told of again for a while."""
+    """The records that workers have told of; they are told of for a while, so a restart loses none."""
 
     def __init__(self) -> None:
         self._records: dict[str, FlightRecord] = {}
@@ -18,7 +18,7 @@ class FlightRecords:
         """By process, the run whose leases were compared with its record."""
 
     def record(self, found: Iterable[FlightRecord]) -> bool:
-        """Take in records; whether one of them is new. What was written last stays, so the first one counts."""
+        """Take in records; whether one of them is new. The dead write no more, so the first one counts."""
         fresh = [record for record in found if record.incarnation not in self._records]
         for record in fresh:
             self._records[record.incarnation] = record

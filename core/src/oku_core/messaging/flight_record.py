@@ -1,9 +1,11 @@
 """How far a process of a worker had come in its leases when it died, as another process has found it.
 
-A worker writes beside its requests how far it may have gone (`oku_workers.leases.flight_recorder`). What it has
-written survives its process, and a worker of the same machine tells of it in its progress. A record bounds
-what a dead process may have sent; it never says that something was sent.
+A worker writes beside its requests how far it may go (`oku_workers.flight`). What it has written survives its
+process, and a worker of the same machine tells of it in its progress. A record bounds what a dead process may
+have sent; it never says that something was sent.
 """
+
+from collections.abc import Sequence
 
 import msgspec
 
@@ -50,3 +52,10 @@ class FlightRecord(msgspec.Struct, frozen=True, kw_only=True):
         if any(reached < 0 for reached in self.reached.values()):
             return "a record has reached less than nothing"
         return None
+
+
+def find_records_fault(records: Sequence[FlightRecord]) -> str | None:
+    """Say what is wrong with the records of one message; None if nothing is."""
+    if len(records) > MOST_RECORDS:
+        return f"it has found more than {MOST_RECORDS} records"
+    return next((fault for record in records if (fault := record.find_fault())), None)

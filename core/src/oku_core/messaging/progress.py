@@ -10,7 +10,7 @@ import msgspec
 
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import build_no_counts, is_account
-from oku_core.messaging.flight_record import MOST_RECORDS, FlightRecord
+from oku_core.messaging.flight_record import FlightRecord, find_records_fault
 from oku_core.messaging.hook import HookAttempt
 
 MOST_TROUBLES = 10
@@ -108,12 +108,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
             return f"it tells of {self.seconds} s"
         if len(self.troubles) > MOST_TROUBLES or not all(map(_is_line, self.troubles)):
             return f"its troubles are more than {MOST_TROUBLES}, or not single lines"
-        if len(self.found) > MOST_RECORDS:
-            return f"it has found more than {MOST_RECORDS} records"
-        if fault := next((fault for record in self.found if (fault := record.find_fault())), None):
-            return fault
         histograms = (self.latency, self.response_time, self.lateness)
-        return next((fault for histogram in histograms if (fault := histogram.find_fault())), None)
+        fault = next((fault for histogram in histograms if (fault := histogram.find_fault())), None)
+        return fault or find_records_fault(self.found)
 
 
 def _is_line(text: str) -> bool:

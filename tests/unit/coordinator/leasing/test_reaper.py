@@ -14,7 +14,6 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
-from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.flight_record import FlightRecord

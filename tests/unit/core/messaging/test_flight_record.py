@@ -30,7 +30,10 @@ def test_progress_with_a_record_that_cannot_be_is_refused() -> None:
     assert Progress(worker="w1", incarnation="b2", at=1.0, found=[good]).find_fault() is None
     for bad, word in (
         ([FlightRecord(incarnation="b1", reached={"a": -1})], "less than nothing"),
-        ([FlightRecord(incarnation="b1", reached={str(n): 0 for n in range(MOST_RECORDED_LEASES + 1)})], "more"),
+        (
+            [FlightRecord(incarnation="b1", reached={str(n): 0 for n in range(MOST_RECORDED_LEASES + 1)})],
+            "more",
+        ),
         ([good] * 17, "16 records"),
     ):
         fault = Progress(worker="w1", incarnation="b2", at=1.0, found=bad).find_fault()

@@ -32,7 +32,9 @@ def test_a_stride_lasts_for_hundredths_of_a_second() -> None:
     for rate_rps in (0.5, 5.0, 50.0, 500.0, 5_000.0, 50_000.0):
         paper = Paper()
         paper.take_all(20_000, rate_rps)
-        strides = [after - before for before, after in zip(paper.written[20:-1], paper.written[21:-1], strict=False)]
+        strides = [
+            after - before for before, after in zip(paper.written[20:-1], paper.written[21:-1], strict=False)
+        ]
         assert max(strides) <= max(1, 0.1 * rate_rps), rate_rps
         assert max(strides) <= LONGEST_STRIDE
         assert len(paper.written) <= max(20_000 / LONGEST_STRIDE + 20, 60 * 20_000 / rate_rps + 20), rate_rps

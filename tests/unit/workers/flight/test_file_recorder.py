@@ -122,9 +122,7 @@ def test_a_record_that_cannot_be_written_any_more_is_emptied(
     assert machine.reader.look() == []
 
 
-def test_a_record_that_stays_wrong_ends_its_worker(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_that_stays_wrong_ends_its_worker(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a disk that can be read only, what is there would be taken for all that was sent."""
     recorder = machine.start()
     write = recorder.begin("lease")

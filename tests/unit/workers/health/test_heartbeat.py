@@ -12,6 +12,7 @@ from oku_core.messaging.codec import decode_progress
 from oku_core.messaging.flight_record import FlightRecord
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
+from oku_workers.flight.flight_recorder import NoRecorder
 from oku_workers.health import EXIT_STUCK
 from oku_workers.health.heartbeat import Heartbeat
 from oku_workers.health.idle_watchdog import IdleWatchdog
@@ -93,17 +94,20 @@ class FakeRunner:
 
     incarnation = "b1"
 
+    def __init__(self) -> None:
+        self.recorder = FakeRecorder()
+
     def build_progress(self, *, coarse: bool, found: Sequence[FlightRecord]) -> Progress:
         """As the lease runner."""
         self.is_coarse = coarse
         return Progress(worker="w1", incarnation="b1", at=1.7e9, found=list(found))
 
 
-class FakeRecords:
+class FakeRecorder(NoRecorder):
     """There is a record of a dead process."""
 
-    def look(self) -> list[FlightRecord]:
-        """As the folder of records."""
+    def find_dead(self) -> list[FlightRecord]:
+        """As that of a worker."""
         return [FlightRecord(incarnation="dead")]
 
 
@@ -117,7 +121,7 @@ class Stage:
         self.is_hearing = False
         watchdog = IdleWatchdog(self.count_heard, idle_limit_s, self.exit)
         health = Health("heartbeat", 0.0)
-        parts: Any = (self.broker, health, self.loop_thread, runner, watchdog, FakeRecords(), 0.0)
+        parts: Any = (self.broker, health, self.loop_thread, runner, watchdog, 0.0)
         self.heartbeat = Heartbeat(*parts)
 
     def count_heard(self) -> int:

@@ -8,6 +8,7 @@ is counted in tallies, one for each phase in which any were taken.
 import asyncio
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.range_set import Room
@@ -23,8 +24,10 @@ from oku_core.messaging.lease import Lease
 from oku_core.spec.request_template import find_target_turns, list_target_names
 from oku_core.spec.spec import Spec
 from oku_workers.executions.inner_tally import InnerTally
-from oku_workers.executions.recording import Recording
 from oku_workers.executions.tally import Tally
+
+if TYPE_CHECKING:
+    from oku_workers.executions.recording import Recording
 
 _DENSE_FROM = 4096
 """A lease of fewer requests counts their times in dictionaries, which are slower than lists and take less."""

@@ -1,7 +1,7 @@
 """The flight recorder of a real worker: a file of its own, locked as long as its process exists.
 
-The kernel lets go of the lock when the process has ended, and not before, however it ends. A worker that can't
-write its record goes on without one, and removes it: an old record would tell less than was taken.
+The kernel lets go of the lock when the process has ended, and not before, however it ends. A worker that
+cannot write its record goes on without one, and empties it: an old record would tell less than was taken.
 """
 
 import fcntl
@@ -10,7 +10,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from oku_core.messaging.flight_record import MOST_RECORDED_LEASES
+from oku_core.messaging.flight_record import MOST_RECORDED_LEASES, FlightRecord
 from oku_core.process.private_files import make_private_folder, open_private
 from oku_workers.flight.flight_recorder import Write
 from oku_workers.flight.record_file import (
@@ -23,6 +23,7 @@ from oku_workers.flight.record_file import (
     encode_slot,
     find_slot,
 )
+from oku_workers.flight.record_folder import RecordFolder
 
 _log = logging.getLogger(__name__)
 
@@ -41,6 +42,7 @@ class FileRecorder:
 
     def __init__(self, folder: Path, incarnation: str, boot: str) -> None:
         self._path = build_record_path(folder, incarnation)
+        self._folder = RecordFolder(folder, boot)
         self._head = RecordHead(boot=boot, incarnation=incarnation)
         self._slots: dict[str, int] = {}
         self._free: list[int] = []
@@ -76,6 +78,10 @@ class FileRecorder:
         self._write(encode_head(self._head), 0)
         self._write(encode_slot("", 0), find_slot(slot))
         self._free.append(slot)
+
+    def find_dead(self) -> list[FlightRecord]:
+        """The records of processes of this machine that have died; from one thread at a time, whichever."""
+        return self._folder.look()
 
     def close(self) -> None:
         """The process ends well: nothing of it is left to be told."""

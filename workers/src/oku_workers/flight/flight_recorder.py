@@ -7,6 +7,8 @@ what a dead worker has not written it has not done.
 from collections.abc import Callable
 from typing import Protocol
 
+from oku_core.messaging.flight_record import FlightRecord
+
 Write = Callable[[int], None]
 """Writes the first position of a lease that will certainly not be taken before the next call."""
 
@@ -20,6 +22,9 @@ class FlightRecorder(Protocol):
     def forget(self, lease: str) -> None:
         """Nothing is left to say of a lease: its final checkpoint is confirmed."""
 
+    def find_dead(self) -> list[FlightRecord]:
+        """The records of processes of this machine that have died; from one thread at a time, whichever."""
+
 
 class NoRecorder:
     """Keeps nothing: nobody will know more than what the limits allow."""
@@ -30,3 +35,7 @@ class NoRecorder:
 
     def forget(self, lease: str) -> None:
         """Nothing was written."""
+
+    def find_dead(self) -> list[FlightRecord]:
+        """Nobody looks."""
+        return []

@@ -99,8 +99,6 @@ def build_record_path(folder: Path, incarnation: str) -> Path:
     return folder / f"{incarnation}{SUFFIX}"
 
 
-
-
 def _pad(content: bytes, size: int) -> bytes:
     if len(content) > size:
         raise RecordError(f"{len(content)} bytes do not fit into {size}")

@@ -1,7 +1,7 @@
 """Finds the records of workers of this machine that have died.
 
 A record that is not locked is that of a process that has ended. Each worker that finds it tells of it for a
-while, so that a coordinator hears of it that was away, or whose run is only about to go on; then it is removed.
+while, so that it reaches a coordinator that was away, or whose run goes on later. Then it is removed.
 """
 
 import fcntl

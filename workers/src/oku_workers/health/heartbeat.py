@@ -14,7 +14,6 @@ from oku_core.messaging.codec import seal_progress
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.transport import build_heartbeat_transport_options
 from oku_core.process.supervision import Health, keep_going
-from oku_workers.flight.record_folder import RecordFolder
 from oku_workers.health.idle_watchdog import IdleWatchdog
 from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.loop_thread import LoopThread
@@ -37,7 +36,6 @@ class Heartbeat(threading.Thread):
         loop_thread: the event loop.
         runner: makes the progress, in that loop.
         watchdog: hears how many messages wait for this process.
-        records: has the records of dead processes of this machine.
         shortest_interval_s: between two heartbeats, unless the coordinator asks for a longer one.
     """
 
@@ -48,7 +46,6 @@ class Heartbeat(threading.Thread):
         loop_thread: LoopThread,
         runner: LeaseRunner,
         watchdog: IdleWatchdog,
-        records: RecordFolder,
         shortest_interval_s: float = 1.0,
     ) -> None:
         super().__init__(name=health.name, daemon=True)
@@ -58,7 +55,6 @@ class Heartbeat(threading.Thread):
         self._loop_thread = loop_thread
         self._runner = runner
         self._watchdog = watchdog
-        self._records = records
         self._shortest_interval_s = self.interval_s = shortest_interval_s
         self._ending = threading.Event()
         self._hurrying = threading.Event()
@@ -108,7 +104,7 @@ class Heartbeat(threading.Thread):
     def _take_progress(self) -> Progress | None:
         try:
             is_coarse = self.interval_s > self._shortest_interval_s
-            found = self._records.look()
+            found = self._runner.recorder.find_dead()
             return self._loop_thread.ask(
                 lambda: self._runner.build_progress(coarse=is_coarse, found=found), _LOOP_TIMEOUT_S
             )

@@ -55,10 +55,10 @@ class LeaseRunner:
         send: gives checkpoints to the broker.
         meter: measures meanwhile.
         call: calls a hook of user code; a simulation has its own.
-        recorder: keeps how far its leases have gone, for the case of its death.
 
     Attributes:
         hooks: calls those.
+        recorder: keeps how far the leases have gone, for the case of a death.
         may_leave: whether the coordinator has heard that this worker is about to leave, and nothing is on its
             way from there any more.
     """
@@ -71,10 +71,9 @@ class LeaseRunner:
         send: Send,
         meter: WorkerMeter | None = None,
         call: Call = call_hook,
-        recorder: FlightRecorder | None = None,
     ) -> None:
         self._worker = worker
-        self._recorder = recorder or NoRecorder()
+        self.recorder: FlightRecorder = NoRecorder()
         self._supervisor = supervisor
         self._engines = engines
         self._meter = meter or WorkerMeter()
@@ -286,7 +285,7 @@ class LeaseRunner:
 
     def _begin(self, lease: OpenLease) -> None:
         self._leases[lease.id] = lease
-        if (write := self._recorder.begin(lease.id)) is not None:
+        if (write := self.recorder.begin(lease.id)) is not None:
             lease.execution.recording = Recording(write)
         self._meter.add(lease)
         serving = asyncio.get_running_loop().create_task(self._serve(lease))
@@ -355,7 +354,7 @@ class LeaseRunner:
 
     def _forget(self, lease: OpenLease) -> None:
         self._leases.pop(lease.id, None)
-        self._recorder.forget(lease.id)
+        self.recorder.forget(lease.id)
         self._meter.forget(lease)
 
     def _stop_leases(self, leases: Iterable[OpenLease], grace_s: float) -> None:

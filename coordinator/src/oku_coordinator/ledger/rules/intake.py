@@ -133,9 +133,9 @@ class _Intake:
         return MessageVerdict.ACCOUNTED
 
     def _take_last_word(self, checkpoint: Checkpoint) -> None:
-        """A worker that was taken for dead lives, and says how far it went in a lease that it has not any more.
+        """A worker that was taken for dead lives, and says how far it went in a lease that is void.
 
-        Nothing of that is accounted, but it will take no more of it: so much less may have been sent in vain.
+        Nothing of that is accounted, but it takes no more of it: so much less may have been sent in vain.
         """
         lease = lease_table.find_lease(self._transaction, checkpoint.lease)
         if lease is None or lease.state != LeaseState.EXPIRED or lease.reason == ExpiryReason.NOT_SENT:

@@ -10,10 +10,10 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
+from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.interval import Lengths, Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.outcome import Outcome, build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
@@ -273,7 +273,10 @@ def test_a_lease_that_the_broker_took_although_it_said_no_may_have_been_sent(
     goes_on = make_batch(lease, done=2, is_final=False)
     assert apply([goes_on] * 2, 5.0) == [MessageVerdict.LATE, MessageVerdict.LATE]
     assert fetch_resent(ledger) == 6
-    assert apply([make_batch(lease, done=2, sequence=2)] * 2, 6.0) == [MessageVerdict.LATE, MessageVerdict.LATE]
+    assert apply([make_batch(lease, done=2, sequence=2)] * 2, 6.0) == [
+        MessageVerdict.LATE,
+        MessageVerdict.LATE,
+    ]
     assert fetch_resent(ledger) == 2
 
 

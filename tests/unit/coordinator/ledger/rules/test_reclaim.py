@@ -59,48 +59,40 @@ def test_what_a_lost_lease_covered_stays_accounted(
     assert ledger.check("r1") == Lengths(pending=92, leased=0, accounted=8)
 
 
-@pytest.mark.parametrize(
-    ("reached", "resent", "taken_back"),
-    [
-        (None, 7, [(2, 3), (8, 9), (10, 15)]),
-        (0, 2, [(2, 3), (8, 9)]),
-        (12, 4, [(2, 3), (8, 9), (10, 12)]),
-        (15, 7, [(2, 3), (8, 9), (10, 15)]),
-        (99, 7, [(2, 3), (8, 9), (10, 15)]),
-    ],
-)
+RECORDED = {
+    None: [(2, 3), (8, 9), (10, 15)],
+    0: [(2, 3), (8, 9)],
+    12: [(2, 3), (8, 9), (10, 12)],
+    15: [(2, 3), (8, 9), (10, 15)],
+    99: [(2, 3), (8, 9), (10, 15)],
+}
+"""What may have been sent again of a lease whose limit is 15, by what its dead worker has reached; the positions
+2 and 8 are in flight, and none from 10 on is known to be taken."""
+
+
+@pytest.mark.parametrize("reached", RECORDED)
+@pytest.mark.parametrize("is_late", [False, True])
 def test_a_dead_worker_has_not_sent_what_it_has_not_reached(
-    ledger: Ledger,
-    deal: Deal,
-    make_batch: MakeBatch,
-    apply: Apply,
-    reached: int | None,
-    resent: int,
-    taken_back: list[tuple[int, int]],
+    ledger: Ledger, deal: Deal, reached: int | None, *, is_late: bool
 ) -> None:
     """Whether that is known when its lease is taken back, or later; a record never adds to the bound."""
     lease = deal(20, limit=15)
-    apply([make_batch(lease, done=10, in_flight=[2, 8], is_final=False)], 4.0)
-    for is_late in (False, True):
-        if is_late:
-            lease = deal(20, limit=15)
-            apply([make_batch(lease, done=10, in_flight=[2, 8], is_final=False)], 6.0)
-        before = ledger.runs.fetch("r1").resent_at_most
+    checkpoint = build_checkpoint(lease, 10, [2, 8], is_final=False)
+    ledger.leases.apply([build_batch(lease, checkpoint)], lambda _batch, _spec: 0, 4.0)
+    resent = sum(stop - start for start, stop in RECORDED[reached])
 
-        def find(_: LeaseRecord) -> int | None:
-            return reached
+    def find(_: LeaseRecord) -> int | None:
+        return reached
 
-        known = () if is_late else (find,)
-        ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 7.0, find_nothing, *known)
-        if is_late:
-            assert ledger.leases.lower_resent("r1", ["b1"], find, 8.0) == 7 - resent
-            assert ledger.leases.lower_resent("r1", ["b1"], find, 8.0) == 0
-        assert ledger.runs.fetch("r1").resent_at_most - before == resent
-        counted = sum(stop - start for start, stop in ledger.leases.fetch_taken_back("r1"))
-        assert counted == ledger.runs.fetch("r1").resent_at_most
-        if not is_late:
-            assert ledger.leases.fetch_taken_back("r1") == taken_back
-        assert ledger.check("r1").leased == 0
+    known = () if is_late else (find,)
+    ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 7.0, find_nothing, *known)
+    if is_late:
+        assert ledger.runs.fetch("r1").resent_at_most == 7
+        assert ledger.leases.lower_resent("r1", ["b1"], find, 8.0) == 7 - resent
+        assert ledger.leases.lower_resent("r1", ["b1"], find, 8.0) == 0
+    assert ledger.runs.fetch("r1").resent_at_most == resent
+    assert ledger.leases.fetch_taken_back("r1") == RECORDED[reached]
+    assert ledger.check("r1") == Lengths(pending=92, leased=0, accounted=8)
 
 
 def test_what_a_run_at_rest_says_of_its_dead_stays(ledger: Ledger, deal: Deal) -> None:
