@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import math
 import os
 import sys
 import time
@@ -66,7 +67,7 @@ def main() -> int:
         _print(f"{_describe(tally)}; to go on: ./task simulate -- {rest}" + _repeat_options(arguments))
         return 1 if tally.broken else _INTERRUPTED
     _print_end(tally, time.monotonic() - begun)
-    return 1 if tally.broken else 0
+    return 1 if tally.broken or tally.bounds.find_above(arguments.most_ratio) else 0
 
 
 def _print_end(tally: "Tally", took_s: float) -> None:
@@ -103,6 +104,10 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--at-least-faults", type=int, help="end after the seed with which there were so many"
     )
+    parser.add_argument(
+        "--most-ratio", type=float, default=math.inf,
+        help="fail if `resent_at_most` is more times what was resent, as the median of a mode",
+    )  # fmt: skip
     parser.add_argument("--minutes", type=float, help="end after so many minutes")
     parser.add_argument("--processes", type=int, help="how many processors to use (default: all)")
     parser.add_argument("--lines", type=int, default=80, help="how long a story is (default 80)")

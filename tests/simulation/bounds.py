@@ -10,6 +10,9 @@ from tests.simulation.outside.target import count_seen
 
 from oku_core.spec.spec import Spec
 
+_ENOUGH = 5
+"""A median of fewer runs says little."""
+
 
 class Mode(StrEnum):
     """How a run is paced, or what it runs."""
@@ -55,6 +58,12 @@ class BoundStatistics:
             self.runs[bound.mode] = self.runs.get(bound.mode, 0) + 1
             if bound.resent:
                 self.ratios.setdefault(bound.mode, []).append(bound.resent_at_most / bound.resent)
+
+    def find_above(self, most: float) -> list[Mode]:
+        """The modes whose median is above a ratio, of those that enough runs tell of."""
+        return [
+            mode for mode, ratios in self.ratios.items() if len(ratios) >= _ENOUGH and median(ratios) > most
+        ]
 
     def describe(self) -> str:
         """The median of each mode, in a line."""

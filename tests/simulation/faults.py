@@ -112,7 +112,7 @@ class Misfortune:
     def _kill_worker(self) -> None:
         def strike(worker: "WorkerActor") -> None:
             self._kill(worker.process)
-            if self._chance.random() < _LOST_SHARE:
+            if self._chance.random() < _LOST_SHARE and not self._world.plan.shares_machine:
                 self._note(f"the machine of {worker.process.name} is lost")
                 worker.lose_records()
             if self._chance.random() < 0.8:

@@ -22,6 +22,7 @@ from tests.simulation.laws import LawBrokenError, Standing
 from tests.simulation.machine.clocks import MachineClock
 from tests.simulation.machine.disk import Disk
 from tests.simulation.machine.interposition import interpose
+from tests.simulation.machine.memory_recorder import RecordShelf
 from tests.simulation.machine.process import KilledError, Process
 from tests.simulation.machine.scheduler import Scheduler
 from tests.simulation.outside.broker import Broker
@@ -110,6 +111,7 @@ class World:
         self.processes: list[Process] = []
         self.coordinator = CoordinatorActor(self)
         self.workers: list[WorkerActor] = []
+        self._shelves: dict[str, RecordShelf] = {}
         self._added = 0
         self.broken = ""
         self._mended_at: float | None = None
@@ -132,6 +134,10 @@ class World:
     def find_target(self, run: str) -> Target:
         """The target of a run."""
         return self.runs[run].target
+
+    def find_shelf(self, worker: str) -> RecordShelf:
+        """The records of the machine of a worker: its own, or one that all share, as in a local stack."""
+        return self._shelves.setdefault("" if self.plan.shares_machine else worker, RecordShelf())
 
     def draw_from(self, what: str) -> random.Random:
         """A source of chance for one part of the world, so that none disturbs another."""

@@ -13,7 +13,6 @@ import msgspec
 from kombu.exceptions import OperationalError
 from tests.simulation.laws import LawBrokenError
 from tests.simulation.machine.clocks import MachineClock
-from tests.simulation.machine.memory_recorder import MemoryRecorder
 from tests.simulation.outside.broker import Connection, Delivery
 from tests.simulation.outside.clock_exchange import ClockExchange, has_bound
 from tests.simulation.outside.engine import SimulatedEngine
@@ -25,7 +24,6 @@ from tests.simulation.played_run import PlayedRun
 from oku_core.messaging.celery_app import CHECKPOINTS_QUEUE, build_control_queue, build_lease_queue
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import decode_leases, decode_order, seal_checkpoints, seal_progress
-from oku_core.messaging.flight_record import MOST_RECORDS
 from oku_core.messaging.hook import HookAttempt
 from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Intervals, Stop
 from oku_core.messaging.rejection import RejectedMessageError
@@ -82,8 +80,7 @@ class WorkerActor:
             lambda: world.scheduler.now, plan.drift, plan.ahead_s, booted_s=1000.0 + len(world.workers)
         )
         self._starts = 0
-        self._recorders: list[tuple[Process, MemoryRecorder]] = []
-        """Those of all its processes that its machine still has."""
+        self._shelf = world.find_shelf(plan.name)
         self._chance = world.draw_from(plan.name)
         self.process: Process
         self.connection: Connection
@@ -150,7 +147,7 @@ class WorkerActor:
             meter,
             self._call_hook,
         )
-        self.runner.recorder = self._record()
+        self.runner.recorder = self._shelf.start(self.process, self._identity.incarnation)
         self.runner.start()
         incarnation = self._identity.incarnation
         self.connection.subscribe(build_lease_queue(incarnation).name, self._take_leases)
@@ -162,14 +159,9 @@ class WorkerActor:
             ClockExchange(self._world, self.runner.coordinator_clock, chance, self.plan.drift).keep_asking()
         )
 
-    def _record(self) -> MemoryRecorder:
-        recorder = MemoryRecorder(self._identity.incarnation)
-        self._recorders = [*self._recorders[1 - MOST_RECORDS :], (self.process, recorder)]
-        return recorder
-
     def lose_records(self) -> None:
-        """The machine is gone: another one takes its place."""
-        self._recorders.clear()
+        """The machine is gone with what it had: another one takes its place."""
+        self._shelf.clear()
 
     def _build_timing(self) -> Timing:
         def read_ns() -> int:
@@ -313,8 +305,8 @@ class WorkerActor:
                     await self._hurried.wait()
 
     def _say_progress(self) -> None:
-        found = [recorder.build_record() for process, recorder in self._recorders if not process.is_alive]
-        sealed = seal_progress(self._world.signer, self.runner.build_progress(found=found))
+        progress = self.runner.build_progress(found=self._shelf.find_dead())
+        sealed = seal_progress(self._world.signer, progress)
         with contextlib.suppress(OperationalError):
             self.connection.publish_to_all(PROGRESS, sealed)
 
@@ -328,6 +320,6 @@ class WorkerActor:
                 break
             await asyncio.sleep(_DRAIN_POLL_S)
         self._say_progress()
-        self._recorders = [each for each in self._recorders if each[0] is not self.process]
+        self._shelf.remove(self.process)
         self._world.story.note(f"{self.process.name} has ended")
         self.process.kill()

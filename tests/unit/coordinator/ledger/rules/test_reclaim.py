@@ -66,8 +66,10 @@ RECORDED = {
     15: [(2, 3), (8, 9), (10, 15)],
     99: [(2, 3), (8, 9), (10, 15)],
 }
-"""What may have been sent again of a lease whose limit is 15, by what its dead worker has reached; the positions
-2 and 8 are in flight, and none from 10 on is known to be taken."""
+"""What may have been sent again of a lease whose limit is 15, by what its dead worker has reached.
+
+The positions 2 and 8 are in flight, and none from 10 on is known to be taken.
+"""
 
 
 @pytest.mark.parametrize("reached", RECORDED)
