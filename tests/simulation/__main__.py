@@ -2,6 +2,7 @@
 
 import argparse
 import logging
+import math
 import os
 import sys
 import time
@@ -65,13 +66,18 @@ def main() -> int:
         rest = f"--first {seeds[0] + tally.seeds} --seeds {len(seeds) - tally.seeds}"
         _print(f"{_describe(tally)}; to go on: ./task simulate -- {rest}" + _repeat_options(arguments))
         return 1 if tally.broken else _INTERRUPTED
-    took_s = time.monotonic() - begun
+    _print_end(tally, time.monotonic() - begun)
+    return 1 if tally.broken or tally.bounds.find_above(arguments.most_ratio) else 0
+
+
+def _print_end(tally: "Tally", took_s: float) -> None:
     ended = ", ".join(f"{count:,} {state or 'not begun'}" for state, count in sorted(tally.states.items()))
     _print(
         f"{_describe(tally)}; {tally.steps:,} steps, {tally.seconds / 3600:,.1f} simulated hours"
         f" in {took_s:.1f} s, {tally.faults / took_s * 60:,.0f} faults a minute; runs: {ended}"
     )
-    return 1 if tally.broken else 0
+    if widths := tally.bounds.describe():
+        _print(f"resent_at_most by what was resent, medians: {widths}")
 
 
 def _describe(tally: "Tally") -> str:
@@ -98,6 +104,10 @@ def _parse() -> argparse.Namespace:
     parser.add_argument(
         "--at-least-faults", type=int, help="end after the seed with which there were so many"
     )
+    parser.add_argument(
+        "--most-ratio", type=float, default=math.inf,
+        help="fail if `resent_at_most` is more times what was resent, as the median of a mode",
+    )  # fmt: skip
     parser.add_argument("--minutes", type=float, help="end after so many minutes")
     parser.add_argument("--processes", type=int, help="how many processors to use (default: all)")
     parser.add_argument("--lines", type=int, default=80, help="how long a story is (default 80)")

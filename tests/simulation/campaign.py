@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from tests.simulation.bounds import BoundStatistics
 from tests.simulation.loads import Load
 from tests.simulation.plan import Fault, draw_plan
 from tests.simulation.world import Ending, play
@@ -26,6 +27,7 @@ class Tally:
         seconds: how long they were, in simulated seconds.
         states: how the runs ended.
         broken: the seeds in which a law was broken.
+        bounds: how wide `resent_at_most` is, by the mode of the run.
     """
 
     seeds: int = 0
@@ -34,6 +36,7 @@ class Tally:
     seconds: float = 0.0
     states: Counter[str] = field(default_factory=Counter)
     broken: list[Ending] = field(default_factory=list)
+    bounds: BoundStatistics = field(default_factory=BoundStatistics)
 
     def add(self, ending: Ending) -> None:
         """A seed has been played."""
@@ -42,6 +45,7 @@ class Tally:
         self.steps += ending.steps
         self.seconds += ending.seconds
         self.states.update(ending.state.split())
+        self.bounds.add(ending.bounds)
         if ending.broken:
             self.broken.append(ending)
 

@@ -136,9 +136,13 @@ class DueTimes:
         if late_s is None or not periods:
             return 0, 0
         reached = [period.find_reached_s(lease.closed_at) for period in periods[-2:]]
-        lasts = [self._dues_s[self.find_index(place)] + late_s - _AHEAD_S for place in lease.at_risk]
-        fewest = sum(last_s < min(reached) - slack_s for last_s in lasts)
-        return fewest, sum(last_s < max(reached) + slack_s for last_s in lasts)
+
+        def count(places: Iterable[int], reached_s: float) -> int:
+            dues = (self._dues_s[self.find_index(place)] for place in places)
+            return sum(due_s + late_s - _AHEAD_S < reached_s for due_s in dues)
+
+        # More may have become known of the lease since it was taken back: then more was lost than it has now.
+        return count(lease.at_risk, min(reached) - slack_s), count(lease.allowed, max(reached) + slack_s)
 
     def count_in_phases(self, ranges: Iterable[tuple[int, int]]) -> dict[str, int]:
         """How many coordinates of some ranges are in each phase; waves never cross their borders."""

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _PAUSES_S = (0.05, 0.5, 3.0, 12.0, 40.0)
 _MOST_STEPS = 60
 _MOST_STATEMENTS = 40
+_LOST_SHARE = 0.2
+"""Of the workers that are killed, those that die with their machine."""
 
 
 class Misfortune:
@@ -110,6 +112,9 @@ class Misfortune:
     def _kill_worker(self) -> None:
         def strike(worker: "WorkerActor") -> None:
             self._kill(worker.process)
+            if self._chance.random() < _LOST_SHARE and not self._world.plan.shares_machine:
+                self._note(f"the machine of {worker.process.name} is lost")
+                worker.lose_records()
             if self._chance.random() < 0.8:
                 self._after(self._draw_pause_s() + 0.3, worker.restart)
 

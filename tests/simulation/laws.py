@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 from tests.simulation.outside.target import (
-    CONNECT_ERROR,
     DISCONNECTED,
     LOST,
     NOT_SENT,
     UNEXPECTED_STATUS,
     Target,
+    count_seen,
 )
 
 from oku_core.accounting import hdr
@@ -81,11 +81,13 @@ class DeadLease(NamedTuple):
         id: the lease.
         closed_at: when, in Unix time.
         at_risk: what of it may have been sent without being accounted, as places in the ledger.
+        allowed: the same by its limit alone, whatever became known of it since.
     """
 
     id: str
     closed_at: float
     at_risk: Sequence[int]
+    allowed: Sequence[int]
 
 
 class HookRow(NamedTuple):
@@ -125,6 +127,8 @@ class Judge:
         self._database: sqlite3.Connection | None = None
         self._limits: dict[str, int] = {}
         self._dealt_at: dict[str, float] = {}
+        self._taken: dict[str, int] = {}
+        """The first position of each lease that its worker has not taken."""
 
     def open(self, path: Path) -> None:
         """From now on the ledger is here."""
@@ -144,6 +148,7 @@ class Judge:
 
     def check_taken(self, lease: str, position: int) -> None:
         """A worker takes a position of a lease: it must lie below the committed limit."""
+        self._taken[lease] = max(self._taken.get(lease, 0), position + 1)
         if position < self._limits.get(lease, 0):
             return
         for row in self._select('SELECT id, "limit" AS bound FROM leases WHERE run = ?', self._run):
@@ -190,7 +195,11 @@ class Judge:
             " WHERE leases.run = ? AND state = 'expired' AND reason IN ('worker_lost', 'dropped')",
             self._run,
         )
-        return [DeadLease(row["id"], row["closed_at"], _OpenLease(row).list_at_risk()) for row in rows]
+        leases = [(row, _OpenLease(row)) for row in rows]
+        return [
+            DeadLease(row["id"], row["closed_at"], lease.list_at_risk(), lease.list_allowed())
+            for row, lease in leases
+        ]
 
     def list_unsent(self) -> list[int]:
         """What is accounted although the target has never seen it, as places in the ledger."""
@@ -271,6 +280,7 @@ class Judge:
                 raise LawBrokenError(f"{parts['n']} rows of {table} are kept although no lease is open")
         self._check_failed(standing)
         self._check_given_back()
+        self._check_taken_back()
         return standing
 
     def _check_reasons(self, standing: Standing) -> None:
@@ -306,6 +316,21 @@ class Judge:
         )
         if not least <= counted:
             raise LawBrokenError(f"{dict(counted)} inner requests are counted, but {dict(least)} have ended")
+
+    def _check_taken_back(self) -> None:
+        """Of a lease that was taken back, all that its worker took may have been sent, or is covered."""
+        rows = self._select(
+            "SELECT leases.*, ranges FROM leases LEFT JOIN lease_ranges ON lease = id"
+            " WHERE leases.run = ? AND state = 'expired'",
+            self._run,
+        )
+        for row in rows:
+            lease, taken = _OpenLease(row), self._taken.get(row["id"], 0)
+            if taken > min(lease.limit, lease.end):
+                raise LawBrokenError(
+                    f"lease {row['id']} was taken to {taken}, but it is counted to {lease.end} of"
+                    f" {lease.limit} that were allowed"
+                )
 
     def _check_given_back(self) -> None:
         """A lease that its worker has ended counts as sent again what was begun of it and given back."""
@@ -414,8 +439,7 @@ class Judge:
             )
 
     def _check_sent(self, standing: Standing) -> None:
-        unseen = (CONNECT_ERROR, NOT_SENT, LOST)
-        answered = standing.accounted - sum(standing.outcomes[outcome] for outcome in unseen)
+        answered = count_seen(standing.outcomes)
         most = answered + standing.resent + standing.at_risk
         if not answered <= self._target.sent <= most:
             raise LawBrokenError(
@@ -466,6 +490,14 @@ class _OpenLease:
         beyond = self.ranges.cut(self.done, min(self.limit, self.end))
         return [
             *self.ranges.list_indices(self.sent_in_flight),
+            *(index for start, stop in beyond for index in range(start, stop)),
+        ]
+
+    def list_allowed(self) -> list[int]:
+        """The indices that may have been sent as far as the limit says."""
+        beyond = self.ranges.cut(self.done, self.limit)
+        return [
+            *self.ranges.list_indices(self.in_flight),
             *(index for start, stop in beyond for index in range(start, stop)),
         ]
 

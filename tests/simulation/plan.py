@@ -19,6 +19,8 @@ _HOOKS_SHARE = 0.3
 """Of the seeds whose runs have hooks."""
 _TARGETS_SHARE = 0.3
 """Of the seeds whose runs have several targets."""
+_ONE_MACHINE_SHARE = 0.5
+"""Of the seeds whose workers share a machine, as those of a local stack do."""
 _USER_CODE_SHARE = 0.25
 """Of the other seeds, those whose runs are iterations of user code."""
 _WORKERS_SHARE = 0.35
@@ -89,6 +91,7 @@ class Plan:
         faults_end_s: when the last of them is over; what is broken then is mended.
         worker_timeout_s: how long a silent worker counts as alive.
         lines: how many lines of the story are kept.
+        shares_machine: whether all workers are on one machine, which is never lost.
     """
 
     seed: int
@@ -100,6 +103,7 @@ class Plan:
     faults_end_s: float = 0.0
     worker_timeout_s: float = 6.0
     lines: int = 80
+    shares_machine: bool = False
 
 
 def draw_plan(
@@ -161,6 +165,7 @@ def draw_plan(
         workers=workers,
         faults=faults,
         faults_end_s=faults[-1][0] + 5.0 if faults else 0.0,
+        shares_machine=random.Random(f"machines {seed}").random() < _ONE_MACHINE_SHARE,
     )
 
 

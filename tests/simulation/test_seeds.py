@@ -40,6 +40,16 @@ def test_the_laws_hold_through_ten_thousand_faults() -> None:
     assert int(faults[1].replace(",", "")) >= 10_000
 
 
+def test_what_may_have_been_resent_is_at_most_four_times_what_was() -> None:
+    """As the median of each mode: of a closed run, one with a rate, stages, a highest rate, and user code."""
+    said = _simulate(
+        "--seeds", "60", "--first", "100", "--faults", "kill-worker,cut-worker", "--most-ratio", "4"
+    )
+    medians = dict(re.findall(r"([a-z-]+) [\d.]+ \((\d+) of \d+\)", said))
+    assert {"closed", "max-rate", "user-code"} <= medians.keys()
+    assert {"rate", "stages", "late-send"} & medians.keys()
+
+
 def test_a_seed_has_one_history() -> None:
     """Whoever plays it, it ends with the same story."""
     for seed in range(5, 9):

@@ -16,11 +16,13 @@ from tests.simulation.actors.attacker import Attacker
 from tests.simulation.actors.coordinator import CoordinatorActor
 from tests.simulation.actors.operator import Operator
 from tests.simulation.actors.worker import WorkerActor
+from tests.simulation.bounds import Bound, measure_bound
 from tests.simulation.faults import Misfortune
 from tests.simulation.laws import LawBrokenError, Standing
 from tests.simulation.machine.clocks import MachineClock
 from tests.simulation.machine.disk import Disk
 from tests.simulation.machine.interposition import interpose
+from tests.simulation.machine.memory_recorder import RecordShelf
 from tests.simulation.machine.process import KilledError, Process
 from tests.simulation.machine.scheduler import Scheduler
 from tests.simulation.outside.broker import Broker
@@ -63,6 +65,7 @@ class Ending:
         seconds: simulated seconds.
         digest: of the story; the same whenever this seed is played.
         broken: the law that was broken, and the story; empty if none was.
+        bounds: how wide `resent_at_most` is, of each run that has ended.
     """
 
     seed: int
@@ -73,6 +76,7 @@ class Ending:
     state: str
     broken: str = ""
     story: str = ""
+    bounds: tuple[Bound, ...] = ()
 
 
 class World:
@@ -107,6 +111,7 @@ class World:
         self.processes: list[Process] = []
         self.coordinator = CoordinatorActor(self)
         self.workers: list[WorkerActor] = []
+        self._shelves: dict[str, RecordShelf] = {}
         self._added = 0
         self.broken = ""
         self._mended_at: float | None = None
@@ -129,6 +134,10 @@ class World:
     def find_target(self, run: str) -> Target:
         """The target of a run."""
         return self.runs[run].target
+
+    def find_shelf(self, worker: str) -> RecordShelf:
+        """The records of the machine of a worker: its own, or one that all share, as in a local stack."""
+        return self._shelves.setdefault("" if self.plan.shares_machine else worker, RecordShelf())
 
     def draw_from(self, what: str) -> random.Random:
         """A source of chance for one part of the world, so that none disturbs another."""
@@ -336,6 +345,11 @@ def play(plan: Plan, prepare: Callable[[World], None] = lambda _: None) -> Endin
         state=" ".join(run.standing.state if run.standing else "" for run in world.runs.values()),
         broken=world.broken,
         story=world.story.tell() if world.broken else "",
+        bounds=tuple(
+            measure_bound(run.spec, run.standing, run.target.sent)
+            for run in world.runs.values()
+            if run.standing is not None
+        ),
     )
 
 

@@ -112,6 +112,10 @@ class Rounds:
     def note_progress(self, heard: Sequence[Progress]) -> None:
         """Workers have spoken."""
         self.clock_store.note_progress(heard, self.monotonic())
+        # Before anything is taken back: they say how far those had come who are gone.
+        if self.reaper.records.record(record for progress in heard for record in progress.found):
+            self._next_look = -math.inf
+            self.wake()
         if any(progress.stopping and not self.roster.is_leaving(progress.worker) for progress in heard):
             self._next_look = -math.inf  # it waits to hear that nothing is on its way to it
             self.wake()

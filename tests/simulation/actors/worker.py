@@ -80,6 +80,7 @@ class WorkerActor:
             lambda: world.scheduler.now, plan.drift, plan.ahead_s, booted_s=1000.0 + len(world.workers)
         )
         self._starts = 0
+        self._shelf = world.find_shelf(plan.name)
         self._chance = world.draw_from(plan.name)
         self.process: Process
         self.connection: Connection
@@ -144,8 +145,14 @@ class WorkerActor:
         )
         engines = EngineSwitch(supervisor, build=self._build_engine, timing=self._build_timing())
         self.runner = LeaseRunner(
-            self._identity, supervisor, engines, self._send_checkpoints, meter, self._call_hook
+            self._identity,
+            supervisor,
+            engines,
+            self._send_checkpoints,
+            meter,
+            self._call_hook,
         )
+        self.runner.recorder = self._shelf.start(self.process, self._identity.incarnation)
         self.runner.start()
         incarnation = self._identity.incarnation
         self.connection.subscribe(build_lease_queue(incarnation).name, self._take_leases)
@@ -156,6 +163,10 @@ class WorkerActor:
         self.process.start(
             ClockExchange(self._world, self.runner.coordinator_clock, chance, self.plan.drift).keep_asking()
         )
+
+    def lose_records(self) -> None:
+        """The machine is gone with what it had: another one takes its place."""
+        self._shelf.clear()
 
     def _build_timing(self) -> Timing:
         def read_ns() -> int:
@@ -299,7 +310,8 @@ class WorkerActor:
                     await self._hurried.wait()
 
     def _say_progress(self) -> None:
-        sealed = seal_progress(self._world.signer, self.runner.build_progress())
+        progress = self.runner.build_progress(found=self._shelf.find_dead())
+        sealed = seal_progress(self._world.signer, progress)
         with contextlib.suppress(OperationalError):
             self.connection.publish_to_all(PROGRESS, sealed)
 
@@ -313,5 +325,6 @@ class WorkerActor:
                 break
             await asyncio.sleep(_DRAIN_POLL_S)
         self._say_progress()
+        self._shelf.remove(self.process)
         self._world.story.note(f"{self.process.name} has ended")
         self.process.kill()

@@ -8,6 +8,7 @@ the answers of exactly those indices that it covers.
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from oku_core.accounting.outcome import OUTCOMES
@@ -24,6 +25,11 @@ _SHARES = {
 
 _SHARES_OF_ITERATIONS = {OK: 0.9, FAILED_CHECK: 0.04, EXCEPTION: 0.03, TIMEOUT: 0.03}
 _MOST_INNER = 4
+
+
+def count_seen(outcomes: Sequence[int]) -> int:
+    """How many of the requests of an account a target has certainly seen."""
+    return sum(outcomes) - sum(outcomes[unseen] for unseen in (CONNECT_ERROR, NOT_SENT, LOST))
 
 
 class Answer(NamedTuple):

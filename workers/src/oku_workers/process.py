@@ -25,6 +25,7 @@ from celery.worker import state
 from oku_core.messaging.celery_app import App, build_lease_queue, build_worker_app
 from oku_core.messaging.transport import find_connection_errors
 from oku_core.process.clock import SteadyClock
+from oku_core.process.kernel_id import fetch_boot_id
 from oku_core.process.listener import open_sockets
 from oku_core.process.open_files import raise_open_files
 from oku_core.process.private_files import open_private
@@ -38,6 +39,7 @@ from oku_workers.executions.saturation import SaturationMeter
 from oku_workers.files.file_cache import FileCache
 from oku_workers.files.file_fetcher import FileFetcher
 from oku_workers.files.run_files import RunFiles
+from oku_workers.flight.file_recorder import FileRecorder
 from oku_workers.health import EXIT_STUCK
 from oku_workers.health.heartbeat import LONGEST_PAUSE_S, Heartbeat
 from oku_workers.health.idle_watchdog import IdleWatchdog
@@ -107,7 +109,9 @@ class Worker:
             take_host_late_s=engines.take_host_late_s,
             count_waiting=engines.count_waiting,
         )
+        self._recorder = FileRecorder(settings.records, worker.incarnation, fetch_boot_id())
         self._runner = LeaseRunner(worker, supervisor, engines, self._sender.send, meter)
+        self._runner.recorder = self._recorder
         self._clock_client = ClockClient(
             self._app.signer, timing.coordinator_clock, lambda: bool(self._runner.lease_ids)
         )
@@ -152,6 +156,7 @@ class Worker:
         if self._liveness_port is not None:
             self._loop_thread.await_result(self._liveness_port.close())
         self._loop_thread.end()
+        self._recorder.close()
         return int(celery_worker.exitcode or 0)
 
     def _on_ready(self, sender: Any, **_: object) -> None:

@@ -56,3 +56,8 @@ class WorkerSettings:
     kernel: str | None = None
     idle_limit_s: float = 30.0
     loop_limit_s: float = 30.0
+
+    @property
+    def records(self) -> Path:
+        """The folder of the flight records of workers; it outlives their processes, as the cache does."""
+        return self.files_cache / "flight"

@@ -7,7 +7,7 @@ each is the rule of `expiry`.
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule, Remedy
@@ -15,8 +15,10 @@ from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.waves.pieces import Piece
 from oku_coordinator.leasing.waves.plan import build_wave_plan
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.reclaim import FindLost, find_nothing
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.workers.flight_records import FlightRecords
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import ExpiryReason
@@ -46,6 +48,7 @@ class Reaper:
         metrics: where leases that are taken back are counted.
         clock: Unix time.
         note_lost: is told of the run and the processes that died with leases of it.
+        records: say how far dead processes have gone.
     """
 
     ledger: Ledger
@@ -56,6 +59,7 @@ class Reaper:
     metrics: Metrics
     clock: Callable[[], float]
     note_lost: Callable[[str, Iterable[str]], None]
+    records: FlightRecords = field(default_factory=FlightRecords)
 
     def reset_timers(self, now: float) -> None:
         """Begin every lease's time anew: we could not have heard of them."""
@@ -86,6 +90,7 @@ class Reaper:
                 await asyncio.sleep(0)
         self.expiry.forget_others(lease.id for lease in leases)
         await self._act(run, judged, now)
+        self._lower_resent(run)
 
     async def _act(
         self, run: RunRecord, judged: Mapping[ExpiryReason | Remedy, Sequence[LeaseRecord]], now: float
@@ -127,10 +132,12 @@ class Reaper:
         wall_now = self.clock()
         names = [lease.id for lease in leases]
         if run.spec.is_open and reason in _LOSING:
-            find_lost = self._build_find_lost(run, wall_now)
-            expired = set(self.ledger.leases.take_back(names, reason, wall_now, find_lost))
+            find_lost: FindLost = self._build_find_lost(run, wall_now)
         else:
-            expired = set(self.ledger.leases.take_back(names, reason, wall_now))
+            find_lost = find_nothing
+        # A worker that is dropped lives, and no record is of one that does.
+        find_reached = self.records.find_reached
+        expired = set(self.ledger.leases.take_back(names, reason, wall_now, find_lost, find_reached))
         for lease in leases:
             if lease.id in expired:  # the others were closed meanwhile
                 context = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}
@@ -140,7 +147,20 @@ class Reaper:
             self.pace.note_loss(now)
             self.note_lost(leases[0].run, [lease.incarnation for lease in leases])
 
-    def _build_find_lost(self, run: RunRecord, wall_now: float) -> Callable[..., list[Range]]:
+    def _lower_resent(self, run: RunRecord) -> None:
+        """Records that were found after their leases were taken back tell what these had come to."""
+        dead = self.records.find_unused(run.run)
+        if not dead:
+            return
+        lowered = self.ledger.leases.lower_resent(run.run, dead, self.records.find_reached, self.clock())
+        self.records.note_used(run.run, dead)
+        if lowered:
+            _log.info(
+                "%d requests fewer may have been sent again than their limits allowed", lowered,
+                extra={"run": run.run},
+            )  # fmt: skip
+
+    def _build_find_lost(self, run: RunRecord, wall_now: float) -> FindLost:
         """What of a lease may have been sent and can't be sent again in time."""
         plan, period = build_wave_plan(run.spec), self.ledger.schedules.fetch_period(run.run)
         waves = {wave.begin: wave for wave in self.ledger.schedules.fetch_waves(run.run)}

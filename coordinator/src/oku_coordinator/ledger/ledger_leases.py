@@ -7,7 +7,7 @@ from functools import partial
 from oku_coordinator.ledger.rules import conservation, intake, reclaim, unsent
 from oku_coordinator.ledger.rules.closing import list_covered
 from oku_coordinator.ledger.rules.intake import Allow
-from oku_coordinator.ledger.rules.reclaim import FindLost
+from oku_coordinator.ledger.rules.reclaim import FindLost, FindReached
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, Receipt
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
 from oku_coordinator.ledger.tables import lease_table, run_table, slice_table
@@ -58,6 +58,7 @@ class LedgerLeases:
         reason: ExpiryReason,
         now: float,
         find_lost: FindLost = reclaim.find_nothing,
+        find_reached: FindReached = reclaim.find_no_record,
     ) -> list[str]:
         """Take open leases back, some in each transaction; what they do not cover is pending again.
 
@@ -67,15 +68,29 @@ class LedgerLeases:
             now: Unix time.
             find_lost: says what of the ranges of a lease that may have been sent is lost: it is accounted
                 for at once.
+            find_reached: says how far a dead process may have gone in a lease, if that is known.
 
         Returns:
             The ids of those that were open.
         """
         taken: list[str] = []
         for some in _batch(leases):
-            work = partial(reclaim.take_back, names=some, reason=reason, now=now, find_lost=find_lost)
+            work = partial(
+                reclaim.take_back, names=some, reason=reason, now=now, find_lost=find_lost,
+                find_reached=find_reached,
+            )  # fmt: skip
             taken += conservation.change(self._file, work, now)
         return taken
+
+    def lower_resent(
+        self, run: str, incarnations: Sequence[str], find_reached: FindReached, now: float
+    ) -> int:
+        """Count again what dead processes may have sent of leases that were taken back from them.
+
+        Returns by how much `resent_at_most` of the run falls.
+        """
+        work = partial(reclaim.lower_resent, run=run, incarnations=incarnations, find_reached=find_reached)
+        return conservation.change(self._file, work, now)
 
     def account_not_dealt(self, run: str, ranges: Sequence[Range], now: float) -> int:
         """Account for what is pending of some ranges of an open run as not sent, because no worker had it.

@@ -211,6 +211,17 @@ def find_batch_fault(batch: CheckpointBatch) -> str | None:
     return next((fault for report in batch.hooks if (fault := report.find_fault())), None)
 
 
+def find_unsent(checkpoint: Checkpoint) -> frozenset[int]:
+    """The positions that a worker took and certainly did not send, as far as the checkpoint names them."""
+    skipped = (
+        position
+        for part in checkpoint.parts
+        for start, stop in iter_ranges(part.failed.get(Outcome.NOT_SENT, []))
+        for position in range(start, stop)
+    )
+    return frozenset((*checkpoint.untouched, *skipped))
+
+
 def find_fault(checkpoint: Checkpoint, length: int) -> str | None:
     """Say why a checkpoint of a lease of `length` indices cannot be true; None if it can.
 

@@ -10,6 +10,7 @@ import msgspec
 
 from oku_core.accounting.histogram import HistogramSnapshot, coarsen
 from oku_core.accounting.outcome import build_no_counts, is_account
+from oku_core.messaging.flight_record import FlightRecord, find_records_fault
 from oku_core.messaging.hook import HookAttempt
 
 MOST_TROUBLES = 10
@@ -93,6 +94,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         rss_mb: the current resident memory.
         stopping: whether the worker is about to leave and takes no more leases.
         troubles: the worker's own tasks that have failed and are retried, one line each.
+        found: the records of dead processes that it has found on its machine.
     """
 
     worker: str
@@ -112,6 +114,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     rss_mb: float = 0.0
     stopping: bool = False
     troubles: list[str] = []
+    found: list[FlightRecord] = []
 
     def find_fault(self) -> str | None:
         """Say what is wrong with received progress; None if nothing is."""
@@ -134,7 +137,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         if len(self.troubles) > MOST_TROUBLES or not all(map(_is_line, self.troubles)):
             return f"its troubles are more than {MOST_TROUBLES}, or not single lines"
         histograms = (histogram for each in of_runs for histogram in each.histograms)
-        return next((fault for histogram in histograms if (fault := histogram.find_fault())), None)
+        fault = next((fault for histogram in histograms if (fault := histogram.find_fault())), None)
+        return fault or find_records_fault(self.found)
 
 
 def _is_line(text: str) -> bool:

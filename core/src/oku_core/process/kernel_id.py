@@ -15,10 +15,19 @@ _DARWIN_BOOT_ID = ("/usr/sbin/sysctl", "-n", "kern.bootsessionuuid")
 
 def fetch_kernel_id() -> str:
     """The id of this boot of this kernel, with the time namespace; empty if the system does not say."""
+    boot = fetch_boot_id()
+    try:
+        namespace = _TIME_NAMESPACE.readlink() if _TIME_NAMESPACE.is_symlink() else ""
+    except OSError:
+        return ""
+    return f"{boot} {namespace}".strip() if boot else ""
+
+
+def fetch_boot_id() -> str:
+    """The id of this boot of this machine; empty if the system does not say."""
     try:
         if sys.platform == "darwin":
             return subprocess.check_output(_DARWIN_BOOT_ID, text=True).strip()  # noqa: S603  # of the system
-        namespace = _TIME_NAMESPACE.readlink() if _TIME_NAMESPACE.is_symlink() else ""
-        return f"{_BOOT_ID.read_text().strip()} {namespace}".strip()
+        return _BOOT_ID.read_text().strip()
     except (OSError, subprocess.SubprocessError):
         return ""

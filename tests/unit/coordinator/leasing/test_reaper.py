@@ -1,5 +1,6 @@
 import asyncio
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
@@ -13,9 +14,9 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
-from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
+from oku_core.messaging.flight_record import FlightRecord
 from oku_core.messaging.order import Control
 from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.spec.spec import Spec
@@ -163,6 +164,36 @@ async def test_what_lies_beyond_the_limits_of_a_silent_worker_is_for_others(worl
     assert world.ledger.runs.fetch("r1").resent_at_most == 0
 
 
+async def test_a_record_that_was_found_says_how_far_a_dead_worker_had_gone(world: World, deal: Deal) -> None:
+    """Of a lease that it had, and of one that was on its way to it."""
+    first, second = deal(20), deal(20)
+    world.reaper.records.record([FlightRecord(incarnation="b1", reached={first.id: 7})])
+    world.record(first.id)
+    world.record(incarnation="b1-again", now=1.0)
+    await world.reaper.look(1.0)
+    assert world.ledger.runs.fetch("r1").resent_at_most == 7
+    assert world.ledger.leases.fetch_taken_back("r1") == [(0, 7)]
+    assert {lease.id for lease in (first, second)} & {
+        lease.id for lease in world.ledger.leases.fetch_open("r1")
+    } == set()
+    assert world.ledger.check("r1").pending == 100
+
+
+async def test_a_record_that_is_found_late_lowers_the_bound_once(world: World, deal: Deal) -> None:
+    """Of the run that has its turn; what others found of it again changes nothing."""
+    lease = deal(20)
+    world.record(lease.id)
+    world.roster.remove_silent(10.1)
+    await world.reaper.look(10.1)
+    assert world.ledger.runs.fetch("r1").resent_at_most == 20
+    record = FlightRecord(incarnation="b1", reached={lease.id: 7})
+    assert world.reaper.records.record([record, FlightRecord(incarnation="b7")])
+    for now in (11.0, 12.0):
+        await world.reaper.look(now)
+        assert world.ledger.runs.fetch("r1").resent_at_most == 7
+        assert not world.reaper.records.record([record])
+
+
 async def test_time_in_which_nobody_could_be_heard_does_not_count(world: World, deal: Deal) -> None:
     """Every lease has a full new timeout after it."""
     lease = deal()
@@ -187,9 +218,9 @@ async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(
     turns: list[int] = []
     take_back = ledger.leases.take_back
 
-    def count(leases: Sequence[str], reason: ExpiryReason, now: float) -> list[str]:
+    def count(leases: Sequence[str], *arguments: Any) -> list[str]:
         batches.append(len(leases))
-        return take_back(leases, reason, now)
+        return take_back(leases, *arguments)
 
     async def take_turns() -> None:
         while True:

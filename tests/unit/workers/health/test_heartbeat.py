@@ -1,5 +1,5 @@
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
@@ -9,8 +9,10 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_core.messaging.celery_app import PROGRESS_EVENT, build_app
 from oku_core.messaging.codec import decode_progress
+from oku_core.messaging.flight_record import FlightRecord
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
+from oku_workers.flight.flight_recorder import NoRecorder
 from oku_workers.health import EXIT_STUCK
 from oku_workers.health.heartbeat import Heartbeat
 from oku_workers.health.idle_watchdog import IdleWatchdog
@@ -92,10 +94,21 @@ class FakeRunner:
 
     incarnation = "b1"
 
-    def build_progress(self, *, coarse: bool) -> Progress:
+    def __init__(self) -> None:
+        self.recorder = FakeRecorder()
+
+    def build_progress(self, *, coarse: bool, found: Sequence[FlightRecord]) -> Progress:
         """As the lease runner."""
         self.is_coarse = coarse
-        return Progress(worker="w1", incarnation="b1", at=1.7e9)
+        return Progress(worker="w1", incarnation="b1", at=1.7e9, found=list(found))
+
+
+class FakeRecorder(NoRecorder):
+    """There is a record of a dead process."""
+
+    def find_dead(self) -> list[FlightRecord]:
+        """As that of a worker."""
+        return [FlightRecord(incarnation="dead")]
 
 
 class Stage:
@@ -107,7 +120,8 @@ class Stage:
         runner: Any = self.runner
         self.is_hearing = False
         watchdog = IdleWatchdog(self.count_heard, idle_limit_s, self.exit)
-        parts: Any = (self.broker, Health("heartbeat", 0.0), self.loop_thread, runner, watchdog, 0.0)
+        health = Health("heartbeat", 0.0)
+        parts: Any = (self.broker, health, self.loop_thread, runner, watchdog, 0.0)
         self.heartbeat = Heartbeat(*parts)
 
     def count_heard(self) -> int:
@@ -136,7 +150,8 @@ def test_progress_goes_out_as_an_event() -> None:
     stage.run(times=3)
     assert [event for event, _ in stage.broker.sent] == [PROGRESS_EVENT] * 4
     sealed = msgspec.json.encode({"progress": stage.broker.sent[0][1]})
-    assert decode_progress(stage.broker.signer, sealed).worker == "w1"
+    progress = decode_progress(stage.broker.signer, sealed)
+    assert (progress.worker, progress.found) == ("w1", [FlightRecord(incarnation="dead")])
     assert stage.broker.connects == 1
 
 

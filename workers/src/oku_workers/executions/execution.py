@@ -8,6 +8,7 @@ is counted in tallies, one for each phase in which any were taken.
 import asyncio
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.range_set import Room
@@ -24,6 +25,9 @@ from oku_core.spec.request_template import find_target_turns, list_target_names
 from oku_core.spec.spec import Spec
 from oku_workers.executions.inner_tally import InnerTally
 from oku_workers.executions.tally import Tally
+
+if TYPE_CHECKING:
+    from oku_workers.executions.recording import Recording
 
 _DENSE_FROM = 4096
 """A lease of fewer requests counts their times in dictionaries, which are slower than lists and take less."""
@@ -53,6 +57,7 @@ class Execution:
         end: the first position that will not be taken.
         limit: the first position that must not be taken yet.
         mark: a position at which the feed wants to be asked, although more may be taken.
+        recording: writes how far it may go, before it goes there; None if nothing is written.
         tally: counts what is taken now, if the spec has one target, or else stands for the tallies of all of
             them (`Tally.by_target`); there is none before the first segment.
         tallies: one for each target in each phase in which anything was taken.
@@ -92,6 +97,7 @@ class Execution:
         "max_lag_s",
         "next_coordinate",
         "ranges",
+        "recording",
         "room",
         "saturated",
         "setup",
@@ -121,6 +127,7 @@ class Execution:
         self.end = self.ranges.length
         self.limit = max(lease.limit, 0)
         self.mark = NO_MARK
+        self.recording: Recording | None = None
         self._range = 0
         self.next_coordinate = self.stop = self.ranges.ranges[0][0] if self.end else 0
         self._base = -self.next_coordinate
@@ -199,6 +206,8 @@ class Execution:
         self.enter(phase)
         if taken < self.mark < bound:
             bound = self.mark
+        if self.recording is not None:
+            bound = self.recording.extend(taken, bound)
         ranges = self.ranges
         stop = ranges.ranges[self._range][1]
         if self.next_coordinate == stop:

@@ -104,8 +104,9 @@ class Heartbeat(threading.Thread):
     def _take_progress(self) -> Progress | None:
         try:
             is_coarse = self.interval_s > self._shortest_interval_s
+            found = self._runner.recorder.find_dead()
             return self._loop_thread.ask(
-                lambda: self._runner.build_progress(coarse=is_coarse), _LOOP_TIMEOUT_S
+                lambda: self._runner.build_progress(coarse=is_coarse, found=found), _LOOP_TIMEOUT_S
             )
         except TimeoutError:
             _log.warning("the event loop has not answered for %.0f s", _LOOP_TIMEOUT_S)

@@ -8,10 +8,11 @@ meanwhile: how far a lease may go, where it ends, and which checkpoints need not
 import asyncio
 import logging
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache, partial
 
 from oku_core.messaging.codec import LeaseBatchHead
+from oku_core.messaging.flight_record import FlightRecord
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number, read_lease_run
 from oku_core.messaging.order import Control, Fetch, FilesAddress, Stop
 from oku_core.messaging.progress import MOST_TROUBLES, Progress
@@ -24,7 +25,9 @@ from oku_core.spec.values.file_reference import FileRef
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.user_code.hook_call import call_hook
 from oku_workers.executions.execution import Execution
+from oku_workers.executions.recording import Recording
 from oku_workers.executions.scheduled_execution import ScheduledExecution
+from oku_workers.flight.flight_recorder import FlightRecorder, NoRecorder
 from oku_workers.leases.checkpoint_maker import CheckpointMaker
 from oku_workers.leases.checkpointer import COALESCE_S, Checkpointer, Send
 from oku_workers.leases.engine_switch import EngineSwitch
@@ -54,6 +57,7 @@ class LeaseRunner:
 
     Attributes:
         hooks: calls those.
+        recorder: keeps how far the leases have gone, for the case of a death.
         may_leave: whether the coordinator has heard that this worker is about to leave, and nothing is on its
             way from there any more.
     """
@@ -68,6 +72,7 @@ class LeaseRunner:
         call: Call = call_hook,
     ) -> None:
         self._worker = worker
+        self.recorder: FlightRecorder = NoRecorder()
         self._supervisor = supervisor
         self._engines = engines
         self._meter = meter or WorkerMeter()
@@ -213,8 +218,13 @@ class LeaseRunner:
         """The coordinator has said something that was not new."""
         self._checkpointer.note_heard()
 
-    def build_progress(self, *, coarse: bool = False) -> Progress:
-        """What happened since the last call of this; coarse latencies make a shorter message."""
+    def build_progress(self, *, coarse: bool = False, found: Sequence[FlightRecord] = ()) -> Progress:
+        """What happened since the last call of this.
+
+        Args:
+            coarse: whether latencies are coarse, which makes a shorter message.
+            found: the records of dead processes of this machine.
+        """
         delta = self._meter.take_progress(self._engines.in_flight)
         self._progress_count += 1
         clock = self.coordinator_clock
@@ -236,6 +246,7 @@ class LeaseRunner:
             rss_mb=round(self._meter.gauges.rss_mb(), 1),
             stopping=self.is_stopping,
             troubles=self._supervisor.troubles[:MOST_TROUBLES],
+            found=list(found),
         )
 
     async def close(self) -> None:
@@ -268,6 +279,8 @@ class LeaseRunner:
 
     def _begin(self, lease: OpenLease) -> None:
         self._leases[lease.id] = lease
+        if (write := self.recorder.begin(lease.id)) is not None:
+            lease.execution.recording = Recording(write)
         self._meter.add(lease)
         serving = asyncio.get_running_loop().create_task(self._serve(lease))
         self._serving.add(serving)
@@ -337,6 +350,7 @@ class LeaseRunner:
 
     def _forget(self, lease: OpenLease) -> None:
         self._leases.pop(lease.id, None)
+        self.recorder.forget(lease.id)
         self._meter.forget(lease)
 
     def _stop_leases(self, leases: Iterable[OpenLease], grace_s: float) -> None:

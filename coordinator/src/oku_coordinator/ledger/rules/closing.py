@@ -1,10 +1,11 @@
 """How leases end or become shorter: what is covered becomes accounted slices, the rest is pending again."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import msgspec
 
 from oku_coordinator.ledger.rules.failed_requests import keep_failed
+from oku_coordinator.ledger.storage.lease_rows import pack_positions
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import inner_table, lease_table, outbox_table
@@ -16,6 +17,9 @@ from oku_core.results.inner_lines import build_inner_range_lines
 from oku_core.results.lease_figures import ClosedLease
 from oku_core.results.lines import LineKind, build_range_lines, build_status_lines
 
+_MOST_LISTED = 20_000
+"""Of a lease that has more at risk, what was not sent counts as sent: its row would grow too large."""
+
 
 def shorten(transaction: Transaction, lease: LeaseRecord, end: int) -> LeaseRecord:
     """Make what an open lease has beyond `end` pending again; gives the lease, whose row is written."""
@@ -23,6 +27,49 @@ def shorten(transaction: Transaction, lease: LeaseRecord, end: int) -> LeaseReco
     shorter = msgspec.structs.replace(lease, end=end)
     lease_table.write_growth(transaction, shorter)
     return shorter
+
+
+def end_at_reached(transaction: Transaction, lease: LeaseRecord, reached: int) -> LeaseRecord:
+    """End an open lease of a dead process where that had certainly not come; gives the lease."""
+    end = max(lease.done, min(reached, lease.end))
+    return lease if end >= lease.bound else shorten(transaction, lease, end)
+
+
+def lower_resent(
+    transaction: Transaction, lease: LeaseRecord, reached: int, unsent: Collection[int] = ()
+) -> int:
+    """Count again what may have been sent of a lease that was taken back, for more is known of it by now.
+
+    Args:
+        transaction: to write in.
+        lease: the lease, as it was when it was taken back.
+        reached: the first position that was certainly not taken, and never will be.
+        unsent: positions below it that were taken and certainly not sent.
+
+    Returns:
+        By how much `resent_at_most` falls.
+    """
+    end = max(lease.done, min(reached, lease.bound))
+    known = msgspec.structs.replace(lease, end=end)
+    if unsent and known.bound - known.done <= _MOST_LISTED:
+        known = _leave_out(known, unsent)
+    if (lowered := lease.at_risk - known.at_risk) <= 0:
+        return 0
+    lease_table.write_resent(transaction, known)
+    add_resent(transaction, lease.run, -lowered)
+    return lowered
+
+
+def _leave_out(lease: LeaseRecord, unsent: Collection[int]) -> LeaseRecord:
+    """A lease with all that may have been sent of it in flight, and with these positions untouched."""
+    in_flight = sorted({*lease.in_flight, *range(lease.done, lease.bound)})
+    untouched = sorted({*lease.figures.untouched, *(each for each in in_flight if each in unsent)})
+    return msgspec.structs.replace(
+        lease,
+        done=lease.bound,
+        in_flight=pack_positions(in_flight),
+        figures=msgspec.structs.replace(lease.figures, untouched=untouched),
+    )
 
 
 def close(transaction: Transaction, lease: LeaseRecord, now: float) -> None:

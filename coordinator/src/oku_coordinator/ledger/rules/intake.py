@@ -41,8 +41,8 @@ from oku_coordinator.ledger.tables.run_table import (
 from oku_coordinator.ledger.tables.work_table import add_flags, add_work
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
 from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.accounting.run_state import FINAL_STATES, RunState
-from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part, find_fault
+from oku_core.accounting.run_state import FINAL_STATES, REST_STATES, RunState
+from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part, find_fault, find_unsent
 from oku_core.messaging.hook import HookReport
 from oku_core.results.lease_figures import read_figures
 from oku_core.results.series import place
@@ -119,6 +119,8 @@ class _Intake:
                     error, extra={"run": lease.run, "lease": lease.id, "worker": batch.worker},
                 )  # fmt: skip
                 verdict = MessageVerdict.UNTRUE
+        elif verdict == MessageVerdict.LATE and checkpoint.is_final:
+            self._take_last_word(checkpoint)
         self._answer(checkpoint, verdict, receipt)
         return verdict
 
@@ -138,6 +140,19 @@ class _Intake:
         if lease.state == LeaseState.CLOSED or checkpoint.sequence <= lease.sequence:
             return MessageVerdict.REPEATED
         return MessageVerdict.ACCOUNTED
+
+    def _take_last_word(self, checkpoint: Checkpoint) -> None:
+        """A worker that was taken for dead lives, and says how far it went in a lease that is void.
+
+        Nothing of that is accounted, but it takes no more of it: so much less may have been sent in vain.
+        """
+        lease = lease_table.find_lease(self._transaction, checkpoint.lease)
+        if lease is None or lease.state != LeaseState.EXPIRED or lease.reason == ExpiryReason.NOT_SENT:
+            return
+        if self._fetch_state(lease.run) in REST_STATES:
+            return
+        if checkpoint.done >= lease.done and find_fault(checkpoint, lease.length) is None:
+            closing.lower_resent(self._transaction, lease, checkpoint.done, find_unsent(checkpoint))
 
     def _has_failed(self, lease: LeaseRecord) -> bool:
         return lease.state == LeaseState.ACTIVE and self._fetch_state(lease.run) in FINAL_STATES

@@ -9,7 +9,7 @@ from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.history_table import note
 from oku_coordinator.ledger.tables.hook_table import lose_attempts
-from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, find_lease
+from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, fetch_resent, find_lease
 from oku_coordinator.ledger.tables.run_table import close_period, fetch_run, fetch_state
 from oku_coordinator.ledger.tables.work_table import note_lost_worker
 from oku_core.accounting.index_ranges import Range
@@ -19,6 +19,15 @@ from oku_core.results.event import Event, EventType
 
 FindLost = Callable[[LeaseRecord, Sequence[Range]], Iterable[Range]]
 """What of the ranges of a lease that may have been sent is lost, as its time is past."""
+
+
+FindReached = Callable[[LeaseRecord], int | None]
+"""The first position of a lease that was certainly not taken; None if only its limit tells."""
+
+
+def find_no_record(_lease: LeaseRecord) -> int | None:
+    """Nothing is known but its limit."""
+    return None
 
 
 def find_nothing(_lease: LeaseRecord, _ranges: Sequence[Range]) -> Iterable[Range]:
@@ -32,6 +41,7 @@ def take_back(
     reason: ExpiryReason,
     now: float,
     find_lost: FindLost = find_nothing,
+    find_reached: FindReached = find_no_record,
 ) -> list[str]:
     """Take open leases back: what they do not cover is pending again, but for what is lost.
 
@@ -47,8 +57,8 @@ def take_back(
         lease = _find_open(transaction, name)
         if lease is None or (reason == ExpiryReason.NOT_SENT and lease.sequence):
             continue
-        _take_back(transaction, lease, reason, now)
-        if lost := list(find_lost(lease, lease.list_at_risk())):
+        at_risk = _take_back(transaction, lease, reason, now, find_reached)
+        if lost := list(find_lost(lease, at_risk)):
             account_lost(transaction, lease.run, lost, now)
         runs[lease.run] = None
         taken.append(name)
@@ -65,12 +75,22 @@ def _find_open(transaction: Transaction, name: str) -> LeaseRecord | None:
     return None if fetch_state(transaction, lease.run) in FINAL_STATES else lease
 
 
-def _take_back(transaction: Transaction, lease: LeaseRecord, reason: ExpiryReason, now: float) -> None:
-    closing.expire(transaction, lease, reason, now)
+def _take_back(
+    transaction: Transaction,
+    lease: LeaseRecord,
+    reason: ExpiryReason,
+    now: float,
+    find_reached: FindReached = find_no_record,
+) -> list[Range]:
+    """Take a lease back; gives the ranges of what of it may have been sent without being accounted."""
+    reached = find_reached(lease)
+    held = lease if reached is None else closing.end_at_reached(transaction, lease, reached)
+    closing.expire(transaction, held, reason, now)
     freed = lease.end - lease.covered
     if reason == ExpiryReason.WORKER_LOST:
         note_lost_worker(transaction, lease.run, lease.worker, freed)
     note(transaction, lease.run, _build_event(lease, freed, reason, now))
+    return held.list_at_risk()
 
 
 def _build_event(lease: LeaseRecord, freed: int, reason: ExpiryReason, now: float) -> Event:
@@ -81,6 +101,29 @@ def _build_event(lease: LeaseRecord, freed: int, reason: ExpiryReason, now: floa
         text=f"{freed:,} requests between {lease.start:,} and {lease.stop - 1:,} were taken back"
         f" from worker {lease.worker}: {why}",
     )  # fmt: skip
+
+
+def lower_resent(
+    transaction: Transaction, run: str, incarnations: Iterable[str], find_reached: FindReached
+) -> int:
+    """Count again what may have been sent of leases that were taken back before more was known of them.
+
+    Args:
+        transaction: to write in.
+        run: the id of the run; what it has at rest stays.
+        incarnations: the processes that had the leases.
+        find_reached: says what is known by now.
+
+    Returns:
+        By how much `resent_at_most` falls.
+    """
+    if fetch_run(transaction, run).is_at_rest:
+        return 0
+    lowered = 0
+    for lease in fetch_resent(transaction, run, incarnations):
+        if (reached := find_reached(lease)) is not None:
+            lowered += closing.lower_resent(transaction, lease, reached)
+    return lowered
 
 
 def cut_at_limits(transaction: Transaction, names: Iterable[str]) -> list[LeaseRecord]:

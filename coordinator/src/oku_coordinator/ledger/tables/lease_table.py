@@ -231,6 +231,26 @@ def fetch_taken_back(transaction: Transaction, run: str) -> list[Range]:
     return ranges
 
 
+def fetch_resent(transaction: Transaction, run: str, incarnations: Iterable[str]) -> list[LeaseRecord]:
+    """The leases of a run that were taken back from these processes and may have been sent in vain."""
+    rows = transaction.select(
+        f"SELECT {_COLUMNS} FROM leases INDEXED BY resent_leases"  # noqa: S608  # names of our own
+        " WHERE run = ? AND resent > 0 AND state = 'expired'"
+        " AND incarnation IN (SELECT value FROM json_each(?))",
+        run, json.dumps(list(incarnations)),
+    )  # fmt: skip
+    return [build_lease_record(row) for row in rows]
+
+
+def write_resent(transaction: Transaction, lease: LeaseRecord) -> None:
+    """Write what is known by now of a lease that was taken back."""
+    transaction.execute(
+        f"UPDATE leases SET (resent, {GROWING_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?, ?) WHERE id = ?",  # noqa: S608  # ours
+        lease.at_risk, *encode_growth(lease), lease.id,
+    )  # fmt: skip
+    transaction.touched.add(lease.run)
+
+
 def write_growth(transaction: Transaction, lease: LeaseRecord) -> None:
     """Write what checkpoints and the coordinator change of an open lease."""
     transaction.execute(

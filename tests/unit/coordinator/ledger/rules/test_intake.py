@@ -10,10 +10,11 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
+from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.interval import Lengths, Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.accounting.outcome import build_no_counts
+from oku_core.accounting.outcome import Outcome, build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
 from oku_core.results.lines import LineKind
@@ -202,17 +203,81 @@ def test_what_comes_after_a_lease_was_taken_back_is_late(
     assert ledger.runs.fetch("r1").started_at is None
 
 
+def test_a_worker_that_was_taken_for_dead_says_how_far_it_went(ledger: Ledger, deal: Deal) -> None:
+    """Nothing of that is accounted, but so much less may have been sent in vain."""
+    lease = deal(50, limit=40)
+    say(ledger, lease, 4.0, build_progress(lease, 10, 4, 7))
+    ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 5.0)
+    assert fetch_resent(ledger) == 2 + 30
+    goes_on = build_progress(lease, 12, 4, sequence=2)
+    assert say(ledger, lease, 6.0, goes_on).verdicts == [MessageVerdict.LATE]
+    assert fetch_resent(ledger) == 2 + 30
+    final = build_checkpoint(lease, 15, sequence=3, end=15)
+    for _ in range(2):
+        assert say(ledger, lease, 7.0, final).verdicts == [MessageVerdict.LATE]
+        assert fetch_resent(ledger) == 2 + 5
+        assert ledger.leases.fetch_taken_back("r1") == [(4, 5), (7, 8), (10, 15)]
+    assert ledger.check("r1") == Lengths(pending=92, leased=0, accounted=8)
+
+
+def test_what_such_a_worker_did_not_send_was_not_sent_in_vain(ledger: Ledger, deal: Deal) -> None:
+    """What was too late for it, and iterations that had not begun."""
+    lease = deal(50, limit=40)
+    say(ledger, lease, 4.0, build_progress(lease, 10, 4, 7))
+    ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 5.0)
+    part = build_part(9)
+    skipped = msgspec.structs.replace(
+        part, outcomes=make_counts(9, not_sent=18), not_sent=[0, 18, 0], failed={Outcome.NOT_SENT: [20, 18]},
+        per_second={3: make_counts(9, not_sent=18)},
+        reasons=[ReasonCount(make_counts(not_sent=1).index(1), "late", 18, 20, 37)],
+    )  # fmt: skip
+    final = build_checkpoint(
+        lease, 40, [7, *range(10, 20), 38, 39], sequence=3, end=40, untouched=[7, 39], parts=[skipped]
+    )
+    assert say(ledger, lease, 7.0, final).verdicts == [MessageVerdict.LATE]
+    assert fetch_resent(ledger) == 1 + 10 + 1
+    assert ledger.leases.fetch_taken_back("r1") == [
+        (4, 5), *((index, index + 1) for index in range(10, 20)), (38, 39),
+    ]  # fmt: skip
+    assert ledger.check("r1").accounted == 8
+
+
+def test_a_last_word_that_cannot_be_true_changes_nothing(ledger: Ledger, deal: Deal) -> None:
+    """Nor does one of another process, or of a run at rest."""
+    lease = deal(50, limit=40)
+    say(ledger, lease, 4.0, build_progress(lease, 10, 4, 7))
+    ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 5.0)
+    for final in (
+        build_checkpoint(lease, 9, sequence=3, end=9),
+        build_checkpoint(lease, 15, [99], sequence=3, end=15),
+    ):
+        say(ledger, lease, 7.0, final)
+        assert fetch_resent(ledger) == 32
+    batch = build_batch(lease, build_checkpoint(lease, 15, sequence=3, end=15), incarnation="b7")
+    [receipt] = ledger.leases.apply([batch], lambda _batch, _spec: 0, 7.0)
+    assert receipt.verdicts == [MessageVerdict.FOREIGN]
+    ledger.runs.change_state("r1", RunState.PAUSING, 8.0)
+    say(ledger, lease, 9.0, build_checkpoint(lease, 15, sequence=3, end=15))
+    assert fetch_resent(ledger) == 32
+
+
 def test_a_lease_that_the_broker_took_although_it_said_no_may_have_been_sent(
     ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:
-    """Nothing was counted when it was taken back, so what its limit allowed is counted once it speaks."""
+    """Nothing was counted when it was taken back, so what it has taken is counted once it speaks."""
     lease, silent = deal(limit=6), deal()
     ledger.leases.take_back([lease.id, silent.id], ExpiryReason.NOT_SENT, 4.0)
     assert fetch_resent(ledger) == 0
     assert apply([make_batch(silent, done=0)], 5.0) == [MessageVerdict.LATE]
     assert fetch_resent(ledger) == 0
-    assert apply([make_batch(lease, done=2)] * 2, 5.0) == [MessageVerdict.LATE, MessageVerdict.LATE]
+    goes_on = make_batch(lease, done=2, is_final=False)
+    assert apply([goes_on] * 2, 5.0) == [MessageVerdict.LATE, MessageVerdict.LATE]
     assert fetch_resent(ledger) == 6
+    assert apply([make_batch(lease, done=2, sequence=2)] * 2, 6.0) == [
+        MessageVerdict.LATE,
+        MessageVerdict.LATE,
+    ]
+    assert fetch_resent(ledger) == 2
 
 
 def test_only_the_process_that_has_a_lease_may_speak_of_it(

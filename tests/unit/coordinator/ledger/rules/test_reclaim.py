@@ -4,6 +4,7 @@ import pytest
 from tests.kit.coordinators.leases import build_batch, build_checkpoint
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.reclaim import find_nothing
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, RunRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.interval import Lengths, Slice, SliceState
@@ -56,6 +57,54 @@ def test_what_a_lost_lease_covered_stays_accounted(
     assert ledger.runs.fetch("r1").resent_at_most == 7
     assert ledger.leases.fetch_taken_back("r1") == [(2, 3), (8, 9), (10, 15)]
     assert ledger.check("r1") == Lengths(pending=92, leased=0, accounted=8)
+
+
+RECORDED = {
+    None: [(2, 3), (8, 9), (10, 15)],
+    0: [(2, 3), (8, 9)],
+    12: [(2, 3), (8, 9), (10, 12)],
+    15: [(2, 3), (8, 9), (10, 15)],
+    99: [(2, 3), (8, 9), (10, 15)],
+}
+"""What may have been sent again of a lease whose limit is 15, by what its dead worker has reached.
+
+The positions 2 and 8 are in flight, and none from 10 on is known to be taken.
+"""
+
+
+@pytest.mark.parametrize("reached", RECORDED)
+@pytest.mark.parametrize("is_late", [False, True])
+def test_a_dead_worker_has_not_sent_what_it_has_not_reached(
+    ledger: Ledger, deal: Deal, reached: int | None, *, is_late: bool
+) -> None:
+    """Whether that is known when its lease is taken back, or later; a record never adds to the bound."""
+    lease = deal(20, limit=15)
+    checkpoint = build_checkpoint(lease, 10, [2, 8], is_final=False)
+    ledger.leases.apply([build_batch(lease, checkpoint)], lambda _batch, _spec: 0, 4.0)
+    resent = sum(stop - start for start, stop in RECORDED[reached])
+
+    def find(_: LeaseRecord) -> int | None:
+        return reached
+
+    known = () if is_late else (find,)
+    ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 7.0, find_nothing, *known)
+    if is_late:
+        assert ledger.runs.fetch("r1").resent_at_most == 7
+        assert ledger.leases.lower_resent("r1", ["b1"], find, 8.0) == 7 - resent
+        assert ledger.leases.lower_resent("r1", ["b1"], find, 8.0) == 0
+    assert ledger.runs.fetch("r1").resent_at_most == resent
+    assert ledger.leases.fetch_taken_back("r1") == RECORDED[reached]
+    assert ledger.check("r1") == Lengths(pending=92, leased=0, accounted=8)
+
+
+def test_what_a_run_at_rest_says_of_its_dead_stays(ledger: Ledger, deal: Deal) -> None:
+    """Its summary was read by then."""
+    lease = deal(20)
+    ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 5.0)
+    ledger.runs.change_state("r1", RunState.PAUSING, 6.0)
+    assert ledger.runs.fetch("r1").state == RunState.PAUSED
+    assert ledger.leases.lower_resent("r1", ["b1"], lambda _: 0, 8.0) == 0
+    assert ledger.runs.fetch("r1").resent_at_most == 20
 
 
 def test_a_lease_that_the_broker_did_not_take_was_not_sent(ledger: Ledger, deal: Deal) -> None:
