@@ -18,7 +18,7 @@ from oku_core.thresholds.stretches import SeenSecond
 
 LEFT_OUT_S = 2.0
 """After a start without a rate, and at each beginning of what is seen live, so many seconds are left out."""
-_LATE_S = 0.1
+_LATE_S = 0.25
 """Requests that are late by no more count as sent in the second in which they were due."""
 
 _ROUNDED_S = 1e-3
