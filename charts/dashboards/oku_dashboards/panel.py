@@ -169,7 +169,7 @@ def by_threshold(steps: Mapping[float, str], base: str) -> Json:
     return {"color": {"mode": "thresholds"}, "thresholds": build_thresholds(steps, base)}
 
 
-REFS = "ABCDEFGHIJKL"
+REFS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """The ids of the queries of a panel."""
 
 

@@ -145,7 +145,7 @@ def merge_seconds(transaction: Transaction, run: str, step_s: int, since: float,
 
 
 def find_sent_until(transaction: Transaction, run: str) -> int:
-    """The end of the last second in which something was sent, in Unix time; 0 if none is known."""
+    """The end of the last second in which something was sent, in Unix time; 0 if nothing was, or is known."""
     row = transaction.select_one(
         "SELECT max(second + seconds) AS at FROM series WHERE run = ? AND sent > 0", run
     )
