@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median
 
 import pytest
 from tests.kit.campaign.draw import draw_run
@@ -20,6 +21,9 @@ from oku_core.spec.values.quantity import parse_duration_s
 
 CAMPAIGN, SEED = "--campaign", "--seed"
 pytestmark = pytest.mark.timeout(0)
+_ENOUGH, _MOST_RATIO = 10, 4.0
+"""Of so many runs in which something was sent again, `resent_at_most` is at most this many times that, as the
+median."""
 
 
 @pytest.fixture
@@ -37,6 +41,7 @@ def test_account_served_series_and_loki_agree_whatever_happens(
 ) -> None:
     """Each run completes, and what is known of it in four places is the same."""
     seed = pytestconfig.getoption(SEED)
+    ratios: list[float] = []
     until = time.monotonic() + parse_duration_s(pytestconfig.getoption(CAMPAIGN))
     while time.monotonic() < until:
         draw, began = draw_run(seed), time.monotonic()
@@ -55,3 +60,5 @@ def test_account_served_series_and_loki_agree_whatever_happens(
             )
         shutil.rmtree(folder)
         seed += 1
+    if len(ratios) >= _ENOUGH:
+        assert median(ratios) <= _MOST_RATIO, f"resent_at_most by what was sent again: {sorted(ratios)}"
