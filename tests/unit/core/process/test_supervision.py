@@ -25,6 +25,7 @@ ALONE = {
     ("oku_workers/leases/hook_runner.py", "take"): "one attempt: the coordinator has another one made",
     ("oku_workers/process.py", "_on_signal"): "ends with the process",
     ("oku_workers/leases/lease_runner.py", "_begin"): "one lease: whoever dealt it takes it back",
+    ("oku_workers/leases/engine_switch.py", "end_kept"): "its lease is finished, whatever becomes of it",
     ("oku_workers/leases/engine_switch.py", "_fetch_files"): "awaited where it is made",
     ("oku_workers/leases/engine_switch.py", "load_ahead"): "one loading: the coordinator asks for it again",
     ("oku_workers/files/file_fetcher.py", "_have"): "awaited where it is made",
