@@ -121,11 +121,13 @@ def test_a_rate_is_right_whatever_a_step_holds(stage: Stage) -> None:
 
 def test_phases_sum_to_the_run(stage: Stage) -> None:
     """Each phase has a row, with the figures of its ranges and of its own lines."""
-    accounted = {frame.labels["phase"]: frame.values[0] for frame in stage.fetch("Phases: B")}
-    assert set(accounted) == {"ramp", "soak"}
-    assert sum(accounted.values()) == stage.run.requests
-    assert [frame.values for frame in stage.fetch("Phases: G")] == [[1234.5]] * 2
-    failed = sum(frame.values[0] for frame in stage.fetch("Phases: D"))
+    for ref in "BC":  # due, and accounted
+        counts = {frame.labels["phase"]: frame.values[0] for frame in stage.fetch(f"Phases: {ref}")}
+        assert set(counts) == {"ramp", "soak"}
+        assert sum(counts.values()) == stage.run.requests
+    rates = [[frame.values for frame in stage.fetch(f"Phases: {ref}")] for ref in "IJK"]
+    assert rates == [[[1235.0]] * 2, [[1234.5]] * 2, [[1230.0]] * 2]
+    failed = sum(frame.values[0] for frame in stage.fetch("Phases: E"))
     assert failed == stage.run.failures
 
 

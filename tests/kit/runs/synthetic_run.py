@@ -355,6 +355,7 @@ _PLANNED = {
     "response_time_ms": _TOTALS,
     "lateness_ms": _TOTALS,
     "planned_rps": 2500.0,
+    "completed_rps": 2490.0,
     "plan": {"seconds": 118, "off_seconds": 2, "off_share": 2 / 118, "missed": 40, "causes": []},
     "verdict": "failed",
 }
