@@ -136,13 +136,15 @@ class DueTimes:
         if late_s is None or not periods:
             return 0, 0
         reached = [period.find_reached_s(lease.closed_at) for period in periods[-2:]]
+        # When a run is over, its last period is said to have ended when the last request was sent.
+        latest = [*reached, periods[-1].measure_s(lease.closed_at)]
 
         def count(places: Iterable[int], reached_s: float) -> int:
             dues = (self._dues_s[self.find_index(place)] for place in places)
             return sum(due_s + late_s - _AHEAD_S < reached_s for due_s in dues)
 
         # More may have become known of the lease since it was taken back: then more was lost than it has now.
-        return count(lease.at_risk, min(reached) - slack_s), count(lease.allowed, max(reached) + slack_s)
+        return count(lease.at_risk, min(reached) - slack_s), count(lease.allowed, max(latest) + slack_s)
 
     def count_in_phases(self, ranges: Iterable[tuple[int, int]]) -> dict[str, int]:
         """How many coordinates of some ranges are in each phase; waves never cross their borders."""

@@ -22,13 +22,13 @@ def _simulate(*arguments: str) -> str:
 def test_runs_complete_when_nothing_fails() -> None:
     """Every seed without faults ends with runs that are complete."""
     said = _simulate("--seeds", "40", "--faults", "")
-    assert re.search(r"40 seeds, 0 faults, .*runs: \d+ completed$", said.strip())
+    assert re.search(r"40 seeds, 0 faults, .*runs: \d+ completed$", said, re.MULTILINE)
 
 
 def test_runs_over_time_complete_when_nothing_fails() -> None:
     """And keep to their due times, their ends and their highest rates."""
     said = _simulate("--seeds", "20", "--faults", "", "--loads", "rate,time,paced")
-    assert re.search(r"20 seeds, 0 faults, .*runs: \d+ completed$", said.strip())
+    assert re.search(r"20 seeds, 0 faults, .*runs: \d+ completed$", said, re.MULTILINE)
 
 
 @pytest.mark.timeout(600)
