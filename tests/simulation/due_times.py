@@ -136,7 +136,7 @@ class DueTimes:
         if late_s is None or not periods:
             return 0, 0
         reached = [period.find_reached_s(lease.closed_at) for period in periods[-2:]]
-        # When a run is over, its last period is said to have ended when the last request was sent.
+        # Its clock stops when the schedule is over, and what is late may be sent after that.
         latest = [*reached, periods[-1].measure_s(lease.closed_at)]
 
         def count(places: Iterable[int], reached_s: float) -> int:
