@@ -43,6 +43,7 @@ class PlayedRun:
             has_faults=self._has_faults,
         )
         self._clock_s = 0.0
+        self._was_active = False
         self.is_submitted = False
         self.standing: Standing | None = None
         self.ended_at: float | None = None
@@ -76,8 +77,10 @@ class PlayedRun:
             self.dues.note_waves(self.judge.fetch_waves())
             for period in periods[-1:]:
                 self.dues.note_clock(period.find_reached_s(moment.now))
-                if standing.state in ACTIVE_STATES:
+                # What is late may be sent, or given up, after the schedule is over and its clock has stopped.
+                if standing.state in ACTIVE_STATES or (self._was_active and standing.state in FINAL_STATES):
                     self.dues.note_clock(period.measure_s(moment.now))
+            self._was_active = standing.state in ACTIVE_STATES
             self.dues.check_given_up(self.judge.list_unsent(), moment)
             self.dues.check_lost(standing.outcomes[LOST], self.judge.fetch_dead(), periods, moment)
             self._check_causes(self.dues, standing)

@@ -309,7 +309,9 @@ class World:
 def _estimate_s(spec: Spec, slot_rps: float) -> float:
     """How long a run takes, if each request in flight makes so many in a second."""
     if spec.length_s is not None:
-        return float(spec.length_s) + spec.drain_s
+        # What may be sent however late waits for workers that are slower than the rate.
+        late_s = spec.requests / slot_rps if spec.is_open and spec.late.duration_s is None else 0.0
+        return float(spec.length_s) + spec.drain_s + late_s
     pace_s = spec.requests / float(spec.max_rate.per_second) if spec.max_rate is not None else 0.0
     return pace_s + spec.requests / (spec.concurrency * slot_rps)
 
