@@ -149,10 +149,10 @@ class Assignment:
                     del self._members[incarnation]
 
     def _may_stay(self, name: str, incarnation: str) -> bool:
-        worker = self.roster.find_named(name)
-        if worker is None or worker.incarnation != incarnation:
+        if not self.roster.is_current(name, incarnation):
             return False
-        return not worker.has_spoken or worker.can_take(self.run)
+        worker = self.roster.find(name, incarnation)
+        return worker is None or worker.can_take(self.run)  # one that is unheard yet keeps its place
 
     def _fill(self, run: RunRecord) -> list[WorkerState]:
         # A teardown that nobody is there for is called by one worker.
