@@ -1,4 +1,4 @@
-"""How a run is shown while a command follows it, and which files say what became of it."""
+"""The screen of a command that follows a run, and the files that it writes at the end."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -133,7 +133,7 @@ def _list_tracebacks(summary: Summary) -> Iterator[str]:
 
 
 def _list_phases(summary: Summary) -> Iterator[str]:
-    """What was due and came of it in each stage and in the warm-up."""
+    """The requests due and completed in each stage and in the warm-up."""
     heads = ("phase", "due", "completed", "ok", "planned/s", "sent/s", "completed/s", "p50", "p99")
     rows = [
         (

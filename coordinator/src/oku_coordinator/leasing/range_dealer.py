@@ -36,7 +36,7 @@ from oku_core.spec.spec import Spec
 _VISIT_EVERY_S, _VISIT_SHARE = 1.0, 0.05
 """All are visited so often, but that takes at most this share of the time."""
 _SPARE_S, _SPARE_WINDOWS = 2.0, 2
-"""What workers are given beyond what they usually begin before the time of their run is over."""
+"""Spare work for each worker, in seconds and in windows, so that none runs dry before the end of a run."""
 _BATCH = 100
 """Leases dealt in one transaction; then others have their turn."""
 _DUE_AT_ONCE = 2 * _BATCH
@@ -215,7 +215,7 @@ class RangeDealer:
 
 
 def _bound_pending(pending: int, hands: Sequence[Hands], left_s: float) -> int:
-    """What is pending, or what keeps these workers busy in the time that is left, however fast they become.
+    """The pending requests, or enough of them to keep these workers busy until the end of the run.
 
     A worker without work before the end would make the target look slow. What is too much comes back.
     """

@@ -13,7 +13,7 @@ from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 
 _WAIT_S = 5.0
-"""A run waits so long for workers that are still to come back or to load what its setup returned."""
+"""How long a run waits for workers to come back, or to load the result of its setup."""
 _WORKERS_PER_S = 500
 """So many get leases in a second."""
 
