@@ -236,9 +236,11 @@ def is_possible_failed(checkpoint: Checkpoint, covered: set[int]) -> bool:
     seen: list[int] = []
     for part in checkpoint.parts:
         for outcome, packed in part.failed.items():
+            if len(packed) % 2:
+                return False
             at, count = -1, 0
-            for gap, length in zip(packed[0::2], packed[1::2], strict=False):
-                if length <= 0 or gap < (at >= 0) or gap + length > 100 or len(packed) % 2:
+            for gap, length in zip(packed[0::2], packed[1::2], strict=True):
+                if length <= 0 or gap < (at >= 0) or gap + length > 100:
                     return False
                 start = max(at, 0) + gap
                 at, count = start + length, count + length
