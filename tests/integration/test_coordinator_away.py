@@ -13,13 +13,13 @@ from oku_coordinator.ledger import Ledger
 
 RATE = 60
 AWAY_S = 16.0
-"""Workers go on for 9 to 12 s of work meanwhile."""
+"""Workers go on for 9 to 12 s of work meanwhile; whether there was more shows once it is back."""
 
 
 def test_a_run_without_its_coordinator_is_underfilled_and_has_each_second_once(tmp_path: Path) -> None:
     """It was below its highest rate although neither the target nor its window kept it there."""
     with run_arrival_target() as target, starting_runs(tmp_path) as start:
-        run = start("run", target.url, "--max-rate", f"{RATE}/s", "-c", "20", "-w", "1", "-z", "24s")
+        run = start("run", target.url, "--max-rate", f"{RATE}/s", "-c", "20", "-w", "1", "-z", "40s")
         run.wait_for_accounted(4 * RATE)
         run.wait_for_restart("coordinator", run.kill("coordinator"))
         run.wait_for_accounted(7 * RATE)
