@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from tests.simulation.laws import HookRow, Judge, LawBrokenError, Standing
 
+from oku_core.accounting.outcome import NOT_SENT
 from oku_core.messaging.hook import HookAttempt, SetupData
 from oku_core.spec.spec import Hook
 from oku_core.user_code.messages import Returned
@@ -83,6 +84,10 @@ class HookBook:
             raise LawBrokenError(f"an iteration gets {setup}, which no setup has returned")
         self._known.add(setup.attempt)
 
+    def is_set_up(self) -> bool:
+        """Whether the run has no setup, or the ledger has taken what it returned."""
+        return self._is_set_up(self._judge.fetch_hooks().get(Hook.SETUP))
+
     def check(self, standing: Standing) -> None:
         """Check what must hold at any moment, and once the run is over.
 
@@ -94,7 +99,7 @@ class HookBook:
             if row.state == "done" and self._returned.get((hook, row.attempt)) != row.value:
                 raise LawBrokenError(f"{row} is taken of {hook}, which has not returned it")
         setup, teardown = rows.get(Hook.SETUP), rows.get(Hook.TEARDOWN)
-        is_set_up = Hook.SETUP not in self._hooks or (setup is not None and setup.state == "done")
+        is_set_up = self._is_set_up(setup)
         if standing.leases and not is_set_up:
             raise LawBrokenError(f"{standing.leases} leases are open, but the setup is {setup}")
         if teardown is not None and teardown.state == "begun" and standing.leases:
@@ -102,8 +107,13 @@ class HookBook:
         if standing.state in ("completed", "cancelled"):
             self._check_end(standing, teardown, is_set_up=is_set_up)
 
+    def _is_set_up(self, setup: HookRow | None) -> bool:
+        return Hook.SETUP not in self._hooks or (setup is not None and setup.state == "done")
+
     def _check_end(self, standing: Standing, teardown: HookRow | None, *, is_set_up: bool) -> None:
-        is_owed = Hook.TEARDOWN in self._hooks and is_set_up and standing.accounted > 0
+        # Without a setup there is nothing to tear down unless some of the run was dealt out.
+        begun = standing.accounted - (0 if Hook.SETUP in self._hooks else standing.outcomes[NOT_SENT])
+        is_owed = Hook.TEARDOWN in self._hooks and is_set_up and begun > 0
         if is_owed and (teardown is None or teardown.state not in _OVER):
             raise LawBrokenError(f"the run is {standing.state}, but its teardown is {teardown}")
         if teardown is not None and teardown.attempt and not is_set_up:

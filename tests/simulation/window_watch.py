@@ -68,6 +68,9 @@ class WindowWatch:
             return
         if run.limits is None or moment is None:
             return  # its schedule says how many are in flight
+        if not run.hooks.is_set_up():
+            self._turned_at = world.scheduler.now
+            return
         clock_s = run.find_clock_s(moment.now) if run.spec.is_timed else 0.0
         if run.spec.shares_concurrency:
             self._check_shares(run, run.limits.find_concurrency(clock_s))
