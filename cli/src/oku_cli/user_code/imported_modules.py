@@ -1,6 +1,7 @@
 """The modules beside a Python file that it imports, and those that these import in turn.
 
-They are found as Python would find them with the folder of the file in front of its path. What is imported by
+They are found as Python would find them with the folder of the file in front of its path, but for the
+packages that user code is written for, which are never files of its own. What is imported by
 a name that is only known when the code runs is not found.
 """
 
@@ -10,6 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from oku_cli.user_code.syntax import parse_python
 from oku_core.errors import UserError
+from oku_core.user_code.functions import LIBRARIES
 
 _PACKAGE = "__init__.py"
 
@@ -46,7 +48,7 @@ class ImportedModules:
 
     def imports_package(self, begin: str) -> bool:
         """Whether one of the files imports a package whose name begins so, other than those beside it."""
-        own = {PurePosixPath(path).parts[0].removesuffix(".py") for path in self.trees}
+        own = {PurePosixPath(path).parts[0].removesuffix(".py") for path in self.paths} - LIBRARIES
         return any(
             parts[0].startswith(begin) and parts[0] not in own
             for tree in self.trees.values()
@@ -66,7 +68,8 @@ class ImportedModules:
         package = PurePosixPath(path).parent.parts
         for node in ast.walk(self.trees[path]):
             for parts in _list_names(node, package):
-                yield from self._find(parts)
+                if parts[0] not in LIBRARIES:
+                    yield from self._find(parts)
 
     def _find(self, parts: tuple[str, ...]) -> Iterator[str]:
         """The files that are loaded to import a name, as far as there are any: its packages come first."""

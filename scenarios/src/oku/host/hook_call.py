@@ -34,7 +34,7 @@ def call_hook(call: Call, runner: asyncio.Runner) -> Returned:
     spec, folder = decode_spec(call.spec), Path(call.folder)
     assert spec.scenario is not None
     try:
-        module = load_module(folder / spec.scenario.path)
+        module = load_module(folder, spec.scenario.path)
         function = getattr(module, call.hook, None)
         if not callable(function):
             raise LoadError(f"{spec.scenario.path} has no function {call.hook}")

@@ -28,8 +28,6 @@ from oku_core.user_code.messages import Start
 
 _log = logging.getLogger(__name__)
 
-_MODULES_OF_LOCUST = frozenset({"locust", "gevent", "requests", "geventhttpclient"})
-"""A file of such a name would be taken for the library."""
 _CONFIG_FILES = ("locust.conf", "pyproject.toml")
 
 
@@ -70,7 +68,7 @@ def load(start: Start, spec: Spec, installer: Installer) -> Loaded:
     folder, file = Path(start.folder), spec.scenario.path
     installer.install(RunData(open_rows(spec, start.paths), _decode(start.setup_data)))
     set_up_clients(spec, start.paths)
-    module = _import(folder / file)
+    module = _import(folder, file)
     classes = _choose_classes(module, spec, file)
     _check_shapes(module, spec, file)
     options = _parse_options(spec, start, file)
@@ -95,15 +93,11 @@ def _decode(text: str) -> Any:
     return json.loads(text)
 
 
-def _import(path: Path) -> ModuleType:
-    if str(path.parent) not in sys.path:
-        sys.path.insert(0, str(path.parent))
-    sys.argv = [str(path)]
+def _import(folder: Path, file: str) -> ModuleType:
+    sys.argv = [str(folder / file)]
     with contextlib.suppress(ModuleNotFoundError):
         importlib.import_module("locust_plugins")  # as Locust itself does: it registers arguments
-    if path.stem in _MODULES_OF_LOCUST:
-        raise LoadError(f"{path.name} is called as the library {path.stem}: give it another name")
-    return load_module(path)
+    return load_module(folder, file)
 
 
 def _choose_classes(module: ModuleType, spec: Spec, file: str) -> dict[str, type[User]]:

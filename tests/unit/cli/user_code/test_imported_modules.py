@@ -86,3 +86,11 @@ def test_packages_of_others_are_told_from_modules_of_that_name(tmp_path: Path) -
     assert not ImportedModules(write(tmp_path, **plain), "main.py").imports_package("locust")
     deep = {"main": "import own", "own": "from locust_plugins.users import RestUser"}
     assert ImportedModules(write(tmp_path, **deep), "main.py").imports_package("locust")
+
+
+def test_the_packages_of_user_code_are_no_files_beside_it(tmp_path: Path) -> None:
+    """A file called as one of them wants the package, as every other file does."""
+    files = {"main": "import locust, oku, token", "locust": "", "oku": "", "token": ""}
+    assert find(tmp_path, **files) == ["token.py"]
+    path = write(tmp_path, locust="from locust import User").with_name("locust.py")
+    assert ImportedModules(path, "locust.py").imports_package("locust")
