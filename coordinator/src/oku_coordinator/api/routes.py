@@ -46,7 +46,7 @@ from oku_core.accounting.interval import ConservationError
 from oku_core.accounting.run_reference import check_reference
 from oku_core.accounting.run_state import TransitionError
 from oku_core.errors import UserError, format_value
-from oku_core.spec.strict_json import decode_json
+from oku_core.json_reader import decode_json
 
 _log = logging.getLogger(__name__)
 

@@ -4,7 +4,6 @@ kombu trusts every message. Here it survives anything that is not a message, dec
 waits for an answer without a timeout. docs/decisions/0003-broker-carries-hints.md explains the options.
 """
 
-import json
 import logging
 import socket
 import sys
@@ -20,6 +19,7 @@ from kombu.exceptions import OperationalError
 from kombu.transport import TRANSPORT_ALIASES, redis, virtual
 from kombu.utils.json import dumps
 
+from oku_core.json_reader import decode_document
 from oku_core.messaging.rejection import MalformedMessageError, RejectionLog
 
 LONGEST_MESSAGE = 32_000_000
@@ -81,6 +81,14 @@ class _RedisQoS(redis.QoS):
         finally:
             self._note_gathered()
             self._gathered = None
+
+    def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:  # noqa: FBT001, FBT002
+        """Give a message back that was noted and not acknowledged; what is not one is forgotten."""
+        try:
+            super().restore_by_tag(tag, client, leftmost)  # type: ignore[no-untyped-call]
+        except _UNREADABLE as error:
+            _note_unreadable(error)
+            self._remove_from_indices(tag).execute()  # type: ignore[no-untyped-call]
 
     def _note_gathered(self) -> None:
         if not self._gathered:
@@ -153,7 +161,7 @@ class _RedisChannel(redis.Channel):
                 messages = client.rpop(queue, most) or ()
             for message in messages:
                 try:
-                    self.connection._deliver(json.loads(message), queue)  # noqa: SLF001  # as kombu does it
+                    self.connection._deliver(decode_document(message), queue)  # noqa: SLF001  # as kombu does it
                 except _UNREADABLE as error:
                     _note_unreadable(error)
 
@@ -171,6 +179,8 @@ class RedisTransport(redis.Transport):
     Channel = _RedisChannel
 
 
+# kombu's own reader of envelopes has no limits, and builds objects of types that an envelope names.
+redis.loads = decode_document  # type: ignore[attr-defined, assignment]
 # The aliases are replaced because kombu offers no other way to choose the transport of `redis+socket://`.
 TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = f"{__name__}:RedisTransport"
 

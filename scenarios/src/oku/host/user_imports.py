@@ -1,9 +1,9 @@
 """Finds the modules of user code, whatever they are called.
 
-A file beside a scenario may have the name of a module of Python, of Oku or of a library: `token.py`. What user
-code imports by that name is the file; what everybody else does is the library, also if it was not loaded yet.
-So the folder of user code is the last in the path, and a file whose name is taken is loaded as a part of the
-package `oku_user_code`, which only imports of user code are led to.
+A file beside a scenario may have the name of a module of Python, of Oku or of a library: `token.py`. User
+code that imports this name gets the file; everybody else gets the library, also if it was not loaded yet. So
+the folder of user code is the last in the path. A file whose name is taken is loaded as a part of the package
+`oku_user_code`, to which only imports of user code are led.
 """
 
 import builtins
@@ -57,7 +57,8 @@ class UserImports:
         """Load a file as a module of its name, by which user code can import it."""
         name = self._build_name(path.stem)
         spec = spec_from_file_location(name, path, loader=self._build_loader(name, str(path)))
-        assert spec is not None and spec.loader is not None
+        assert spec is not None
+        assert spec.loader is not None
         module = module_from_spec(spec)
         sys.modules[name] = module
         spec.loader.exec_module(module)
@@ -141,5 +142,5 @@ def _is_module(spec: ModuleSpec | None) -> bool:
 
 
 def _is_file(importer: Mapping[str, Any] | None, name: str) -> bool:
-    """Whether a module that imports is a file of this name: one that imports its own name wants the library."""
+    """Whether who imports is a file of this name: what it wants by its own name is the library."""
     return importer is not None and importer.get("__name__") == name and "__path__" not in importer

@@ -3,7 +3,6 @@
 import contextlib
 import importlib
 import io
-import json
 import logging
 import sys
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from oku.locust_host.rows import open_rows
 from oku.locust_host.runner import OkuRunner, reads_stats
 from oku.locust_host.shapes import refuse_shape
 from oku.locust_host.user_state import RunData
+from oku_core.json_reader import decode_json
 from oku_core.spec.spec import Spec
 from oku_core.user_code.messages import Start
 
@@ -66,7 +66,7 @@ def load(start: Start, spec: Spec, installer: Installer) -> Loaded:
     """
     assert spec.scenario is not None
     folder, file = Path(start.folder), spec.scenario.path
-    installer.install(RunData(open_rows(spec, start.paths), _decode(start.setup_data)))
+    installer.install(RunData(open_rows(spec, start.paths), decode_json(start.setup_data)))
     set_up_clients(spec, start.paths)
     module = _import(folder, file)
     classes = _choose_classes(module, spec, file)
@@ -87,10 +87,6 @@ def _has_farewell(kind: type[User] | type[TaskSet]) -> bool:
     inherited = User.on_stop if issubclass(kind, User) else TaskSet.on_stop
     within = {each for each in kind.tasks if isinstance(each, type) and issubclass(each, TaskSet)}
     return kind.on_stop is not inherited or any(_has_farewell(each) for each in within - {kind})
-
-
-def _decode(text: str) -> Any:
-    return json.loads(text)
 
 
 def _import(folder: Path, file: str) -> ModuleType:

@@ -1,6 +1,5 @@
 """The rows of runs in the ledger."""
 
-import json
 import math
 import sqlite3
 from collections.abc import Sequence
@@ -8,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 from urllib.parse import urlsplit
 
+from oku_coordinator.ledger.storage.lease_rows import decode_counts
 from oku_coordinator.ledger.storage.records import (
     RunRecord,
     RunRow,
@@ -71,7 +71,7 @@ def fetch_head(transaction: Transaction, run: str) -> RunHead:
 def _decode_columns(row: sqlite3.Row) -> dict[str, Any]:
     columns = dict(row)
     columns["state"] = RunState(row["state"])
-    columns["outcomes"] = json.loads(row["outcomes"])
+    columns["outcomes"] = decode_counts(row["outcomes"])
     columns["is_broken"] = bool(row["is_broken"])
     columns["is_published"] = bool(row["is_published"])
     columns["drops_in_flight"] = bool(row["drops_in_flight"])

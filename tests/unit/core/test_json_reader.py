@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oku_core.spec.strict_json import decode_json
+from oku_core.json_reader import decode_json
 
 WRONG = {
     b"": "is not JSON: Expecting value",
