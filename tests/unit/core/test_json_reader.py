@@ -10,7 +10,7 @@ from oku_core.json_reader import decode_json
 WRONG = {
     b"": "is not JSON: Expecting value",
     b"{": "is not JSON: ",
-    b"\xff": "is not JSON: ",
+    b"\xff": "is not UTF-8",
     b'{"a": 1, "b": 2, "a": 3}': "a: is given twice",
     b'[{"x": {"\\u001b": 1, "\\u001b": 2}}]': r"'\x1b': is given twice",
     b"NaN": "is not JSON: NaN is not a number",

@@ -9,6 +9,7 @@ from urllib.parse import quote, unquote, urlencode, urlsplit
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
 from oku_cli.imports.schema_example import ExampleMaker, find_given
 from oku_cli.yaml_reader import YamlKind, decode_yaml_or_json
+from oku_core.digits import parse_digits
 from oku_core.errors import format_value
 from oku_core.json_reader import DEEPEST, JsonError, JsonLimitError, decode_json
 
@@ -16,7 +17,6 @@ _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _FORM = "application/x-www-form-urlencoded"
 _DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|"}
 _MOST_REFERENCES = 20
-_MOST_PLACE_DIGITS = 9
 _NUMBER_BEGINS = tuple("-0123456789")
 _LONGEST_URL = 1 << 16
 _MOST_OPERATIONS = 10_000
@@ -248,8 +248,8 @@ def _take(value: Any, key: str) -> Any:
     """The part of a mapping or a list that a word of a JSON pointer names (RFC 6901)."""
     if isinstance(value, Mapping):
         return value.get(key)
-    is_place = isinstance(value, list) and key.isascii() and key.isdigit() and len(key) <= _MOST_PLACE_DIGITS
-    return value[int(key)] if is_place and int(key) < len(value) else None
+    place = parse_digits(key, len(value) - 1) if isinstance(value, list) and value else None
+    return None if place is None else value[place]
 
 
 def _find_statuses(operation: Mapping[str, Any]) -> list[int]:

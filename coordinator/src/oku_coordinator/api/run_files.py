@@ -12,11 +12,12 @@ from aiohttp import web
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.runs.run_rows import read_run_rows
+from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.spec.files import list_files, list_public_files
 from oku_core.spec.values.file_reference import is_digest
 
-_MOST_DIGITS = 16
+_MOST_INDEX = 10**16 - 1
 
 
 def build_run_file_routes(ledger: Ledger, store: FileStore) -> list[web.RouteDef]:
@@ -47,6 +48,6 @@ def build_run_file_routes(ledger: Ledger, store: FileStore) -> list[web.RouteDef
 
 def _read_index(query: Mapping[str, str], name: str) -> int:
     text = query.get(name, "")
-    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+    if (index := parse_digits(text, _MOST_INDEX)) is None:
         raise UserError(f"{name}: {format_value(text)} is not an index")
-    return int(text)
+    return index

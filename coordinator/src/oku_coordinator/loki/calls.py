@@ -11,11 +11,13 @@ import msgspec
 
 from oku_coordinator.loki.batch import Batch
 from oku_coordinator.loki.endpoint import LokiTarget
+from oku_core.digits import parse_digits
 from oku_core.json_reader import JsonDecoder
 
 PAGE_LINES = 1000
 """Asked for at once; Loki gives 5000 unless it was told otherwise."""
 _CONNECT_S = 10.0
+_MOST_AFTER_S = 3600
 _REASON_CHARACTERS = 300
 
 
@@ -131,7 +133,7 @@ class LokiCalls:
             kind=str(status),
             reason=build_reason(body.decode(errors="replace")) or (response.reason or ""),
             status=status,
-            retry_after_s=float(after) if after.isascii() and after.isdecimal() else 0.0,
+            retry_after_s=float(parse_digits(after, _MOST_AFTER_S) or 0),
         ), body
 
 

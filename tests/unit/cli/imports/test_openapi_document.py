@@ -136,7 +136,7 @@ paths:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"{", "it is neither JSON nor YAML"),
+        (b"{", "line 2: is not YAML: "),
         (b"a: b", "it is not an OpenAPI 3 document"),
         (b"swagger: '2.0'", "it is not an OpenAPI 3 document but Swagger 2.0"),
         (b"openapi: 4.0.0", "openapi: 4.0.0 is not 3.0 or 3.1"),

@@ -38,7 +38,7 @@ REFUSED = {
     "tag of a key": ("!!str name: y", "line 1: !!str: tags"),
     "impossible date": ("timeout: 2020-99-99", "timeout: 2020-99-99 is not a duration"),
     "deep lists": ("url: " + "[" * 100_000, "line 1: is nested more than 40 deep"),
-    "deep mappings": ("".join(" " * i + "a:\n" for i in range(1000)), "line 40: is nested more than 40 deep"),
+    "deep mappings": ("".join(" " * i + "a:\n" for i in range(1000)), "line 41: is nested more than 40 deep"),
     "deep dashes": ("url:\n " + "- " * 400_000, "line 2: is nested more than 40 deep"),
     "huge integer": (f"requests: {'9' * 5000}", "requests: '99999"),
     "infinity": ("timeout: .inf", "timeout: .inf is not a duration"),
