@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from queue import Empty
 from typing import Any
 
+from amqp.serialization import PROPERTY_CLASSES
 from celery import Celery
 from kombu import compression
 from kombu.exceptions import OperationalError
@@ -183,6 +184,23 @@ class RedisTransport(redis.Transport):
 redis.loads = decode_document  # type: ignore[attr-defined, assignment]
 # The aliases are replaced because kombu offers no other way to choose the transport of `redis+socket://`.
 TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = f"{__name__}:RedisTransport"
+
+
+_BASIC_CLASS = 60
+"""The class of AMQP's methods that messages belong to."""
+_load_properties = PROPERTY_CLASSES[_BASIC_CLASS]
+
+
+def _load_bounded_properties(content: bytes, offset: int) -> tuple[dict[str, Any], int]:
+    """The properties of a message; none if its headers are nested too deep, so that it is dropped."""
+    try:
+        properties: tuple[dict[str, Any], int] = _load_properties(content, offset)
+    except RecursionError:
+        return {}, offset
+    return properties
+
+
+PROPERTY_CLASSES[_BASIC_CLASS] = _load_bounded_properties
 
 
 def is_amqp(broker_url: str) -> bool:
