@@ -35,6 +35,7 @@ class LocustBench:
         folder: of the test; the files are written there.
         source: the locustfile; it need not begin at the left margin.
         url: its host.
+        name: the path of the locustfile.
         files: further files of user code, by their paths.
         rows: of the run, as CSV with a header.
         silent_s: how long the host may say nothing.
@@ -47,6 +48,7 @@ class LocustBench:
         source: str,
         url: str | None = None,
         *,
+        name: str = LOCUSTFILE,
         files: Mapping[str, str] | None = None,
         rows: str = "",
         silent_s: float = 30.0,
@@ -59,7 +61,7 @@ class LocustBench:
             "concurrency": 5,
             "timeout_s": 10.0,
             "data": self._keep_rows(rows) if rows else None,
-            "scenario": self._keep(LOCUSTFILE, source),
+            "scenario": self._keep(name, source),
             "include": tuple(self._keep(name, text) for name, text in (files or {}).items()),
         }
         self.spec = Spec(engine=Engine.LOCUST, **(fields | changes))

@@ -1,17 +1,15 @@
 import importlib
-import importlib.metadata
 import sys
 import types
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from tests.kit.library_names import list_library_names
 
 from oku.host.user_module import load_module
 
-LIBRARIES = {*sys.stdlib_module_names, *importlib.metadata.packages_distributions()}
-NAMES = sorted(name for name in LIBRARIES - {"oku", "locust", "__future__"} if name.isidentifier())
-"""Every name of Python's and of what is installed here, but for those that mean something to the language."""
+NAMES = list_library_names()
 
 
 def load(folder: Path, text: str, file: str = "buy.py") -> types.ModuleType:
