@@ -45,8 +45,8 @@ def decode_json(content: bytes | str) -> Any:
     """Decode what a user wrote.
 
     Raises:
-        JsonError: the text is not JSON, gives a key twice, is nested more than `DEEPEST` deep, or has a number
-            with more than `MOST_DIGITS` digits, or one that is too large.
+        JsonError: the text is not JSON, gives a key twice, is nested more than `DEEPEST` deep, or has a
+            number with more than `MOST_DIGITS` digits, or one that is too large.
     """
     return _load(content, _build_object)
 

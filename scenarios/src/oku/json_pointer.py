@@ -3,8 +3,6 @@
 from oku_core.digits import parse_digits
 
 
-
-
 def find_value(document: object, pointer: str) -> object:
     """The value that a pointer leads to; the whole document if the pointer is empty.
 

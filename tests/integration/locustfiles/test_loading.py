@@ -290,10 +290,10 @@ async def test_files_may_have_the_names_of_libraries(build: Build, kind: str) ->
     assert count_outcomes(execution) == {"ok": 5}
 
 
-@pytest.mark.parametrize("name", ["locust.py", "requests.py", "gevent.py", "token.py", "load/http.py"])
-async def test_a_locustfile_may_have_any_name(build: Build, name: str) -> None:
+@pytest.mark.parametrize("path", ["locust.py", "requests.py", "gevent.py", "token.py", "load/http.py"])
+async def test_a_locustfile_may_have_any_name(build: Build, path: str) -> None:
     """What it imports by its own name is the library."""
-    source = f"import {Path(name).stem}\n{USER}"
-    async with build(source, name=name) as bench:
+    source = f"import {Path(path).stem}\n{USER}"
+    async with build(source, path=path) as bench:
         execution = await bench.run(5)
     assert count_outcomes(execution) == {"ok": 5}

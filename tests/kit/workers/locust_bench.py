@@ -35,11 +35,10 @@ class LocustBench:
         folder: of the test; the files are written there.
         source: the locustfile; it need not begin at the left margin.
         url: its host.
-        name: the path of the locustfile.
         files: further files of user code, by their paths.
         rows: of the run, as CSV with a header.
         silent_s: how long the host may say nothing.
-        **changes: what else the spec says.
+        **changes: what else the spec says, and `path`, that of the locustfile.
     """
 
     def __init__(
@@ -48,7 +47,6 @@ class LocustBench:
         source: str,
         url: str | None = None,
         *,
-        name: str = LOCUSTFILE,
         files: Mapping[str, str] | None = None,
         rows: str = "",
         silent_s: float = 30.0,
@@ -61,7 +59,7 @@ class LocustBench:
             "concurrency": 5,
             "timeout_s": 10.0,
             "data": self._keep_rows(rows) if rows else None,
-            "scenario": self._keep(name, source),
+            "scenario": self._keep(changes.pop("path", LOCUSTFILE), source),
             "include": tuple(self._keep(name, text) for name, text in (files or {}).items()),
         }
         self.spec = Spec(engine=Engine.LOCUST, **(fields | changes))

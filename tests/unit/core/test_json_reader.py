@@ -86,13 +86,13 @@ def test_whatever_is_nested_too_deep_is_one_error(levels: int) -> None:
     """Whether or not the stack of the parser would bear it."""
     content = b'{"a": %b%b}' % (b"[" * levels, b"]" * levels)
     for decode in (decode_json, decode_document, check_depth):
-        with pytest.raises(JsonLimitError, match="^is nested too deep$"):
+        with pytest.raises(JsonLimitError, match=r"^is nested too deep$"):
             decode(content)
-    with pytest.raises(JsonLimitError, match="^is nested too deep$"):
+    with pytest.raises(JsonLimitError, match=r"^is nested too deep$"):
         decode_answer(b"[" * levels * 100)
     assert JsonDecoder[Named](Named).decode(b'{"name": "x"}') == Named("x")
     if levels > 950:
-        with pytest.raises(JsonLimitError, match="^is nested too deep$"):
+        with pytest.raises(JsonLimitError, match=r"^is nested too deep$"):
             JsonDecoder[Named](Named).decode(b'{"name": "x", "more": %b}' % content)
 
 
@@ -118,7 +118,7 @@ def test_the_error_of_a_type_is_told_from_others() -> None:
     decoder = JsonDecoder[Named](Named)
     with pytest.raises(JsonTypeError, match="missing required field `name`"):
         decoder.decode(b"{}")
-    for content in (b"", b"{", b'{"name": "\xff"}', b'\xff'):
+    for content in (b"", b"{", b'{"name": "\xff"}', b"\xff"):
         with pytest.raises(JsonError) as caught:
             decoder.decode(content)
         assert not isinstance(caught.value, JsonTypeError)
@@ -127,8 +127,11 @@ def test_the_error_of_a_type_is_told_from_others() -> None:
 @given(st.binary())
 def test_any_bytes_are_read_or_refused_in_a_line(content: bytes) -> None:
     """They never raise anything else."""
-    for decode in (decode_json, decode_document, decode_answer, JsonDecoder[Named](Named).decode, check_depth):
+    decoders = (decode_json, decode_document, decode_answer, JsonDecoder[Named](Named).decode, check_depth)
+    for decode in decoders:
+        told = ""
         try:
             decode(content)
         except JsonError as error:
-            assert len(str(error).splitlines()) == 1
+            told = str(error)
+        assert len(told.splitlines()) <= 1

@@ -90,7 +90,8 @@ async def test_a_client_must_be_open(server: BaseTestServer) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"<html>", b"[" * 100_000, b"\xff", b"null", b"[]", b'{"run": 1}', b'{"state": "pausing"}', b""]
+    "content",
+    [b"<html>", b"[" * 100_000, b"\xff", b"null", b"[]", b'{"run": 1}', b'{"state": "pausing"}', b""],
 )
 async def test_what_is_no_answer_of_a_coordinator_is_one_line(content: bytes) -> None:
     """Another program listens there, or another version of Oku."""

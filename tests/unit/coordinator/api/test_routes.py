@@ -479,9 +479,10 @@ async def test_followers_are_bounded(client: Client, monkeypatch: pytest.MonkeyP
 
 
 NASTY = [
-    "", "x", "-1", "+1", "1_000", "1.5", "1e3", "1e999", "nan", "inf", "٣", "²", "9" * 19, "9" * 20, "9" * 5000, " 1", "億",
-    "\0", "a\nb", "\x7f", "\x85", "'", '"', "%", "..", "a/b", "*", "latest", "1_1", "nan_1", "inf_1", "-inf_1", "1.0_-1",
-    "1.0_ 1", "1.0_٣", "1.0_1_1", "01.0_1", "1e0_1", "1_99999999999999999999", f"1.0_{2**63}", "1.0_" + "9" * 5000,
+    "", "x", "-1", "+1", "1_000", "1.5", "1e3", "1e999", "nan", "inf", "٣", "²", "9" * 19, "9" * 20,
+    "9" * 5000, " 1", "億", "\0", "a\nb", "\x7f", "\x85", "'", '"', "%", "..", "a/b", "*", "latest", "1_1",
+    "nan_1", "inf_1", "-inf_1", "1.0_-1", "1.0_ 1", "1.0_٣", "1.0_1_1", "01.0_1", "1e0_1",
+    "1_99999999999999999999", f"1.0_{2**63}", "1.0_" + "9" * 5000,
 ]  # fmt: skip
 RAW = ["%FF", "%ED%A0%80", "%00", "%2e%2e", "%", "%zz", "+", "%F0%9F%98%80", "%E2%80%AE"]
 """What is no text, or no printable one, as it stands in a URL."""
@@ -508,8 +509,8 @@ async def test_whatever_stands_in_a_url_the_caller_is_to_blame(client: Client) -
 
 
 VALUES = [
-    None, -1, 2**63, 10**30, 10**399, 1e308, 5e-324, "", "9" * 5000, "nan", "٣", "1_0", "\0", "\ud800", [], {},
-    {"\ud800": 1}, [{"a": [1]}], [[[[[[[[1]]]]]]]], ["\ud800"], [10**399],
+    None, -1, 2**63, 10**30, 10**399, 1e308, 5e-324, "", "9" * 5000, "nan", "٣", "1_0", "\0", "\ud800", [],
+    {},    {"\ud800": 1}, [{"a": [1]}], [[[[[[[[1]]]]]]]], ["\ud800"], [10**399],
 ]  # fmt: skip
 
 
@@ -526,7 +527,9 @@ async def test_whatever_stands_in_a_spec_the_caller_is_to_blame(client: Client) 
     for spec in specs:
         response = await client.post("/api/runs", data=json.dumps(spec).encode())
         answer = await response.read()
-        if response.status not in (201, 400, 403, 429) or (response.status >= 400 and b"\n" in answer.strip()):
+        if response.status not in (201, 400, 403, 429) or (
+            response.status >= 400 and b"\n" in answer.strip()
+        ):
             wrong.append((str(spec)[:100], response.status, answer[:200]))
     assert not wrong
 

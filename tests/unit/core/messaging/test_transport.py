@@ -133,11 +133,11 @@ DEEP = {levels: "[" * levels + "]" * levels for levels in (90, 101, 990, 1_010, 
 
 @pytest.mark.parametrize("levels", DEEP)
 def test_an_envelope_of_redis_that_is_nested_too_deep_is_refused(levels: int) -> None:
-    """By one error that a channel survives, however deep the stack is on which it is read, or written again."""
+    """By one error that a channel survives, however much of the stack is left."""
     build_app("redis://host", MESSAGE_KEY)
     envelope = f'{{"body": {DEEP[levels]}}}'
     if levels < 100:
         assert redis.loads(envelope).keys() == {"body"}
         return
-    with pytest.raises(ValueError, match="^is nested too deep$"):
+    with pytest.raises(ValueError, match=r"^is nested too deep$"):
         redis.loads(envelope)

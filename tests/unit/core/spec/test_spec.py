@@ -1,6 +1,5 @@
 import json
 
-
 import pytest
 from hypothesis import given
 from tests.kit.runs.specs import specs

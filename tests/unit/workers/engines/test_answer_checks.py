@@ -98,7 +98,9 @@ def test_json_may_begin_with_a_byte_order_mark(encoding: str) -> None:
     assert find_failed(encoding, gzip.compress(body, mtime=0) if encoding == "gzip" else body) is None
 
 
-@pytest.mark.parametrize("body", [b"id" + b"[" * 100_000, b'["id"' + b",[" * 300_000, b'"id\xff"', b"\xef\xbb\xbfid"])
+@pytest.mark.parametrize(
+    "body", [b"id" + b"[" * 100_000, b'["id"' + b",[" * 300_000, b'"id\xff"', b"\xef\xbb\xbfid"]
+)
 def test_whatever_is_no_json_fails_its_check(body: bytes) -> None:
     """Also what exhausts the stack of the parser; its worker goes on."""
     assert find_failed("identity", body) == "check json: not JSON"
