@@ -13,11 +13,10 @@ from contextlib import contextmanager
 from queue import Empty
 from typing import Any
 
-from amqp.serialization import PROPERTY_CLASSES
 from celery import Celery
 from kombu import compression
 from kombu.exceptions import OperationalError
-from kombu.transport import TRANSPORT_ALIASES, redis, virtual
+from kombu.transport import TRANSPORT_ALIASES, pyamqp, redis, virtual
 from kombu.utils.json import dumps
 
 from oku_core.json_reader import decode_document
@@ -188,7 +187,8 @@ TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = f"{__name__}:RedisTra
 
 _BASIC_CLASS = 60
 """The class of AMQP's methods that messages belong to."""
-_load_properties = PROPERTY_CLASSES[_BASIC_CLASS]
+_loaders: Any = pyamqp.amqp.serialization.PROPERTY_CLASSES  # type: ignore[attr-defined]  # as kombu has it
+_load_properties = _loaders[_BASIC_CLASS]
 
 
 def _load_bounded_properties(content: bytes, offset: int) -> tuple[dict[str, Any], int]:
@@ -200,7 +200,7 @@ def _load_bounded_properties(content: bytes, offset: int) -> tuple[dict[str, Any
     return properties
 
 
-PROPERTY_CLASSES[_BASIC_CLASS] = _load_bounded_properties
+_loaders[_BASIC_CLASS] = _load_bounded_properties
 
 
 def is_amqp(broker_url: str) -> bool:

@@ -519,7 +519,7 @@ async def test_whatever_stands_in_a_spec_the_caller_is_to_blame(client: Client) 
     wrong = []
     expectations = ["status", "body", "match", "json", "header", "size", "within"]
     target_keys = ["name", "weight", "method", "url", "header", "body", "json", "expect"]
-    specs = [{key: value} for key in FIELD_BY_KEY for value in VALUES]
+    specs: list[dict[str, Any]] = [{key: value} for key in FIELD_BY_KEY for value in VALUES]
     for value in VALUES:
         specs += [{"base-url": "http://h", "targets": [{"url": "/", key: value}]} for key in target_keys]
         specs += [{"targets": [{"url": "http://h/", "expect": {key: value}}]} for key in expectations]

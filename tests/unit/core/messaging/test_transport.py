@@ -1,11 +1,11 @@
 import socket
 import struct
 import zlib
+from typing import Any
 
-import amqp
 import pytest
 from kombu import compression
-from kombu.transport import redis
+from kombu.transport import pyamqp, redis
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_core.messaging.celery_app import build_app
@@ -21,6 +21,8 @@ from oku_core.messaging.transport import (
     read_json_body,
 )
 
+AMQP: Any = pyamqp.amqp  # type: ignore[attr-defined]  # as kombu has it
+REDIS: Any = redis
 REDIS_URLS = ["redis://host:6379/0", "rediss://host/0", "redis+socket:///run/valkey.sock"]
 AMQP_URLS = ["amqp://host//", "amqps://host//"]
 
@@ -121,7 +123,7 @@ def test_headers_of_amqp_that_are_nested_too_deep_are_none(levels: int) -> None:
     headers = b""
     for _ in range(levels):
         headers = b"\x01aF" + struct.pack(">I", len(headers)) + headers
-    message = amqp.Message()
+    message = AMQP.Message()
     message.inbound_header(build_header(headers))
     assert message.properties == {}
     message.inbound_header(build_header(b"\x01at\x01"))
@@ -137,7 +139,7 @@ def test_an_envelope_of_redis_that_is_nested_too_deep_is_refused(levels: int) ->
     build_app("redis://host", MESSAGE_KEY)
     envelope = f'{{"body": {DEEP[levels]}}}'
     if levels < 100:
-        assert redis.loads(envelope).keys() == {"body"}
+        assert REDIS.loads(envelope).keys() == {"body"}
         return
     with pytest.raises(ValueError, match=r"^is nested too deep$"):
-        redis.loads(envelope)
+        REDIS.loads(envelope)
