@@ -17,7 +17,6 @@ from oku_core.json_reader import JsonDecoder
 PAGE_LINES = 1000
 """Asked for at once; Loki gives 5000 unless it was told otherwise."""
 _CONNECT_S = 10.0
-_MOST_AFTER_S = 3600
 _REASON_CHARACTERS = 300
 
 
@@ -133,7 +132,7 @@ class LokiCalls:
             kind=str(status),
             reason=build_reason(body.decode(errors="replace")) or (response.reason or ""),
             status=status,
-            retry_after_s=float(parse_digits(after, _MOST_AFTER_S) or 0),
+            retry_after_s=float(parse_digits(after) or 0),
         ), body
 
 

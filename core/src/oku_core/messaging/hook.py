@@ -64,7 +64,7 @@ class HookReport(msgspec.Struct, frozen=True, kw_only=True):
         try:
             decode_json(self.value)
         except JsonError as error:
-            return f"what a hook returned {error}"
+            return f"a hook returned what cannot be read: {error}"
         return None
 
 
