@@ -15,7 +15,7 @@ be nested. Whatever is refused here is a `JsonError` of one line, also what exha
 import json
 import math
 from codecs import BOM_UTF8
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, NoReturn, TypeVar
 
 import msgspec
@@ -66,7 +66,12 @@ def decode_answer(content: bytes) -> Any:
     Raises:
         JsonError: it is not JSON.
     """
-    return _answer_decoder.decode(content.removeprefix(BOM_UTF8))
+    try:
+        return _decode_any(content)
+    except (ValueError, RecursionError) as error:
+        if not content.startswith(BOM_UTF8):
+            raise _build_error(error) from error
+    return _any_decoder.decode(content[len(BOM_UTF8) :])
 
 
 class JsonDecoder(Generic[_T]):
@@ -83,6 +88,15 @@ class JsonDecoder(Generic[_T]):
         decode: Callable[[bytes | str], _T] = msgspec.json.Decoder(kind, dec_hook=dec_hook).decode
         self._decode = decode
 
+    def decode_each(self, contents: Iterable[bytes]) -> Iterator[_T]:
+        """Decode many values; errors as of `decode`."""
+        decode = self._decode
+        try:
+            for content in contents:
+                yield decode(content)
+        except (ValueError, RecursionError) as error:
+            raise _build_error(error) from error
+
     def decode(self, content: bytes | str) -> _T:
         """Decode a value.
 
@@ -92,8 +106,6 @@ class JsonDecoder(Generic[_T]):
         """
         try:
             return self._decode(content)
-        except msgspec.ValidationError as error:
-            raise JsonTypeError(str(error)) from error
         except (ValueError, RecursionError) as error:
             raise _build_error(error) from error
 
@@ -109,11 +121,13 @@ def check_depth(content: bytes) -> None:
     Raises:
         JsonError: it is, or it is not JSON.
     """
-    if _may_be_deep(content):
-        _check_depth(_answer_decoder.decode(content))
+    # Fewer brackets than that cannot lie in each other so deep.
+    if content.count(b"[") + content.count(b"{") > DEEPEST:
+        _check_depth(_any_decoder.decode(content))
 
 
-_answer_decoder: JsonDecoder[Any] = JsonDecoder(Any)
+_any_decoder: JsonDecoder[Any] = JsonDecoder(Any)
+_decode_any = msgspec.json.Decoder(Any).decode
 
 
 def _load(content: bytes | str, build_object: Callable[[list[tuple[str, Any]]], Any] | None) -> Any:
@@ -132,22 +146,16 @@ def _load(content: bytes | str, build_object: Callable[[list[tuple[str, Any]]], 
         raise
     except (ValueError, RecursionError) as error:
         raise _build_error(error) from error
-    if _may_be_deep(content):
-        _check_depth(value)
+    _check_depth(value)
     return value
 
 
 def _build_error(error: Exception) -> JsonError:
+    if isinstance(error, msgspec.ValidationError):
+        return JsonTypeError(str(error))
     if isinstance(error, RecursionError):
         return JsonLimitError("is nested too deep")
     return JsonError("is not UTF-8" if isinstance(error, UnicodeDecodeError) else f"is not JSON: {error}")
-
-
-def _may_be_deep(content: bytes | str) -> bool:
-    """Whether a text has more brackets than may lie in each other."""
-    if isinstance(content, bytes):
-        return content.count(b"[") + content.count(b"{") > DEEPEST
-    return content.count("[") + content.count("{") > DEEPEST
 
 
 def _check_depth(value: object) -> None:

@@ -87,7 +87,7 @@ class JsonRows:
 
     def __init__(self, columns: Collection[str]) -> None:
         self._columns = tuple(columns)
-        self._decode = _build_decoder(self._columns)
+        self._rows = JsonDecoder[Any](_build_row(self._columns, msgspec.Raw))
 
     def find_starts(self, block: bytes) -> list[int]:
         """Where each of the lines of a block begins, in bytes, and where the last one ends.
@@ -101,8 +101,7 @@ class JsonRows:
         # Most rows are flat: a look at the whole block saves one at each of them.
         is_deep = block.count(b"{") + block.count(b"[") > len(lines)
         try:
-            for line in lines:
-                self._decode(line)
+            for line, _ in zip(lines, self._rows.decode_each(lines), strict=True):
                 if is_deep:
                     check_depth(line)
                 end += len(line) + 1
@@ -125,11 +124,6 @@ class JsonRows:
         return _describe(error)
 
 
-def _build_decoder(columns: Sequence[str]) -> Any:
-    """A function from a line to an object whose attributes are the undecoded values of some columns."""
-    return JsonDecoder[Any](_build_row(columns, msgspec.Raw)).decode
-
-
 @lru_cache(maxsize=16)
 def _build_decoders(columns: tuple[str, ...]) -> tuple[Any, Any]:
     """Functions from an array of lines to such objects, with texts for values and with undecoded ones."""
@@ -138,6 +132,7 @@ def _build_decoders(columns: tuple[str, ...]) -> tuple[Any, Any]:
 
 
 def _build_row(columns: Sequence[str], kind: type) -> Any:
+    """A type of objects whose attributes are the values of some columns."""
     names = {f"column_{number}": column for number, column in enumerate(columns)}
     return msgspec.defstruct("Row", [(name, kind) for name in names], rename=names)
 
