@@ -297,3 +297,15 @@ async def test_a_locustfile_may_have_any_name(build: Build, path: str) -> None:
     async with build(source, path=path) as bench:
         execution = await bench.run(5)
     assert count_outcomes(execution) == {"ok": 5}
+
+
+async def test_tags_may_come_from_a_variable(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the host does; those of the spec go first."""
+    source = "from locust import tag" + USER.replace("    @task", "    @tag('slow')\n    @task")
+    monkeypatch.setenv("LOCUST_EXCLUDE_TAGS", "slow")
+    with pytest.raises(EngineError, match="has no task with these tags"):
+        async with build(source):
+            pass
+    async with build(source, exclude_tags=("fast",)) as bench:
+        execution = await bench.run(3)
+    assert count_outcomes(execution) == {"ok": 3}

@@ -73,7 +73,7 @@ def load(start: Start, spec: Spec, installer: Installer) -> Loaded:
     _check_shapes(module, spec, file)
     options = _parse_options(spec, start, file)
     log.setup_logging(options.loglevel or "INFO")
-    environment = _build_environment(classes, options, spec, file)
+    environment = _build_environment(classes, options, file)
     runner = OkuRunner(environment, installer.quit, keeps_stats=reads_stats(folder))
     environment.runner = runner
     runner.target_user_count = options.num_users
@@ -128,13 +128,14 @@ def _parse_options(spec: Spec, start: Start, file: str) -> Any:
         raise LoadError(f"{file}: {text}; options come from variables such as LOCUST_NAME") from None
     options.headless, options.locustfile = True, file
     options.num_users = options.spawn_rate = start.users or spec.concurrency
-    options.tags, options.exclude_tags = list(spec.tags) or None, list(spec.exclude_tags) or None
+    options.tags = list(spec.tags) or options.tags
+    options.exclude_tags = list(spec.exclude_tags) or options.exclude_tags
     options.user_classes = list(spec.user_classes)
     options.host = str(spec.base_url).rstrip("/") if spec.base_url is not None else options.host
     return options
 
 
-def _build_environment(classes: dict[str, type[User]], options: Any, spec: Spec, file: str) -> Environment:
+def _build_environment(classes: dict[str, type[User]], options: Any, file: str) -> Environment:
     kinds: dict[str, Any] = dict(classes)
     try:
         return Environment(
@@ -143,8 +144,8 @@ def _build_environment(classes: dict[str, type[User]], options: Any, spec: Spec,
             locustfile=Path(file).name,
             parsed_locustfiles=[file],
             host=options.host,
-            tags=list(spec.tags) or None,
-            exclude_tags=list(spec.exclude_tags) or None,
+            tags=options.tags,
+            exclude_tags=options.exclude_tags,
             parsed_options=options,
             available_user_classes=kinds,
             available_user_tasks={name: kind.tasks for name, kind in classes.items()},

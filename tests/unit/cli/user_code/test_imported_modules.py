@@ -17,7 +17,7 @@ def write(folder: Path, **files: str) -> Path:
 
 def find(folder: Path, **files: str) -> list[str]:
     """The modules that `main.py` needs."""
-    return ImportedModules(write(folder, **files), "main.py").paths
+    return list(ImportedModules(write(folder, **files), "main.py").paths)
 
 
 @pytest.mark.parametrize(
@@ -94,3 +94,21 @@ def test_the_packages_of_user_code_are_no_files_beside_it(tmp_path: Path) -> Non
     assert find(tmp_path, **files) == ["token.py"]
     path = write(tmp_path, locust="from locust import User").with_name("locust.py")
     assert ImportedModules(path, "locust.py").imports_package("locust")
+
+
+def test_modules_may_be_elsewhere(tmp_path: Path) -> None:
+    """What is beside the file goes first; a package is one as a whole, and goes before a mere folder."""
+    near, far = tmp_path / "near", tmp_path / "far"
+    path = write(near, main="import a, b\nfrom shop import paths, cart\nfrom tests.load import c", a="")
+    (near / "shop").mkdir()
+    write(far, a="", b="import a, d", d="", main="", shop__paths="", tests__load__c="")
+    (far / "shop" / "__init__.py").write_text("")
+    modules = ImportedModules(path, "main.py", [far]).paths
+    assert modules == {
+        "a.py": near / "a.py", "b.py": far / "b.py", "d.py": far / "d.py",
+        "shop/__init__.py": far / "shop/__init__.py", "shop/paths.py": far / "shop/paths.py",
+        "tests/load/c.py": far / "tests/load/c.py",
+    }  # fmt: skip
+    (far / "d.py").write_text("a b")
+    with pytest.raises(UserError, match=f"^{far / 'd.py'}:1: is not Python"):
+        ImportedModules(path, "main.py", [far])
