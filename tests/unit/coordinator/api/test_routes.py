@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from tests.kit.coordinators.readiness import build_readiness
+from tests.kit.nasty_headers import NASTY_HEADERS
 from yarl import URL
 
 from oku_coordinator.api.routes import build_api
@@ -558,3 +559,17 @@ async def test_a_body_beyond_the_limits_is_refused(client: Client, content: byte
 async def test_a_body_may_begin_with_a_byte_order_mark(client: Client) -> None:
     """As editors and shells of Windows write it."""
     assert (await call(client, "POST", "/api/runs", data=b'\xef\xbb\xbf{"requests": 5}'))[0] == 201
+
+
+async def test_whatever_stands_in_a_header_the_caller_is_to_blame(client: Client) -> None:
+    """It is never an error of Oku, and the connection stays."""
+    wrong = []
+    read_here = ("Accept", "Accept-Encoding", "Content-Type")
+    headers = [header for header in NASTY_HEADERS if header[0] in read_here]
+    headers += [("Authorization", value) for name, value in headers if name == "Accept"]
+    for name, value in headers:
+        for method, path in (("GET", "/metrics"), ("POST", "/api/runs")):
+            response = await client.request(method, path, headers={name: value}, data=b"{}")
+            if response.status >= 500:
+                wrong.append((name, value[:60], path, response.status))
+    assert not wrong
