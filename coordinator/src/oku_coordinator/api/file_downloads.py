@@ -41,7 +41,7 @@ class _Transfer(web.FileResponse):
 
 
 def has_readable_dates(request: web.Request) -> bool:
-    """Whether aiohttp can read the conditions of a request; while it answers, it would fail with the others."""
+    """Whether aiohttp can read the conditions of a request; it would fail with others as it answers."""
     try:
         _ = request.if_modified_since, request.if_unmodified_since, request.if_range
     except OverflowError:  # in the year 99999999999
