@@ -10,9 +10,9 @@ from tests.kit.faults.mutation import mutate
 
 from oku_cli.options.spec.spec_file import read_spec_file
 from oku_core.errors import UserError
+from oku_core.json_reader import decode_json
 from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.parser import Source, build_mapping, parse_spec
-from oku_core.spec.strict_json import decode_json
 
 LONGEST_S = 1.0
 SCALARS = st.one_of(

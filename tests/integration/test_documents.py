@@ -19,7 +19,8 @@ from tests.kit.documents.terminal import opening_terminal
 from oku_cli.options.spec.code_scan import read_code
 from oku_cli.options.spec.data_scan import scanned
 from oku_cli.options.spec.run_files import ReadSources
-from oku_cli.options.spec.spec_file import decode_yaml
+from oku_cli.options.spec.spec_file import SPEC_FILE
+from oku_cli.yaml_reader import decode_yaml
 from oku_core.errors import UserError
 from oku_core.spec.parser import Source, parse_spec
 
@@ -149,7 +150,7 @@ def test_what_a_page_shows_of_a_file_is_valid(block: Block, tmp_path: Path) -> N
         jsonschema.validate(yaml.safe_load(block.content), schema)
     else:
         with pytest.raises(UserError) if Mark.REFUSED in block.marks else nullcontext():
-            source = Source(str(tmp_path / "spec.yaml"), decode_yaml(block.content.encode()))
+            source = Source(str(tmp_path / "spec.yaml"), decode_yaml(block.content.encode(), SPEC_FILE))
             with scanned(read_code(ReadSources([source], []))) as read:
                 parse_spec(*read.sources)
 

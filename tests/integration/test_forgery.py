@@ -197,10 +197,16 @@ def test_celery_obeys_nothing_that_comes_with_a_lease(broker_url: str, tmp_path:
                     connection.default_channel.queue_declare(name, passive=True)
 
 
+DEEP = [b"[" * levels + b"]" * levels for levels in (95, 900, 1_000, 100_000)]
+NESTED = (
+    b"DEEP",
+    b'{"headers": DEEP}',
+    b'{"body": "x", "headers": DEEP, "properties": {"delivery_tag": 1}, "content-type": "application/json"}',
+)
 GARBAGE = [b"{", b"\xff", b"[1]", b"{}", b"null", b'"x"', b'{"body": 1, "properties": {}}', json.dumps({
     "body": "e30=", "content-type": "application/json", "content-encoding": "utf-8", "headers": {"task": 7},
     "properties": {"body_encoding": "base64", "delivery_tag": "x", "delivery_info": []},
-}).encode()]  # fmt: skip
+}).encode(), *(nested.replace(b"DEEP", deep) for deep in DEEP for nested in NESTED)]  # fmt: skip
 """What kombu itself cannot read, or stumbles over."""
 
 
@@ -218,8 +224,13 @@ def test_what_is_not_even_a_celery_message_ends_no_process(
             client.lpush(CHECKPOINTS_QUEUE, piece)
             client.publish("/0.oku.orders", piece)
             client.publish("/0.celeryev/oku.progress", piece)
+        for key in ("unacked", "unacked_checkpoints"):
+            for number, piece in enumerate(GARBAGE):
+                client.zadd(f"{key}_index", {f"{number}": 1.0})
+                client.hset(key, f"{number}", piece)
         run = api.submit(requests=50, url="http://127.0.0.1:9/{i}")
         assert api.wait_for_state(run, "completed", 60)["accounted"] == 50
+        wait_until(lambda: not client.hlen("unacked_checkpoints"), 20, "what is no message is forgotten")
         assert worker.poll() is None
 
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.kit.library_names import list_library_names
 from tests.kit.servers.shop import Shop
 from tests.kit.workers.user_code_bench import UserCodeBench
 
@@ -198,6 +199,20 @@ async def test_modules_and_files_beside_a_scenario_are_there(bench: UserCodeBenc
         "a.txt": b"green",
     }
     account = await bench.run(source, 5, files)
+    assert (account.outcomes, account.reasons) == ({"ok": 5}, {})
+
+
+async def test_modules_may_have_the_names_of_libraries(bench: UserCodeBench) -> None:
+    """Of all that the host loads, nothing is taken for a file, nor the other way round."""
+    names = [name for name in list_library_names() if name not in ("json", "oku")]
+    source = (
+        "import json, sys\nfrom oku import Http\n"
+        + "".join(f"import {name}\nassert {name}.OWN\n" for name in names)
+        + "\nasync def scenario(http: Http):\n    assert json.dumps((await http.get('/')).status)\n"
+    )
+    files = {f"{name}.py": b"OWN = 1\n" for name in names}
+    async with Shop() as shop:
+        account = await bench.run(source, 5, files, base_url=shop.url)
     assert (account.outcomes, account.reasons) == ({"ok": 5}, {})
 
 

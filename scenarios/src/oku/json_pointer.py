@@ -1,8 +1,6 @@
 """JSON pointers (RFC 6901): the way to a value within a document."""
 
-import re
-
-_INDEX = re.compile("0|[1-9][0-9]*")
+from oku_core.digits import parse_digits
 
 
 def find_value(document: object, pointer: str) -> object:
@@ -21,10 +19,8 @@ def find_value(document: object, pointer: str) -> object:
         key = token.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict):
             value = value[key]
-        elif isinstance(value, list) and (
-            key == "0" or (key.isdecimal() and key[0] != "0" and key.isascii())
-        ):
-            value = value[int(key)]
+        elif isinstance(value, list) and (place := parse_digits(key)) is not None and key == f"{place}":
+            value = value[place]
         else:
             raise LookupError(pointer)
     return value

@@ -4,13 +4,13 @@ import zlib
 from functools import cached_property
 from typing import Any, Protocol
 
-import msgspec
 from multidict import CIMultiDict, CIMultiDictProxy
 
 from oku.client.http_client import Answer
 from oku.json_pointer import find_value
 from oku.recording import Scope
 from oku.request_error import RequestError
+from oku_core.json_reader import JsonError, decode_answer
 
 _CHARSET = "charset="
 
@@ -113,8 +113,8 @@ class Response:
     @cached_property
     def _document(self) -> object:
         try:
-            return msgspec.json.decode(self.body)
-        except (msgspec.DecodeError, UnicodeDecodeError):
+            return decode_answer(self.body)
+        except JsonError:
             raise self._fail("its body is not JSON") from None
 
     def _fail(self, reason: str) -> RequestError:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import pytest
 from tests.kit.servers.hostile_server import HostileServer
-from tests.kit.workers.locust_bench import LocustBench, count_outcomes, count_requests
+from tests.kit.workers.locust_bench import LocustBench, count_outcomes, count_requests, list_reasons
 
 from oku_workers.executions.execution import Execution
 
@@ -292,3 +293,45 @@ async def test_without_an_on_stop_nobody_is_waited_for(build: Build) -> None:
     """Its last lease ends at once."""
     async with build(SLOW) as bench:
         assert not bench.engine.has_farewell
+
+
+GIVING_UP = """
+    from locust import SequentialTaskSet, TaskSet, User, task
+
+    class Shop(TaskSet):
+        def on_start(self):
+            self.interrupt(RESCHEDULE)
+
+        @task
+        def buy(self):
+            pass
+
+    class Mall(TaskSet):
+        tasks = [Shop]
+
+    class Day(SequentialTaskSet):
+        tasks = [*[Shop] * 10, lambda tasks: None]
+
+    class Visitor(User):
+        wait_time = lambda user: 0
+        tasks = [TASKS]
+    """
+
+
+@pytest.mark.parametrize("reschedule", ["True", "False"])
+async def test_users_that_give_up_all_their_tasks_end_a_run(build: Build, reschedule: str) -> None:
+    """They never come to a task, and say why."""
+    source = GIVING_UP.replace("RESCHEDULE", reschedule).replace("TASKS", "Shop, Mall")
+    async with build(source) as bench:
+        execution = await bench.run(40)
+    assert count_outcomes(execution) == {"exception": 40}
+    assert list_reasons(execution) == {
+        "TaskSetGaveUpError: Shop was interrupted before its first task (locustfile.py:6 in on_start)": 40
+    }
+
+
+async def test_a_set_of_tasks_may_look_whether_it_is_its_turn(build: Build) -> None:
+    """It costs nothing if its user comes to a task soon enough."""
+    async with build(GIVING_UP.replace("RESCHEDULE", "").replace("TASKS", "Day")) as bench:
+        execution = await bench.run(40)
+    assert count_outcomes(execution) == {"ok": 40}

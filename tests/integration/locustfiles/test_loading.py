@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.kit.library_names import list_library_names
 from tests.kit.servers.hostile_server import HostileServer
 from tests.kit.workers.locust_bench import LocustBench, count_outcomes, count_requests
 
@@ -273,3 +274,38 @@ async def test_a_file_called_as_a_library_does_not_stand_in_for_it(build: Build,
     async with build(USER, files={name: "raise RuntimeError('not me')"}) as bench:
         execution = await bench.run(10)
     assert count_outcomes(execution) == {"ok": 10}
+
+
+@pytest.mark.parametrize("kind", ["HttpUser", "FastHttpUser"])
+async def test_files_may_have_the_names_of_libraries(build: Build, kind: str) -> None:
+    """Also of those that Locust needs, and of what it is still to load."""
+    names = list_library_names()
+    source = (
+        "".join(f"import {name}\nassert {name}.OWN\n" for name in names)
+        + f"from locust import {kind}, task\n\nclass Visitor({kind}):\n"
+        "    @task\n    def visit(self):\n        self.client.get('/visit')\n"
+    )
+    async with build(source, files={f"{name}.py": "OWN = 1\n" for name in names}) as bench:
+        execution = await bench.run(5)
+    assert count_outcomes(execution) == {"ok": 5}
+
+
+@pytest.mark.parametrize("path", ["locust.py", "requests.py", "gevent.py", "token.py", "load/http.py"])
+async def test_a_locustfile_may_have_any_name(build: Build, path: str) -> None:
+    """What it imports by its own name is the library."""
+    source = f"import {Path(path).stem}\n{USER}"
+    async with build(source, path=path) as bench:
+        execution = await bench.run(5)
+    assert count_outcomes(execution) == {"ok": 5}
+
+
+async def test_tags_may_come_from_a_variable(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the host does; those of the spec go first."""
+    source = "from locust import tag" + USER.replace("    @task", "    @tag('slow')\n    @task")
+    monkeypatch.setenv("LOCUST_EXCLUDE_TAGS", "slow")
+    with pytest.raises(EngineError, match="has no task with these tags"):
+        async with build(source):
+            pass
+    async with build(source, exclude_tags=("fast",)) as bench:
+        execution = await bench.run(3)
+    assert count_outcomes(execution) == {"ok": 3}

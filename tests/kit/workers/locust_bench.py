@@ -38,7 +38,7 @@ class LocustBench:
         files: further files of user code, by their paths.
         rows: of the run, as CSV with a header.
         silent_s: how long the host may say nothing.
-        **changes: what else the spec says.
+        **changes: what else the spec says, and `path`, that of the locustfile.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class LocustBench:
             "concurrency": 5,
             "timeout_s": 10.0,
             "data": self._keep_rows(rows) if rows else None,
-            "scenario": self._keep(LOCUSTFILE, source),
+            "scenario": self._keep(changes.pop("path", LOCUSTFILE), source),
             "include": tuple(self._keep(name, text) for name, text in (files or {}).items()),
         }
         self.spec = Spec(engine=Engine.LOCUST, **(fields | changes))

@@ -51,6 +51,12 @@ def test_a_teardown_gets_what_the_setup_returned(make: Make) -> None:
         ("def setup(setup_data): pass", "a.py: setup asks for the argument setup_data, but it may have http"),
         ("def setup(): return object()", "it returned what JSON cannot hold: Object of type object"),
         ("def setup(): return float('nan')", "it returned what JSON cannot hold: "),
+        (
+            "def setup():\n    value = 1\n    for _ in range(101): value = [value]\n    return value",
+            "it returned what JSON cannot hold: is nested too deep",
+        ),
+        ("def setup(): return 10 ** 1000", "it returned what JSON cannot hold: a number has 1001 digits"),
+        ("def setup(): return {1: 1, '1': 2}", "it returned what JSON cannot hold: 1: is given twice"),
         ("def setup(): return 'caf\\udce9'", "it returned what JSON cannot hold: "),
         ("def setup():\n    raise SystemExit(3)", "SystemExit: 3 (a.py:2 in setup)"),
         ("async def setup():\n    raise ValueError('a\\nb')", "ValueError: a b (a.py:2 in setup)"),

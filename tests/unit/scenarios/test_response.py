@@ -77,3 +77,17 @@ def test_json_by_pointers() -> None:
         response.json("a")
     with pytest.raises(RequestError, match="page: its body is not JSON"):
         build(b"tea").json()
+
+
+def test_json_may_begin_with_a_byte_order_mark() -> None:
+    """As browsers read it."""
+    assert build(b"\xef\xbb\xbf[1]").json("/0") == 1
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b"\xff", b"\xef\xbb\xbf", b"9" * 100_000, b"1e999", b""])
+def test_whatever_is_no_json_fails_in_the_same_way(body: bytes) -> None:
+    """Also what exhausts the stack of a parser."""
+    response = build(body)
+    with pytest.raises(RequestError, match="page: its body is not JSON"):
+        response.json()
+    assert not response.ok

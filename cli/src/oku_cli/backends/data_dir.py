@@ -11,6 +11,7 @@ from typing import Any
 
 from oku_cli.remote.endpoint import Endpoint
 from oku_core.errors import UserError
+from oku_core.json_reader import JsonError, decode_document
 from oku_core.process.file_lock import FileLock
 from oku_core.process.private_files import (
     NotPrivateError,
@@ -165,7 +166,9 @@ class DataDir:
 
     def _read_endpoint(self) -> Endpoint | None:
         try:
-            document: dict[str, Any] = json.loads(self.stack_file.read_text())
+            document: dict[str, Any] = decode_document(self.stack_file.read_bytes())
+            return Endpoint(document["url"], document["token"], self.flags)
         except FileNotFoundError:
             return None
-        return Endpoint(document["url"], document["token"], self.flags)
+        except (JsonError, LookupError, TypeError) as error:
+            raise UserError(f"{self.stack_file}: was not written by Oku: {error}") from error

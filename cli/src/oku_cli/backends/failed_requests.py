@@ -3,16 +3,15 @@
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 
-import msgspec
-
 from oku_cli.backends.run_backend import RunBackend
 from oku_core.errors import UserError
+from oku_core.json_reader import JsonDecoder
 from oku_core.results.failed_range import FailedRange, FailuresHead
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 
-_decode_head = msgspec.json.Decoder(FailuresHead).decode
-_decode_range = msgspec.json.Decoder(FailedRange).decode
+_decode_head = JsonDecoder[FailuresHead](FailuresHead).decode
+_decode_range = JsonDecoder[FailedRange](FailedRange).decode
 
 
 async def open_failures(backend: RunBackend, run: str) -> tuple[FailuresHead, AsyncIterator[FailedRange]]:

@@ -14,8 +14,9 @@ from oku_cli.imports.openapi_document import read_openapi
 from oku_cli.imports.spec_writer import write_spec
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.spec.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL, read_input
-from oku_cli.options.spec.spec_file import decode_yaml
+from oku_cli.options.spec.spec_file import SPEC_FILE
 from oku_cli.report.output_files import STANDARD_OUTPUT, check_output, open_output
+from oku_cli.yaml_reader import decode_yaml
 from oku_core.errors import UserError
 from oku_core.spec.parser import Source, parse_spec
 
@@ -78,7 +79,7 @@ def command(
         imported = _read(kind, source, base_url, choice)
         secrets = SecretBox(keeps=keep_secrets)
         text = write_spec(imported, secrets)
-        parse_spec(Source("the spec", decode_yaml(text.encode())))
+        parse_spec(Source("the spec", decode_yaml(text.encode(), SPEC_FILE)))
     except ValueError as error:
         label = "curl" if kind == "curl" else _name(source)
         raise UserError(f"{label}: {error}") from error

@@ -9,11 +9,12 @@ import msgspec
 from oku_cli.comparison.run_seconds import RunSeconds
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.errors import UserError
+from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.results.sample import Sample
 from oku_core.results.summary import Summary
 from oku_core.statistics.block_bootstrap import FEWEST_S
 
-_decode = msgspec.json.Decoder(Sample).decode
+_decode = JsonDecoder[Sample](Sample).decode
 
 
 class Histories(Protocol):
@@ -30,18 +31,21 @@ class _Head(msgspec.Struct):
     spec: Mapping[str, Any]
 
 
+_HEAD: JsonDecoder[_Head] = JsonDecoder(_Head)
+
+
 async def read_run_seconds(histories: Histories, run: str) -> RunSeconds:
     """Read a run and its seconds; `UserError` if its history cannot be read."""
     samples: list[Sample] = []
     try:
         async with aclosing(histories.read_run_history(run)) as lines:
-            head = msgspec.json.decode(await anext(lines) + b"}", type=_Head)
+            head = _HEAD.decode(await anext(lines) + b"}")
             await anext(lines)  # the list of samples begins
             async for line in lines:
                 if line == b"]":
                     break
                 samples.append(_decode(line.removeprefix(b",")))
-    except msgspec.MsgspecError as error:
+    except JsonError as error:
         raise UserError(f"run {run}: its history cannot be read: {error}") from error
     except StopAsyncIteration:
         raise UserError(f"run {run}: its history cannot be read: it is cut off") from None

@@ -9,6 +9,7 @@ from oku_cli.imports.curl_flags import VERSIONS, Flag, read_flags
 from oku_cli.imports.headers import choose_headers
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
 from oku_cli.imports.shell_words import split_words
+from oku_core.digits import parse_digits
 from oku_core.spec.fields import FIELD_BY_KEY
 
 ReadFile = Callable[[str], str]
@@ -189,5 +190,5 @@ def _build_settings(flags: Iterable[Flag], names: set[str]) -> dict[str, Any]:
         settings["keepalive"] = False
     if "location" in names:
         redirects = values.get("max-redirs", str(_REDIRECTS))
-        settings["max-redirects"] = int(redirects) if redirects.isdigit() else 100
+        settings["max-redirects"] = 100 if (count := parse_digits(redirects)) is None else count
     return settings

@@ -1,6 +1,5 @@
 """Reads a HAR file, in which a browser has recorded requests and their answers (HAR 1.2)."""
 
-import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,6 +9,7 @@ from urllib.parse import urlsplit
 
 from oku_cli.imports.headers import choose_headers
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
+from oku_core.json_reader import decode_document
 
 _ASSET_TYPE = re.compile(
     r"image/|font/|audio/|video/|text/css|(?:text|application)/(?:x-)?javascript|application/font"
@@ -71,11 +71,7 @@ def read_har(content: bytes, choice: HarChoice) -> ImportedSpec:
 
 
 def _list_entries(content: bytes) -> Sequence[Mapping[str, Any]]:
-    try:
-        document = json.loads(content.decode("utf-8-sig"))
-    except (ValueError, RecursionError):
-        raise ValueError("it is not JSON") from None
-    entries = _read(document, "log", "entries")
+    entries = _read(decode_document(content), "log", "entries")
     if not isinstance(entries, list):
         raise ValueError("it has no log.entries, as a HAR file has")  # noqa: TRY004  # the input is wrong, not the call
     return entries

@@ -2,29 +2,41 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-import yaml
-
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
 from oku_cli.imports.schema_example import ExampleMaker, find_given
+from oku_cli.yaml_reader import YamlKind, decode_yaml_or_json
+from oku_core.digits import parse_digits
+from oku_core.errors import format_value
+from oku_core.json_reader import DEEPEST, JsonError, JsonLimitError, decode_json
 
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-_SAFE_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_TIMESTAMP = "tag:yaml.org,2002:timestamp"
 _FORM = "application/x-www-form-urlencoded"
 _DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|"}
 _MOST_REFERENCES = 20
+_NUMBER_BEGINS = tuple("-0123456789")
+_LONGEST_URL = 1 << 16
+_MOST_OPERATIONS = 10_000
+_MOST_BYTES = 16 << 20
+"""So much all requests have together: an example may stand in many of them. A spec file has 1 MiB."""
 
 
-class _Loader(_SAFE_LOADER):  # type: ignore[misc]  # one of two classes
-    """Leaves dates as they are written: to OpenAPI they are text."""
+def _read_plain(text: str) -> Any:
+    """A scalar without quotes: a number as JSON has it, or text, as OpenAPI wants YAML to be read."""
+    if not text.startswith(_NUMBER_BEGINS):
+        return text
+    try:
+        return decode_json(text)
+    except JsonLimitError:
+        raise
+    except JsonError:
+        return text
 
-    yaml_implicit_resolvers = {  # noqa: RUF012  # as PyYAML has it
-        first: [each for each in resolvers if each[0] != _TIMESTAMP]
-        for first, resolvers in _SAFE_LOADER.yaml_implicit_resolvers.items()
-    }
+
+_YAML = YamlKind(deepest=DEEPEST, read_plain=_read_plain, is_shared=True)
 
 
 def read_openapi(content: bytes, base_url: str | None = None) -> ImportedSpec:
@@ -40,7 +52,7 @@ def read_openapi(content: bytes, base_url: str | None = None) -> ImportedSpec:
     document = _Document(_decode(content))
     try:
         base = (base_url or document.find_server()).rstrip("/")
-        requests = list(document.list_requests(base))
+        requests = _take_bounded(document.list_requests(base))
     except (AttributeError, LookupError, TypeError) as error:
         raise ValueError("a part of it is of another kind than OpenAPI has there") from error
     if not requests:
@@ -48,12 +60,21 @@ def read_openapi(content: bytes, base_url: str | None = None) -> ImportedSpec:
     return ImportedSpec(source="openapi", requests=requests, base=base)
 
 
+def _take_bounded(requests: Iterator[ImportedRequest]) -> list[ImportedRequest]:
+    taken: list[ImportedRequest] = []
+    size = 0
+    for request in requests:
+        taken.append(request)
+        size += len(request.url) + len(request.body or "") + sum(map(len, chain(*request.headers)))
+        if len(taken) > _MOST_OPERATIONS:
+            raise ValueError(f"it has more than {_MOST_OPERATIONS:,} operations")
+        if size > _MOST_BYTES:
+            raise ValueError(f"its requests have more than {_MOST_BYTES >> 20} MiB, examples included")
+    return taken
+
+
 def _decode(content: bytes) -> Mapping[str, Any]:
-    try:
-        text = content.decode("utf-8-sig")
-        value = json.loads(text) if text.lstrip().startswith("{") else yaml.load(text, Loader=_Loader)  # noqa: S506  # a safe one
-    except (ValueError, yaml.YAMLError, RecursionError):
-        raise ValueError("it is neither JSON nor YAML") from None
+    value = decode_yaml_or_json(content, _YAML)
     if not isinstance(value, Mapping) or "openapi" not in value:
         found = (
             f" but Swagger {value['swagger']}" if isinstance(value, Mapping) and "swagger" in value else ""
@@ -74,7 +95,7 @@ class _Document:
         server = self.resolve(servers[0])
         url = str(server.get("url", ""))
         for name, variable in (server.get("variables") or {}).items():
-            url = url.replace(f"{{{name}}}", str(self.resolve(variable).get("default", "")))
+            url = _fill(url, name, str(self.resolve(variable).get("default", "")))
         if not urlsplit(url).netloc:
             raise ValueError(
                 f"its first server is {url or 'missing'}; say where to send to by --base-url URL"
@@ -102,7 +123,7 @@ class _Document:
             value = self._make_parameter(parameter, maker)
             text = _write(value)
             if place == "path":
-                path = path.replace(f"{{{name}}}", quote(text, safe=""))
+                path = _fill(path, name, quote(text, safe=""))
             elif place == "query":
                 query += _list_pairs(name, value, parameter)
             elif place == "header" and name.lower() not in ("accept", "content-type", "authorization"):
@@ -210,24 +231,32 @@ class _Document:
             if not reference.startswith("#/"):
                 raise ValueError(f"{reference} is in another file; put all into one document first")
             value = self._value
-            for word in reference[2:].split("/"):
+            for word in reference[2:].split("/", DEEPEST):
                 value = _take(value, unquote(word).replace("~1", "/").replace("~0", "~"))
         raise ValueError("its references go round in a circle")
+
+
+def _fill(url: str, name: object, value: str) -> str:
+    """A URL with a value in the places of a variable; values may have places of others."""
+    place = f"{{{name}}}"
+    if len(url) + url.count(place) * len(value) > _LONGEST_URL:
+        raise ValueError(f"a URL with its {format_value(name)} is longer than {_LONGEST_URL >> 10} KiB")
+    return url.replace(place, value)
 
 
 def _take(value: Any, key: str) -> Any:
     """The part of a mapping or a list that a word of a JSON pointer names (RFC 6901)."""
     if isinstance(value, Mapping):
         return value.get(key)
-    is_place = isinstance(value, list) and key.isdigit() and int(key) < len(value)
-    return value[int(key)] if is_place else None
+    place = parse_digits(key, len(value) - 1) if isinstance(value, list) and value else None
+    return None if place is None else value[place]
 
 
 def _find_statuses(operation: Mapping[str, Any]) -> list[int]:
     """The first status of success; none if that is 200, or is not said."""
     for status in operation.get("responses") or ():
         text = str(status)
-        if len(text) == 3 and text.startswith("2") and text.isdigit():
+        if len(text) == 3 and text.startswith("2") and text.isascii() and text.isdigit():
             return [] if text == "200" else [int(text)]
     return []
 

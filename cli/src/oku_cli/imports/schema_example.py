@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 _DEEPEST = 8
+_MOST_VALUES = 1_000
+"""Of one request; each schema may stand for many others."""
 _TEXT_BY_FORMAT = {
     "date": "2026-01-01", "date-time": "2026-01-01T00:00:00Z", "time": "00:00:00Z", "duration": "P1D",
     "uuid": "00000000-0000-4000-8000-000000000000", "email": "user@example.com", "uri": "http://example.com/",
@@ -26,6 +28,7 @@ class ExampleMaker:
 
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
+        self._made = 0
         self.notes: list[str] = []
 
     def make(self, schema: Any, where: str, depth: int = 0) -> Any:
@@ -42,6 +45,11 @@ class ExampleMaker:
             return given
         if depth > _DEEPEST:
             self.notes.append(f"{where} contains itself; null stands for the rest")
+            return None
+        self._made += 1
+        if self._made > _MOST_VALUES:
+            if self._made == _MOST_VALUES + 1:
+                self.notes.append(f"{where} is too large; null stands for the rest")
             return None
         for word in ("oneOf", "anyOf"):
             if choices := schema.get(word):
@@ -62,9 +70,7 @@ class ExampleMaker:
             case "object":
                 return self._make_object(schema, where, depth)
             case "array":
-                count = schema.get("minItems", 0)
-                item = self.make(schema.get("items", {}), f"{where}[]", depth + 1)
-                return [item] * max(1, min(count, 100)) if schema.get("items") else []
+                return self._make_list(schema, where, depth) if schema.get("items") else []
             case "integer" | "number" as kind:
                 return _make_number(schema, is_whole=kind == "integer")
             case "boolean":
@@ -72,6 +78,14 @@ class ExampleMaker:
             case "null":
                 return None
         return self._make_text(schema, where)
+
+    def _make_list(self, schema: Mapping[str, Any], where: str, depth: int) -> list[Any]:
+        before = self._made
+        item = self.make(schema["items"], f"{where}[]", depth + 1)
+        room = max(0, _MOST_VALUES - self._made) // max(1, self._made - before)
+        more = min(max(1, min(schema.get("minItems", 0), 100)) - 1, room)
+        self._made += more * (self._made - before)
+        return [item] * (1 + more)
 
     def _make_object(self, schema: Mapping[str, Any], where: str, depth: int) -> dict[str, Any]:
         """The required properties, and those with an example or a default."""

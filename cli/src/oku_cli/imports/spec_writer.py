@@ -1,6 +1,5 @@
 """Writes what was imported as a spec in YAML, with comments."""
 
-import json
 import math
 import re
 from collections import Counter
@@ -12,6 +11,7 @@ import yaml
 
 from oku_cli.imports.headers import SecretBox
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
+from oku_core.json_reader import JsonError, decode_json
 from oku_core.spec.target import HEAVIEST, MOST_TARGETS
 from oku_core.spec.values.file_reference import FILE_MARK
 from oku_core.spec.values.name import LONGEST_NAME
@@ -127,8 +127,8 @@ def _read_json(request: ImportedRequest) -> Any:
     if request.body is None or kinds != [_JSON_TYPE]:
         return None
     try:
-        value = json.loads(request.body)
-    except ValueError:
+        value = decode_json(request.body)
+    except JsonError:
         return None
     is_container = isinstance(value, dict | list) and bool(value)
     return value if is_container and _is_plain(value, _DEEPEST_JSON) else None

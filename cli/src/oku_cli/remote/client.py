@@ -5,7 +5,7 @@ import io
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -13,6 +13,7 @@ import msgspec
 from oku_cli.remote.endpoint import CoordinatorRef, UnreachableError
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
+from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.results.run_rows import RunRows
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
@@ -20,6 +21,8 @@ from oku_core.spec.values.file_reference import FileRef
 
 if TYPE_CHECKING:
     import aiohttp
+
+_T = TypeVar("_T")
 
 _CONNECT_TIMEOUT_S, _READ_TIMEOUT_S = 10, 30
 _STREAM_LIMIT = 1 << 22
@@ -42,6 +45,29 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     received: int
     is_complete: bool
+
+
+class _Run(msgspec.Struct):
+    """What calls about one run answer."""
+
+    run: str
+    state: RunState
+
+
+class _Error(msgspec.Struct):
+    """What a call answers that fails."""
+
+    error: str
+
+
+_RUN: JsonDecoder[_Run] = JsonDecoder(_Run)
+_RUNS: JsonDecoder[list[dict[str, Any]]] = JsonDecoder(list[dict[str, Any]])
+_FILE: JsonDecoder[StoredFile] = JsonDecoder(StoredFile)
+_SUMMARY: JsonDecoder[Summary] = JsonDecoder(Summary)
+_TICK: JsonDecoder[Tick] = JsonDecoder(Tick)
+_ROWS: JsonDecoder[RunRows] = JsonDecoder(RunRows)
+_OBJECT: JsonDecoder[dict[str, Any] | None] = JsonDecoder(dict[str, Any] | None)
+_ERROR: JsonDecoder[_Error] = JsonDecoder(_Error)
 
 
 class WrongDigestError(UserError):
@@ -92,12 +118,11 @@ class Client:
 
     async def submit(self, values: Mapping[str, Any]) -> str:
         """Submit a spec and return the id of its run."""
-        document = await self._call("POST", "/api/runs", json=values)
-        return str(document["run"])
+        return (await self._call("POST", "/api/runs", _RUN, json=values)).run
 
     async def fetch_file(self, digest: str) -> StoredFile:
         """Fetch what the coordinator has of a file."""
-        return msgspec.convert(await self._call("GET", f"/api/files/{digest}"), StoredFile)
+        return await self._call("GET", f"/api/files/{digest}", _FILE)
 
     async def send_piece(self, file: FileRef, offset: int, piece: bytes) -> StoredFile:
         """Send a piece of a file, and return what the coordinator has of it then.
@@ -113,27 +138,23 @@ class Client:
             total=None, sock_connect=_CONNECT_TIMEOUT_S, sock_read=_CHECK_TIMEOUT_S
         )
         try:
-            document = await self._call(
-                "PUT", f"/api/files/{file.digest}?{query}", data=io.BytesIO(piece), timeout=timeout
+            return await self._call(
+                "PUT", f"/api/files/{file.digest}?{query}", _FILE, data=io.BytesIO(piece), timeout=timeout
             )
         except _ConflictError:
             return await self.fetch_file(file.digest)  # another command has sent a piece meanwhile
-        return msgspec.convert(document, StoredFile)
 
     async def retry(self, run: str) -> str:
         """Submit a run over the failed requests of another one, and return its id."""
-        document = await self._call("POST", f"/api/runs/{run}/retry")
-        return str(document["run"])
+        return (await self._call("POST", f"/api/runs/{run}/retry", _RUN)).run
 
     async def fetch_outbox(self) -> dict[str, Any]:
         """Fetch the state of the outbox of a coordinator that has a Loki."""
-        outbox: dict[str, Any] = await self._call("GET", "/api/outbox")
-        return outbox
+        return await self._call("GET", "/api/outbox", _OBJECT) or {}
 
     async def fetch_scaling(self) -> dict[str, Any] | None:
         """Fetch how many pods a run may have; None outside a cluster."""
-        scaling: dict[str, Any] | None = await self._call("GET", "/api/scaling")
-        return scaling
+        return await self._call("GET", "/api/scaling", _OBJECT)
 
     async def fetch_runs(self, most: int | None = None, reference: str | None = None) -> list[dict[str, Any]]:
         """Fetch runs as the API lists them, newest first: all, at most `most`, or what a reference means."""
@@ -143,14 +164,15 @@ class Client:
         path = f"/api/runs?{urlencode(query)}"
         while path and (most is None or len(runs) < most):
             async with self._request("GET", path) as response:
-                runs += await response.json()
+                page = await _decode(response, _RUNS)
+                runs += page
                 following = response.links.get("next")
                 path = _cut_path(str(following["url"])) if following else ""
         return runs[:most]
 
     async def fetch_summary(self, run: str) -> Summary:
         """Fetch the summary of a run as it stands."""
-        return msgspec.convert(await self._call("GET", f"/api/runs/{run}"), Summary)
+        return await self._call("GET", f"/api/runs/{run}", _SUMMARY)
 
     async def read_run_history(self, run: str) -> AsyncGenerator[bytes]:
         """Yield the history of a run line by line, without line ends; there may be millions of lines."""
@@ -165,7 +187,7 @@ class Client:
     async def fetch_rows(self, run: str, start: int, stop: int) -> RunRows:
         """Fetch the rows of the data of a run for the indices `start <= i < stop`, at most `MOST_ROWS`."""
         query = urlencode({"start": start, "stop": stop})
-        return msgspec.convert(await self._call("GET", f"/api/runs/{run}/rows?{query}"), RunRows)
+        return await self._call("GET", f"/api/runs/{run}/rows?{query}", _ROWS)
 
     async def fetch_run_file(self, run: str, digest: str) -> bytes:
         """Fetch a file of a run, which fits into memory."""
@@ -202,17 +224,16 @@ class Client:
         async with self._request("GET", f"/api/runs/{run}/ticks") as response:
             async for event, data in _read_events(response.content):
                 if event == "tick":
-                    yield msgspec.json.decode(data, type=Tick)
+                    yield _TICK.decode(data)
                 elif event == "end":
-                    yield msgspec.json.decode(data, type=Summary)
+                    yield _SUMMARY.decode(data)
 
     async def _act(self, run: str, action: str) -> RunState:
-        document = await self._call("POST", f"/api/runs/{run}/{action}")
-        return RunState(document["state"])
+        return (await self._call("POST", f"/api/runs/{run}/{action}", _RUN)).state
 
-    async def _call(self, method: str, path: str, **arguments: Any) -> Any:
+    async def _call(self, method: str, path: str, decoder: JsonDecoder[_T], **arguments: Any) -> _T:
         async with self._request(method, path, **arguments) as response:
-            return await response.json()
+            return await _decode(response, decoder)
 
     @asynccontextmanager
     async def _request(
@@ -260,11 +281,17 @@ def _cut_path(url: str) -> str:
     return urlsplit(url)._replace(scheme="", netloc="").geturl()
 
 
-async def _read_error(response: "aiohttp.ClientResponse") -> str:
-    text = await response.text()
+async def _decode(response: "aiohttp.ClientResponse", decoder: JsonDecoder[_T]) -> _T:
     try:
-        return str(msgspec.json.decode(text)["error"])
-    except (msgspec.DecodeError, KeyError, TypeError):
+        return decoder.decode(await response.read())
+    except JsonError as error:
+        raise UserError(f"{response.url} answers what no coordinator of this Oku does: {error}") from error
+
+
+async def _read_error(response: "aiohttp.ClientResponse") -> str:
+    try:
+        return _ERROR.decode(await response.read()).error
+    except JsonError:
         return f"{response.url} answers {response.status}: this is not a coordinator of Oku"
 
 

@@ -1,7 +1,6 @@
 """Calls the user's own `kubectl`, which knows every context and every way to log in."""
 
 import asyncio
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 from oku_cli.process.isolation import find_program
 from oku_cli.remote.endpoint import UnreachableError
 from oku_core.errors import UserError
+from oku_core.json_reader import JsonError, decode_document
 
 TIMEOUT_S = 20.0
 _LAST_LINES = 6
@@ -58,7 +58,10 @@ class Kubectl:
         code, output, error = await _call(self.build_command("--request-timeout=10s", *arguments))
         if code:
             raise await self._explain(find_reason(error))
-        items: list[dict[str, Any]] = json.loads(output)["items"]
+        try:
+            items: list[dict[str, Any]] = decode_document(output)["items"]
+        except (JsonError, LookupError, TypeError):
+            raise UnreachableError("--kube: kubectl answers with what is no list of objects") from None
         return items
 
     async def _explain(self, reason: str) -> Exception:

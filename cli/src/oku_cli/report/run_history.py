@@ -11,6 +11,7 @@ import msgspec
 from oku_cli.report.charts.lease_bands import LeaseBands
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import Slice
+from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.results.coverage import AGAIN, Coverage
 from oku_core.results.event import Event
 from oku_core.results.lease_span import LeaseSpan
@@ -57,18 +58,21 @@ class RunHistoryHead(msgspec.Struct):
     periods: list[RunPeriod] = []
 
 
+_HEAD: JsonDecoder[RunHistoryHead] = JsonDecoder(RunHistoryHead)
+
+
 class RunHistoryReader:
     """Reads the history of a run, line by line."""
 
     def __init__(self) -> None:
         self._history: RunHistory | None = None
         self._list = ""
-        self._decoders: dict[str, msgspec.json.Decoder[Any]] = {
-            "samples": msgspec.json.Decoder(Sample),
-            "events": msgspec.json.Decoder(Event),
-            "leases": msgspec.json.Decoder(LeaseSpan),
-            "slices": msgspec.json.Decoder(Slice),
-            "again": msgspec.json.Decoder(Range),
+        self._decoders: dict[str, JsonDecoder[Any]] = {
+            "samples": JsonDecoder(Sample),
+            "events": JsonDecoder(Event),
+            "leases": JsonDecoder(LeaseSpan),
+            "slices": JsonDecoder(Slice),
+            "again": JsonDecoder(Range),
         }
         self._is_whole = False
 
@@ -76,7 +80,7 @@ class RunHistoryReader:
         """Take the next line, without its newline; raise `ValueError` if it does not belong to a history."""
         try:
             self._take(line)
-        except (msgspec.MsgspecError, KeyError) as error:
+        except (JsonError, KeyError) as error:
             raise ValueError(str(error)) from error
 
     def _take(self, line: bytes) -> None:
@@ -112,7 +116,7 @@ class RunHistoryReader:
 
 def decode_head(line: bytes) -> RunHistoryHead:
     """Decode the first line of a history; its JSON object is closed only by the last line."""
-    return msgspec.json.decode(line + b"}", type=RunHistoryHead)
+    return _HEAD.decode(line + b"}")
 
 
 def _begin_history(head: RunHistoryHead) -> RunHistory:

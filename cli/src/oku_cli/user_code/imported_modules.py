@@ -1,15 +1,17 @@
 """The modules beside a Python file that it imports, and those that these import in turn.
 
-They are found as Python would find them with the folder of the file in front of its path. What is imported by
+They are found as Python would find them with the folder of the file in front of its path, but for the
+packages that user code is written for, which are never files of its own. What is imported by
 a name that is only known when the code runs is not found.
 """
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from oku_cli.user_code.syntax import parse_python
 from oku_core.errors import UserError
+from oku_core.user_code.functions import LIBRARIES
 
 _PACKAGE = "__init__.py"
 
@@ -20,16 +22,17 @@ class ImportedModules:
     Args:
         path: of the file.
         label: how an error message names it.
+        elsewhere: the folders in which modules are looked for that are not beside the file.
 
     Attributes:
-        trees: the syntax trees of the file and of the modules, by their paths in the folder.
+        trees: the syntax trees of the file and of the modules, by their paths in their folder.
 
     Raises:
         UserError: one of them cannot be read, or is not Python.
     """
 
-    def __init__(self, path: Path, label: str) -> None:
-        self._folder = path.parent
+    def __init__(self, path: Path, label: str, elsewhere: Sequence[Path] = ()) -> None:
+        self._folders = (path.parent, *elsewhere)
         self._label_folder = label.removesuffix(path.name)
         self.trees: dict[str, ast.Module] = {}
         waiting = [path.name]
@@ -40,13 +43,13 @@ class ImportedModules:
                 waiting += self._list_imported(name)
 
     @property
-    def paths(self) -> list[str]:
-        """All but the file itself, in order."""
-        return sorted(list(self.trees)[1:])
+    def paths(self) -> dict[str, Path]:
+        """Where all but the file itself are, by their paths in their folder, in order."""
+        return {path: self._find_folder(path) / path for path in sorted(list(self.trees)[1:])}
 
     def imports_package(self, begin: str) -> bool:
         """Whether one of the files imports a package whose name begins so, other than those beside it."""
-        own = {PurePosixPath(path).parts[0].removesuffix(".py") for path in self.trees}
+        own = {PurePosixPath(path).parts[0].removesuffix(".py") for path in self.paths} - LIBRARIES
         return any(
             parts[0].startswith(begin) and parts[0] not in own
             for tree in self.trees.values()
@@ -55,9 +58,10 @@ class ImportedModules:
         )
 
     def _parse(self, path: str) -> ast.Module:
-        label = f"{self._label_folder}{path}"
+        folder = self._find_folder(path)
+        label = f"{self._label_folder}{path}" if folder == self._folders[0] else str(folder / path)
         try:
-            content = (self._folder / path).read_bytes()
+            content = (folder / path).read_bytes()
         except OSError as error:
             raise UserError(f"{label}: {error.strerror}") from error
         return parse_python(content, label)
@@ -66,17 +70,30 @@ class ImportedModules:
         package = PurePosixPath(path).parent.parts
         for node in ast.walk(self.trees[path]):
             for parts in _list_names(node, package):
-                yield from self._find(parts)
+                if parts[0] not in LIBRARIES:
+                    yield from self._find(parts)
+
+    def _find_folder(self, path: str) -> Path:
+        """The first folder that has a module, or a folder, of the name with which a path begins."""
+        top = PurePosixPath(path).parts[0].removesuffix(".py")
+        is_module = (folder for folder in self._folders if _is_module(folder / top))
+        is_folder = (folder for folder in self._folders if (folder / top).is_dir())
+        return next(is_module, next(is_folder, self._folders[0]))
 
     def _find(self, parts: tuple[str, ...]) -> Iterator[str]:
         """The files that are loaded to import a name, as far as there are any: its packages come first."""
+        folder = self._find_folder(parts[0])
         for count in range(1, len(parts) + 1):
             stem = "/".join(parts[:count])
             candidates = (f"{stem}/{_PACKAGE}", f"{stem}.py")
-            if found := next((path for path in candidates if (self._folder / path).is_file()), None):
+            if found := next((path for path in candidates if (folder / path).is_file()), None):
                 yield found
-            elif not (self._folder / stem).is_dir():
+            elif not (folder / stem).is_dir():
                 return
+
+
+def _is_module(stem: Path) -> bool:
+    return stem.with_name(f"{stem.name}.py").is_file() or (stem / _PACKAGE).is_file()
 
 
 def _list_names(node: ast.AST, package: tuple[str, ...] | None) -> Iterator[tuple[str, ...]]:

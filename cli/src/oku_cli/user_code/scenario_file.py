@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,21 +21,24 @@ class ScenarioFile(NamedTuple):
     Attributes:
         engine: what runs it.
         functions: those of a Python scenario; None of a locustfile.
-        modules: the paths of the modules beside it that it needs, from its folder.
+        modules: where the modules of its author are that it needs, by their paths from its folder.
     """
 
     engine: Engine
     functions: ScenarioFunctions | None
-    modules: list[str]
+    modules: Mapping[str, Path]
 
 
-def read_scenario_file(path: Path, label: str, engine: Engine | None = None) -> ScenarioFile:
+def read_scenario_file(
+    path: Path, label: str, engine: Engine | None = None, elsewhere: Sequence[Path] = ()
+) -> ScenarioFile:
     """Read a file of user code.
 
     Args:
         path: of the file.
         label: how an error message names it.
         engine: what is to run it; None chooses by what it is.
+        elsewhere: where else a locustfile finds modules.
 
     Raises:
         UserError: it cannot be read, is not Python, or nothing that an engine could run.
@@ -47,5 +51,5 @@ def read_scenario_file(path: Path, label: str, engine: Engine | None = None) -> 
     if functions is not None and (engine is not Engine.LOCUST or not is_locustfile):
         return ScenarioFile(Engine.PYTHON, functions, imported.paths)
     if is_locustfile:
-        return ScenarioFile(Engine.LOCUST, None, imported.paths)
+        return ScenarioFile(Engine.LOCUST, None, ImportedModules(path, label, elsewhere).paths)
     raise UserError(f"{label}: has neither an async def scenario nor users of Locust")

@@ -9,6 +9,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from oku_coordinator.files.file_store import FileStore, StoredFile
 from oku_coordinator.files.uploads import Uploads
+from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.spec.values.file_reference import is_digest
 
@@ -17,6 +18,7 @@ MOST_PIECE_BYTES = 16 << 20
 _SILENT_S = 30.0
 """How long the next part of a piece may take to come."""
 _PART_BYTES = 1 << 18
+_MOST_COUNT = 10**15 - 1
 
 
 def build_upload_routes(store: FileStore) -> list[web.RouteDef]:
@@ -69,9 +71,9 @@ def _read_digest(request: web.Request) -> str:
 
 def _read_count(query: Mapping[str, str], name: str) -> int:
     text = query.get(name, "")
-    if not (text.isascii() and text.isdigit() and len(text) <= 15):
+    if (count := parse_digits(text, _MOST_COUNT)) is None:
         raise UserError(f"{name}: {format_value(text)} is not a number of bytes")
-    return int(text)
+    return count
 
 
 def _answer(stored: StoredFile) -> web.Response:

@@ -45,8 +45,9 @@ from oku_coordinator.telemetry.publisher import Publisher
 from oku_core.accounting.interval import ConservationError
 from oku_core.accounting.run_reference import check_reference
 from oku_core.accounting.run_state import TransitionError
+from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
-from oku_core.spec.strict_json import decode_json
+from oku_core.json_reader import decode_json
 
 _log = logging.getLogger(__name__)
 
@@ -175,10 +176,11 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
 
 
 def _read_limit(text: str) -> int:
-    limit = int(text) if text.isascii() and text.isdigit() and len(text) <= 4 else 0
-    if text and not 1 <= limit <= MOST_LISTED:
-        raise UserError(f"limit: {format_value(text)} is not between 1 and {MOST_LISTED}")
-    return limit or DEFAULT_LISTED
+    if not text:
+        return DEFAULT_LISTED
+    if limit := parse_digits(text, MOST_LISTED):
+        return limit
+    raise UserError(f"limit: {format_value(text)} is not between 1 and {MOST_LISTED}")
 
 
 def _read_switch(query: Mapping[str, str], name: str) -> bool:

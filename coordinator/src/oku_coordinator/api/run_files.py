@@ -9,14 +9,16 @@ from collections.abc import Mapping
 import msgspec
 from aiohttp import web
 
+from oku_coordinator.api.file_downloads import has_readable_dates
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.runs.run_rows import read_run_rows
+from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.spec.files import list_files, list_public_files
 from oku_core.spec.values.file_reference import is_digest
 
-_MOST_DIGITS = 16
+_MOST_INDEX = 10**16 - 1
 
 
 def build_run_file_routes(ledger: Ledger, store: FileStore) -> list[web.RouteDef]:
@@ -37,6 +39,8 @@ def build_run_file_routes(ledger: Ledger, store: FileStore) -> list[web.RouteDef
             if any(file.digest == digest for file in list_files(record.spec)):
                 raise UserError(f"file {digest} of run {record.run} is a private key, which only workers get")
             raise UserError(f"run {record.run} has no file {digest}")
+        if not has_readable_dates(request):
+            raise UserError("a header has a date that is none")
         return web.FileResponse(store.find(digest), headers={"Content-Type": "application/octet-stream"})
 
     return [
@@ -47,6 +51,6 @@ def build_run_file_routes(ledger: Ledger, store: FileStore) -> list[web.RouteDef
 
 def _read_index(query: Mapping[str, str], name: str) -> int:
     text = query.get(name, "")
-    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+    if (index := parse_digits(text, _MOST_INDEX)) is None:
         raise UserError(f"{name}: {format_value(text)} is not an index")
-    return int(text)
+    return index

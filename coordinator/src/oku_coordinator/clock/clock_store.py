@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.messaging.order import ClockNotice
 from oku_core.messaging.progress import Progress
 from oku_core.process.clock import SteadyClock
@@ -34,6 +35,9 @@ class _KeptClock(msgspec.Struct, frozen=True, kw_only=True):
 
     kernel: str
     offset_ns: int
+
+
+_KEPT: JsonDecoder[_KeptClock] = JsonDecoder(_KeptClock)
 
 
 class ClockStore:
@@ -107,8 +111,8 @@ class ClockStore:
             _log.warning("a restarted coordinator will not know this clock: %s", error)
 
     def _read(self) -> _KeptClock | None:
-        with contextlib.suppress(OSError, msgspec.MsgspecError):
-            return msgspec.json.decode(self._path.read_bytes(), type=_KeptClock)
+        with contextlib.suppress(OSError, JsonError):
+            return _KEPT.decode(self._path.read_bytes())
         return None
 
 

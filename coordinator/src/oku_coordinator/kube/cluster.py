@@ -18,6 +18,7 @@ from kubernetes.aio.config.incluster_config import load_incluster_config
 from oku_coordinator.kube.pods import Condition, Pod, build_cost_patch, shorten
 from oku_coordinator.kube.scale_plan import build_scale_patch
 from oku_core.errors import UserError
+from oku_core.json_reader import JsonDecoder, JsonError
 
 _T = TypeVar("_T")
 
@@ -79,10 +80,10 @@ class _Refusal(msgspec.Struct):
     message: str = ""
 
 
-_decode_scale = msgspec.json.Decoder(Scale).decode
-_decode_deployment = msgspec.json.Decoder(_Deployment).decode
-_decode_pods = msgspec.json.Decoder(_PodList).decode
-_decode_refusal = msgspec.json.Decoder(_Refusal).decode
+_decode_scale = JsonDecoder[Scale](Scale).decode
+_decode_deployment = JsonDecoder[_Deployment](_Deployment).decode
+_decode_pods = JsonDecoder[_PodList](_PodList).decode
+_decode_refusal = JsonDecoder[_Refusal](_Refusal).decode
 
 
 class Cluster:
@@ -184,13 +185,13 @@ def enter_cluster(namespace: str) -> Cluster:
 def _decode(decode: Callable[[bytes], _T], content: bytes) -> _T:
     try:
         return decode(content)
-    except msgspec.MsgspecError as error:
+    except JsonError as error:
         raise ClusterError(f"the answer is not one of Kubernetes: {error}") from error
 
 
 def _read_message(content: bytes) -> str:
     try:
         message = _decode_refusal(content).message
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except JsonError:
         message = ""
     return " ".join(message.split()) or "no reason given"

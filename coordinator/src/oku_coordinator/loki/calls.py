@@ -11,6 +11,8 @@ import msgspec
 
 from oku_coordinator.loki.batch import Batch
 from oku_coordinator.loki.endpoint import LokiTarget
+from oku_core.digits import parse_digits
+from oku_core.json_reader import JsonDecoder
 
 PAGE_LINES = 1000
 """Asked for at once; Loki gives 5000 unless it was told otherwise."""
@@ -99,9 +101,9 @@ class LokiCalls:
             if answer.acceptance is not Acceptance.DONE:
                 return answer, stored
             try:
-                streams = msgspec.json.decode(body, type=_Found).data.result
+                streams = _FOUND.decode(body).data.result
                 times = [int(value.at) for stream in streams for value in stream.values]
-            except (msgspec.MsgspecError, ValueError):
+            except ValueError:
                 return CallResult(
                     Acceptance.DENIED, "no Loki", "it does not answer as Loki does", answer.status
                 ), stored
@@ -130,7 +132,7 @@ class LokiCalls:
             kind=str(status),
             reason=build_reason(body.decode(errors="replace")) or (response.reason or ""),
             status=status,
-            retry_after_s=float(after) if after.isascii() and after.isdecimal() else 0.0,
+            retry_after_s=float(parse_digits(after) or 0),
         ), body
 
 
@@ -178,3 +180,6 @@ class _Data(msgspec.Struct):
 
 class _Found(msgspec.Struct):
     data: _Data
+
+
+_FOUND: JsonDecoder[_Found] = JsonDecoder(_Found)

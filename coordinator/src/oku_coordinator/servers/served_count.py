@@ -18,6 +18,7 @@ import aiohttp
 import msgspec
 
 from oku_coordinator.ledger import Ledger
+from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.results.summary import ProcessSummary
 
 _log = logging.getLogger(__name__)
@@ -29,7 +30,7 @@ class NotFoundError(Exception):
     """The servers cannot be located now."""
 
 
-_NO_ANSWER = (NotFoundError, aiohttp.ClientError, OSError, msgspec.MsgspecError, UnicodeDecodeError)
+_NO_ANSWER = (NotFoundError, aiohttp.ClientError, OSError, JsonError)
 """Errors of asking a server that does not answer, or is not one of ours; a timeout is an `OSError`."""
 
 
@@ -162,6 +163,9 @@ def is_one_server(url: str) -> bool:
     return True
 
 
+_COUNT: JsonDecoder[ServerCount] = JsonDecoder(ServerCount)
+
+
 async def _resolve(url: str) -> list[Address]:
     parts = urlsplit(url)
     if is_one_server(url) or parts.scheme != "http":
@@ -180,5 +184,5 @@ async def _ask(session: aiohttp.ClientSession, address: Address, call: str, run:
     headers = {"Host": address.host}
     async with session.get(f"{address.url}/-/{call}", params={"run": run}, headers=headers) as response:
         response.raise_for_status()
-        answer = msgspec.json.decode(await response.read(), type=ServerCount)
+        answer = _COUNT.decode(await response.read())
     return msgspec.structs.replace(answer, store=answer.store or address.url)

@@ -12,10 +12,11 @@ from msgspec.structs import astuple
 
 from oku_core.data.columns import MOST_COLUMNS, is_column_name
 from oku_core.data.data_error import LineError
+from oku_core.json_reader import JsonDecoder, JsonError, JsonTypeError, check_depth
 
-_decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
-_decode_text = msgspec.json.Decoder(str).decode
-_TEXT = b'"'
+_OBJECT: JsonDecoder[dict[str, msgspec.Raw]] = JsonDecoder(dict[str, msgspec.Raw])
+_TEXT: JsonDecoder[str] = JsonDecoder(str)
+_QUOTE = b'"'
 
 
 def find_lines_end(content: bytes) -> int:
@@ -30,8 +31,8 @@ def read_keys(line: bytes) -> tuple[str, ...]:
         LineError: it is not an object, or has no such key.
     """
     try:
-        keys = [key for key in _decode_object(line) if is_column_name(key)]
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        keys = [key for key in _OBJECT.decode(line) if is_column_name(key)]
+    except JsonError as error:
         raise LineError(0, _describe(error)) from None
     if not keys:
         raise LineError(0, "has no key of letters, digits, _, - and . that could name a column")
@@ -54,7 +55,7 @@ def parse_lines(content: bytes, columns: Sequence[str]) -> list[Sequence[bytes]]
     decode_texts, decode_all = _build_decoders(tuple(columns))
     try:
         rows = decode_texts(array)
-    except msgspec.ValidationError:  # some are not strings
+    except JsonTypeError:  # some are not strings
         return [_read_values(raws) for raws in zip(*map(astuple, decode_all(array)), strict=True)]
     return [list(map(str.encode, values)) for values in zip(*map(astuple, rows), strict=True)]
 
@@ -65,7 +66,7 @@ def parse_objects(content: bytes, columns: Sequence[str]) -> list[Mapping[str, s
     Raises:
         ValueError: they are no such lines.
     """
-    objects = map(_decode_object, content.removesuffix(b"\n").split(b"\n"))
+    objects = map(_OBJECT.decode, content.removesuffix(b"\n").split(b"\n"))
     return [
         {column: _read_value(line[column]).decode() for column in columns if column in line}
         for line in objects
@@ -86,53 +87,52 @@ class JsonRows:
 
     def __init__(self, columns: Collection[str]) -> None:
         self._columns = tuple(columns)
-        self._decode = _build_decoder(self._columns)
+        self._rows = JsonDecoder[Any](_build_row(self._columns, msgspec.Raw))
 
     def find_starts(self, block: bytes) -> list[int]:
         """Where each of the lines of a block begins, in bytes, and where the last one ends.
 
         Raises:
-            LineError: a line is not an object, or lacks a key.
+            LineError: a line is not an object, lacks a key, or is nested too deep.
         """
         lines = block.split(b"\n")
         lines.pop()
         starts, end = [0], 0
+        # Most rows are flat: a look at the whole block saves one at each of them.
+        is_deep = block.count(b"{") + block.count(b"[") > len(lines)
         try:
-            for line in lines:
-                self._decode(line)
+            for line, _ in zip(lines, self._rows.decode_each(lines), strict=True):
+                if is_deep:
+                    check_depth(line)
                 end += len(line) + 1
                 starts.append(end)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except JsonError as error:
             number = len(starts) - 1
             raise LineError(number, self._explain(lines[number], error)) from None
         return starts
 
-    def _explain(self, line: bytes, error: Exception) -> str:
+    def _explain(self, line: bytes, error: JsonError) -> str:
         if not line.strip():
             return "is blank"
-        if isinstance(error, msgspec.ValidationError):
+        if isinstance(error, JsonTypeError):
             try:
-                missing = [column for column in self._columns if column not in _decode_object(line)]
-            except msgspec.ValidationError:
+                missing = [column for column in self._columns if column not in _OBJECT.decode(line)]
+            except JsonTypeError:
                 missing = []
             if missing:
                 return f"has no {missing[0]}"
         return _describe(error)
 
 
-def _build_decoder(columns: Sequence[str]) -> Any:
-    """A function from a line to an object whose attributes are the undecoded values of some columns."""
-    return msgspec.json.Decoder(_build_row(columns, msgspec.Raw)).decode
-
-
 @lru_cache(maxsize=16)
 def _build_decoders(columns: tuple[str, ...]) -> tuple[Any, Any]:
     """Functions from an array of lines to such objects, with texts for values and with undecoded ones."""
     texts, raws = (list[_build_row(columns, kind)] for kind in (str, msgspec.Raw))  # type: ignore[misc]
-    return msgspec.json.Decoder(texts).decode, msgspec.json.Decoder(raws).decode
+    return JsonDecoder[Any](texts).decode, JsonDecoder[Any](raws).decode
 
 
 def _build_row(columns: Sequence[str], kind: type) -> Any:
+    """A type of objects whose attributes are the values of some columns."""
     names = {f"column_{number}": column for number, column in enumerate(columns)}
     return msgspec.defstruct("Row", [(name, kind) for name in names], rename=names)
 
@@ -144,12 +144,8 @@ def _read_values(raws: Sequence[msgspec.Raw]) -> Sequence[bytes]:
 
 def _read_value(raw: msgspec.Raw) -> bytes:
     piece = bytes(raw)
-    return _decode_text(piece).encode() if piece.startswith(_TEXT) else piece
+    return _TEXT.decode(piece).encode() if piece.startswith(_QUOTE) else piece
 
 
-def _describe(error: Exception) -> str:
-    if isinstance(error, UnicodeDecodeError):
-        return "is not UTF-8"
-    if isinstance(error, msgspec.ValidationError):
-        return "is not an object"
-    return f"is not an object in JSON: {error}"
+def _describe(error: JsonError) -> str:
+    return "is not an object" if isinstance(error, JsonTypeError) else str(error)

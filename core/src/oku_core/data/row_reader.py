@@ -10,8 +10,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
-import msgspec
-
 from oku_core.data.block_file import BlockFile
 from oku_core.data.csv_rows import find_row, parse_columns
 from oku_core.data.data_error import DataError
@@ -134,7 +132,7 @@ class RowReader:
                 raise ValueError("a row is missing")
         except OSError as error:
             raise DataError(f"data cannot be read: {error.strerror}") from error
-        except (ValueError, IndexError, csv.Error, msgspec.MsgspecError) as error:
+        except (ValueError, IndexError, csv.Error) as error:
             raise DataError(f"the data or its row index is damaged: {error}") from error
         size = len(content) + len(rows) * (_ROW_BYTES + _VALUE_BYTES * len(self.values))
         self._keep(number, _Block(places, size, rest), rows)

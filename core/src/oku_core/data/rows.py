@@ -5,8 +5,6 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
-import msgspec
-
 from oku_core.data.block_file import BlockFile
 from oku_core.data.csv_rows import parse_rows
 from oku_core.data.data_error import DataError
@@ -50,7 +48,7 @@ def read_rows(data_path: Path, index_path: Path, table: Table, rows: int, wanted
                 found.append(block[place])
         except OSError as error:
             raise DataError(f"data cannot be read: {error.strerror}") from error
-        except (ValueError, IndexError, csv.Error, msgspec.MsgspecError) as error:
+        except (ValueError, IndexError, csv.Error) as error:
             raise DataError(f"the data or its row index is damaged: {error}") from error
     return found
 

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import msgspec
 
+from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.messaging.rejection import MalformedMessageError
 from oku_core.messaging.signing import PROTOCOL, MessageKind, SealedMessage, Signer
 
@@ -41,9 +42,9 @@ class ClockAnswer(msgspec.Struct, frozen=True, kw_only=True):
     monotonic_ns: int
 
 
-_SEALED_DECODER = msgspec.json.Decoder(SealedMessage)
-_QUESTION_DECODER = msgspec.json.Decoder(ClockQuestion)
-_ANSWER_DECODER = msgspec.json.Decoder(ClockAnswer)
+_SEALED_DECODER: JsonDecoder[SealedMessage] = JsonDecoder(SealedMessage)
+_QUESTION_DECODER: JsonDecoder[ClockQuestion] = JsonDecoder(ClockQuestion)
+_ANSWER_DECODER: JsonDecoder[ClockAnswer] = JsonDecoder(ClockAnswer)
 
 
 def seal_question(signer: Signer, question: ClockQuestion) -> bytes:
@@ -66,12 +67,12 @@ def decode_answer(signer: Signer, datagram: bytes) -> ClockAnswer:
     return _open(signer, MessageKind.CLOCK_ANSWER, datagram, _ANSWER_DECODER)
 
 
-def _open(signer: Signer, kind: MessageKind, datagram: bytes, decoder: msgspec.json.Decoder[_T]) -> _T:
+def _open(signer: Signer, kind: MessageKind, datagram: bytes, decoder: JsonDecoder[_T]) -> _T:
     try:
         sealed = _SEALED_DECODER.decode(datagram)
         signer.check(kind, sealed)
         if sealed.protocol != PROTOCOL:
             raise MalformedMessageError(f"a {kind} speaks protocol {sealed.protocol}, not {PROTOCOL}")
         return decoder.decode(sealed.body)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+    except JsonError as error:
         raise MalformedMessageError(str(error)) from error

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.messaging.checkpoint import CheckpointBatch, find_batch_fault
 from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import Order
@@ -72,14 +73,15 @@ class OtherProtocolError(RejectedMessageError):
 
 
 # Messages are decoded straight into our types: there are thousands, and kombu's decoder visits every object.
-_TASK_DECODER = msgspec.json.Decoder(tuple[tuple[SealedMessage], Any, Any])
-_SEALED_DECODER = msgspec.json.Decoder(SealedMessage)
-_CHECKPOINT_DECODER = msgspec.json.Decoder(CheckpointBatch)
-_PROGRESS_DECODER = msgspec.json.Decoder(Progress)
-_LEASE_DECODER = msgspec.json.Decoder(LeaseBatch, dec_hook=decode_part)
-_LEASE_HEAD_DECODER = msgspec.json.Decoder(LeaseBatchHead)
-_ORDER_DECODER: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order, dec_hook=decode_part)
-_SENDER_DECODER = msgspec.json.Decoder(Sender)
+_Task = tuple[tuple[SealedMessage], Any, Any]
+_TASK_DECODER: JsonDecoder[_Task] = JsonDecoder(_Task)
+_SEALED_DECODER: JsonDecoder[SealedMessage] = JsonDecoder(SealedMessage)
+_CHECKPOINT_DECODER: JsonDecoder[CheckpointBatch] = JsonDecoder(CheckpointBatch)
+_PROGRESS_DECODER: JsonDecoder[Progress] = JsonDecoder(Progress)
+_LEASE_DECODER: JsonDecoder[LeaseBatch] = JsonDecoder(LeaseBatch, dec_hook=decode_part)
+_LEASE_HEAD_DECODER: JsonDecoder[LeaseBatchHead] = JsonDecoder(LeaseBatchHead)
+_ORDER_DECODER: JsonDecoder[Order] = JsonDecoder(Order, dec_hook=decode_part)
+_SENDER_DECODER: JsonDecoder[Sender] = JsonDecoder(Sender)
 
 
 class _Event(msgspec.Struct, frozen=True):
@@ -88,7 +90,7 @@ class _Event(msgspec.Struct, frozen=True):
     progress: SealedMessage
 
 
-_EVENT_DECODER = msgspec.json.Decoder(_Event)
+_EVENT_DECODER: JsonDecoder[_Event] = JsonDecoder(_Event)
 
 
 def seal_leases(signer: Signer, batch: LeaseBatch) -> dict[str, Any]:
@@ -211,8 +213,8 @@ def _convert_sealed(document: object) -> SealedMessage:
         raise MalformedMessageError(str(error)) from error
 
 
-def _decode(body: bytes | str, decoder: msgspec.json.Decoder[_T]) -> _T:
+def _decode(body: bytes | str, decoder: JsonDecoder[_T]) -> _T:
     try:
         return decoder.decode(body)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+    except JsonError as error:
         raise MalformedMessageError(str(error)) from error

@@ -6,6 +6,7 @@ worker says of another attempt than the newest one counts for nothing.
 
 import msgspec
 
+from oku_core.json_reader import JsonError, decode_json
 from oku_core.spec.spec import Hook
 
 HOOK_LIMIT_S = 600.0
@@ -61,9 +62,9 @@ class HookReport(msgspec.Struct, frozen=True, kw_only=True):
         if len(self.traceback) > LONGEST_HOOK_TRACEBACK:
             return f"the traceback of a hook has more than {LONGEST_HOOK_TRACEBACK} characters"
         try:
-            msgspec.json.decode(self.value)
-        except (msgspec.DecodeError, UnicodeError) as error:
-            return f"a hook returned what is not JSON: {error}"
+            decode_json(self.value)
+        except JsonError as error:
+            return f"a hook returned what cannot be read: {error}"
         return None
 
 

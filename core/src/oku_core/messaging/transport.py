@@ -4,7 +4,6 @@ kombu trusts every message. Here it survives anything that is not a message, dec
 waits for an answer without a timeout. docs/decisions/0003-broker-carries-hints.md explains the options.
 """
 
-import json
 import logging
 import socket
 import sys
@@ -17,9 +16,10 @@ from typing import Any
 from celery import Celery
 from kombu import compression
 from kombu.exceptions import OperationalError
-from kombu.transport import TRANSPORT_ALIASES, redis, virtual
+from kombu.transport import TRANSPORT_ALIASES, pyamqp, redis, virtual
 from kombu.utils.json import dumps
 
+from oku_core.json_reader import decode_document
 from oku_core.messaging.rejection import MalformedMessageError, RejectionLog
 
 LONGEST_MESSAGE = 32_000_000
@@ -81,6 +81,14 @@ class _RedisQoS(redis.QoS):
         finally:
             self._note_gathered()
             self._gathered = None
+
+    def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:  # noqa: FBT001, FBT002
+        """Give a message back that was noted and not acknowledged; what is not one is forgotten."""
+        try:
+            super().restore_by_tag(tag, client, leftmost)  # type: ignore[no-untyped-call]
+        except _UNREADABLE as error:
+            _note_unreadable(error)
+            self._remove_from_indices(tag).execute()  # type: ignore[no-untyped-call]
 
     def _note_gathered(self) -> None:
         if not self._gathered:
@@ -153,7 +161,7 @@ class _RedisChannel(redis.Channel):
                 messages = client.rpop(queue, most) or ()
             for message in messages:
                 try:
-                    self.connection._deliver(json.loads(message), queue)  # noqa: SLF001  # as kombu does it
+                    self.connection._deliver(decode_document(message), queue)  # noqa: SLF001  # as kombu does it
                 except _UNREADABLE as error:
                     _note_unreadable(error)
 
@@ -171,8 +179,28 @@ class RedisTransport(redis.Transport):
     Channel = _RedisChannel
 
 
+# kombu's own reader of envelopes has no limits, and builds objects of types that an envelope names.
+redis.loads = decode_document  # type: ignore[attr-defined, assignment]
 # The aliases are replaced because kombu offers no other way to choose the transport of `redis+socket://`.
 TRANSPORT_ALIASES["redis"] = TRANSPORT_ALIASES["rediss"] = f"{__name__}:RedisTransport"
+
+
+_BASIC_CLASS = 60
+"""The class of AMQP's methods that messages belong to."""
+_loaders: Any = pyamqp.amqp.serialization.PROPERTY_CLASSES  # type: ignore[attr-defined]  # as kombu has it
+_load_properties = _loaders[_BASIC_CLASS]
+
+
+def _load_bounded_properties(content: bytes, offset: int) -> tuple[dict[str, Any], int]:
+    """The properties of a message; none if its headers are nested too deep, so that it is dropped."""
+    try:
+        properties: tuple[dict[str, Any], int] = _load_properties(content, offset)
+    except RecursionError:
+        return {}, offset
+    return properties
+
+
+_loaders[_BASIC_CLASS] = _load_bounded_properties
 
 
 def is_amqp(broker_url: str) -> bool:

@@ -7,6 +7,7 @@ from fractions import Fraction
 import msgspec
 
 from oku_core.errors import format_value
+from oku_core.json_reader import JsonDecoder
 from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.expectation import Expectation
@@ -235,6 +236,9 @@ def encode_spec(spec: Spec) -> bytes:
     return msgspec.json.encode(spec, enc_hook=encode_part)
 
 
+_DECODER: JsonDecoder[Spec] = JsonDecoder(Spec, decode_part)
+
+
 def decode_spec(content: bytes | str) -> Spec:
     """Read a spec that `encode_spec` wrote."""
-    return msgspec.json.decode(content, type=Spec, dec_hook=decode_part)
+    return _DECODER.decode(content)

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from oku_core.errors import format_value
+from oku_core.json_reader import decode_document
 from oku_core.process.redaction import MASK, redact
 from oku_core.spec.expectation import Expectation, build_expectation_mapping, parse_expectation
 from oku_core.spec.values.body import JSON_TYPE, find_body_type, parse_body
@@ -81,7 +82,7 @@ def build_target_mapping(target: Target) -> dict[str, Any]:
     if target.headers:
         mapping["header"] = [str(header) for header in target.headers]
     if target.body is not None:
-        mapping |= {"json": msgspec.json.decode(target.body)} if target.is_json else {"body": target.body}
+        mapping |= {"json": decode_document(target.body)} if target.is_json else {"body": target.body}
     if expect := build_expectation_mapping(target.expect):
         mapping["expect"] = expect
     return mapping

@@ -12,3 +12,6 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     Hook.TEARDOWN: ("http", "setup_data"),
 }
 """By function, the arguments that it may have; it gets those that it names."""
+
+LIBRARIES = frozenset({"oku", "locust"})
+"""The packages that user code is written for: what it imports by these names is never a file of its own."""

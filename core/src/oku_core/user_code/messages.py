@@ -221,4 +221,8 @@ class FrameReader:
                 return
             content = bytes(memoryview(buffer)[_LENGTH.size : stop])
             del buffer[:stop]
-            yield self._decoder.decode(content)
+            try:
+                message = self._decoder.decode(content)
+            except RecursionError as error:
+                raise ValueError("a message is nested too deep") from error
+            yield message

@@ -26,7 +26,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(line_buffering=True)  # what is printed stands in the log at once
-    sys.path.insert(0, os.getcwd())  # noqa: PTH109  # of the current folder, as `python FILE` would
     if kind == "locust":
         from oku.locust_host.serve import serve  # noqa: PLC0415  # it patches the standard library
 

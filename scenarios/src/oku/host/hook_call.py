@@ -14,6 +14,7 @@ import uvloop
 from oku.host.http_factory import open_http
 from oku.host.scenario import find_arguments
 from oku.host.user_module import LoadError, describe_exception, format_traceback, load_module
+from oku_core.json_reader import decode_json
 from oku_core.messaging.hook import MOST_RESULT_BYTES
 from oku_core.spec.spec import Hook, decode_spec
 from oku_core.user_code.functions import ARGUMENTS
@@ -34,7 +35,7 @@ def call_hook(call: Call, runner: asyncio.Runner) -> Returned:
     spec, folder = decode_spec(call.spec), Path(call.folder)
     assert spec.scenario is not None
     try:
-        module = load_module(folder / spec.scenario.path)
+        module = load_module(folder, spec.scenario.path)
         function = getattr(module, call.hook, None)
         if not callable(function):
             raise LoadError(f"{spec.scenario.path} has no function {call.hook}")
@@ -64,7 +65,7 @@ async def build_arguments(wanted: Collection[str], call: Call, stack: AsyncExitS
     """
     arguments: dict[str, Any] = {}
     if "setup_data" in wanted:
-        arguments["setup_data"] = json.loads(call.setup_data)
+        arguments["setup_data"] = decode_json(call.setup_data)
     if "http" in wanted:
         arguments["http"] = await stack.enter_async_context(open_http(call))
     return arguments
@@ -77,6 +78,7 @@ def encode_result(value: object, hook: str) -> Returned:
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         size = len(text.encode())
+        decode_json(text)  # every worker will have to
     except (TypeError, ValueError, RecursionError) as error:
         return Returned(error=f"it returned what JSON cannot hold: {error}")
     if size > MOST_RESULT_BYTES:

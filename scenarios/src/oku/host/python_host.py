@@ -11,7 +11,6 @@ from pathlib import Path
 from time import monotonic_ns
 from typing import Any
 
-import msgspec
 import uvloop
 
 from oku.client.cookie_store import CookieStore
@@ -27,6 +26,7 @@ from oku.http import Http
 from oku.recording import EXCEPTION, TIMEOUT, Scope, scope_at_work
 from oku_core.data.data_error import DataError
 from oku_core.data.row_reader import RowReader
+from oku_core.json_reader import decode_json
 from oku_core.process.processor_time import measure_busy_s
 from oku_core.spec.spec import Spec, decode_spec
 from oku_core.user_code.messages import Call, Cut, Ready, Refused, SetUsers, Start, Stop, frame
@@ -94,7 +94,7 @@ class PythonHost:
         self._spec: Spec = decode_spec(start.spec)
         self._folder = Path(start.folder)
         self._scenario = scenario
-        self._setup_data: object = msgspec.json.decode(start.setup_data)
+        self._setup_data: object = decode_json(start.setup_data)
         self._rows = rows
         self._columns = () if self._spec.data is None else self._spec.data.columns
         self._client = build_client(start, self._spec, rows)

@@ -44,7 +44,7 @@ def load_scenario(spec: Spec, folder: Path) -> Scenario:
     """
     assert spec.scenario is not None
     path = spec.scenario.path
-    function = getattr(load_module(folder / path), SCENARIO, None)
+    function = getattr(load_module(folder, path), SCENARIO, None)
     if not inspect.iscoroutinefunction(function):
         raise LoadError(f"{path} has no `async def {SCENARIO}(index, http)`")
     scenario = Scenario(function, path)

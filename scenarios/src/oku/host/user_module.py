@@ -1,10 +1,10 @@
 """Loads the file of user code, and says in one line why it cannot be loaded."""
 
-import importlib.util
-import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
+
+from oku.host.user_imports import UserImports
 
 _LONGEST_TEXT = 1_000
 """So much of the text of an exception is told."""
@@ -14,23 +14,23 @@ class LoadError(Exception):
     """User code cannot be loaded; the message is one line for its author."""
 
 
-def load_module(path: Path) -> ModuleType:
-    """Import a file as a module.
+def load_module(folder: Path, file: str) -> ModuleType:
+    """Import a file as a module, which finds modules beside it and in the folder of all user code.
+
+    Args:
+        folder: where the files of user code are.
+        file: the path of the file in there.
 
     Raises:
         LoadError: it raises, or names something that is not there.
     """
-    name = path.stem
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise LoadError(f"{path.name} cannot be imported")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    path = folder / file
+    imports = UserImports(list(dict.fromkeys((path.parent, folder))))
+    imports.install()
     try:
-        spec.loader.exec_module(module)
+        return imports.load(path)
     except BaseException as error:
-        raise LoadError(describe_exception(error, path.parent)) from error
-    return module
+        raise LoadError(describe_exception(error, folder)) from error
 
 
 def describe_exception(error: BaseException, folder: Path) -> str:

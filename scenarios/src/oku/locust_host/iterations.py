@@ -31,13 +31,21 @@ _OK, _FAILED_CHECK, _EXCEPTION, _TIMEOUT = map(
 )
 _CONTROL = (InterruptTaskSet, RescheduleTask, RescheduleTaskImmediately, StopUser, StopTest)
 """With these a task says what its user does next."""
+_Execute = Callable[[TaskSet, Any], object]
+_Play = Callable[[_Execute, TaskSet, Any], None]
 _US_PER_MS = 1_000
 _MOST_PARENTS = 20
+MOST_GIVEN_UP = 10
+"""So many sets of tasks a user may give up in a row without a cost: some look whether it is their turn."""
 _NO_NAME = "(no name)"
 
 
 class _Cut(GreenletExit):  # type: ignore[misc]  # gevent has no types
     """The iteration is cut off; clients of Locust take what is no `GreenletExit` for a failed request."""
+
+
+class TaskSetGaveUpError(Exception):
+    """A set of tasks was interrupted before its first task."""
 
 
 class _Over(GreenletExit):  # type: ignore[misc]
@@ -77,13 +85,30 @@ class Iterations:
     def install(self, data: RunData) -> None:
         """Have Locust's users ask for an iteration before each leaf task, and give them `self.oku`."""
         for kind in (TaskSet, DefaultTaskSet):
-            _patch(kind, self.play)
+            _patch(kind, self.play, self.enter)
         vars_of_user: Any = User
         vars_of_user.oku = property(lambda user: OkuView(data, find_state(user)))
         vars_of_tasks: Any = TaskSet
         vars_of_tasks.oku = property(lambda tasks: tasks.user.oku)
 
-    def play(self, execute: Callable[[TaskSet, Any], object], tasks: TaskSet, task: Any) -> None:
+    def enter(self, execute: _Execute, tasks: TaskSet, inner: type[TaskSet]) -> None:
+        """Carry out a set of tasks within another; its tasks are the iterations.
+
+        A user that gives up such sets again and again before their first task would never end a run, so that
+        it costs an iteration each time.
+        """
+        state = find_state(tasks.user)
+        ended = state.ended
+        try:
+            execute(tasks, inner)
+        except (RescheduleTask, RescheduleTaskImmediately) as error:
+            if state.ended == ended and state.iteration is None and state.give_up() > MOST_GIVEN_UP:
+                gave_up = TaskSetGaveUpError(f"{inner.__name__} was interrupted before its first task")
+                self.fail(state, gave_up.with_traceback(error.__traceback__))
+                state.gave_up_after = state.ended
+            raise
+
+    def play(self, execute: _Execute, tasks: TaskSet, task: Any) -> None:
         """Carry out a task as an iteration; one within another belongs to that."""
         state = find_state(tasks.user)
         if state.iteration is not None:
@@ -276,12 +301,12 @@ class Iterations:
         self._session.end(iteration, _TIMEOUT, f"no end within {self._limit_s:g}s")
 
 
-def _patch(kind: Any, play: Callable[[Callable[[TaskSet, Any], object], TaskSet, Any], None]) -> None:
+def _patch(kind: Any, play: _Play, enter: _Play) -> None:
     execute = kind.execute_task
 
     def execute_task(self: TaskSet, task: Any) -> None:
         if isinstance(task, type) and issubclass(task, TaskSet):
-            execute(self, task)  # its tasks are the iterations
+            enter(execute, self, task)
         else:
             play(execute, self, task)
 

@@ -3,7 +3,6 @@
 import contextlib
 import importlib
 import io
-import json
 import logging
 import sys
 from collections.abc import Callable
@@ -23,13 +22,12 @@ from oku.locust_host.rows import open_rows
 from oku.locust_host.runner import OkuRunner, reads_stats
 from oku.locust_host.shapes import refuse_shape
 from oku.locust_host.user_state import RunData
+from oku_core.json_reader import decode_json
 from oku_core.spec.spec import Spec
 from oku_core.user_code.messages import Start
 
 _log = logging.getLogger(__name__)
 
-_MODULES_OF_LOCUST = frozenset({"locust", "gevent", "requests", "geventhttpclient"})
-"""A file of such a name would be taken for the library."""
 _CONFIG_FILES = ("locust.conf", "pyproject.toml")
 
 
@@ -68,14 +66,14 @@ def load(start: Start, spec: Spec, installer: Installer) -> Loaded:
     """
     assert spec.scenario is not None
     folder, file = Path(start.folder), spec.scenario.path
-    installer.install(RunData(open_rows(spec, start.paths), _decode(start.setup_data)))
+    installer.install(RunData(open_rows(spec, start.paths), decode_json(start.setup_data)))
     set_up_clients(spec, start.paths)
-    module = _import(folder / file)
+    module = _import(folder, file)
     classes = _choose_classes(module, spec, file)
     _check_shapes(module, spec, file)
     options = _parse_options(spec, start, file)
     log.setup_logging(options.loglevel or "INFO")
-    environment = _build_environment(classes, options, spec, file)
+    environment = _build_environment(classes, options, file)
     runner = OkuRunner(environment, installer.quit, keeps_stats=reads_stats(folder))
     environment.runner = runner
     runner.target_user_count = options.num_users
@@ -91,19 +89,11 @@ def _has_farewell(kind: type[User] | type[TaskSet]) -> bool:
     return kind.on_stop is not inherited or any(_has_farewell(each) for each in within - {kind})
 
 
-def _decode(text: str) -> Any:
-    return json.loads(text)
-
-
-def _import(path: Path) -> ModuleType:
-    if str(path.parent) not in sys.path:
-        sys.path.insert(0, str(path.parent))
-    sys.argv = [str(path)]
+def _import(folder: Path, file: str) -> ModuleType:
+    sys.argv = [str(folder / file)]
     with contextlib.suppress(ModuleNotFoundError):
         importlib.import_module("locust_plugins")  # as Locust itself does: it registers arguments
-    if path.stem in _MODULES_OF_LOCUST:
-        raise LoadError(f"{path.name} is called as the library {path.stem}: give it another name")
-    return load_module(path)
+    return load_module(folder, file)
 
 
 def _choose_classes(module: ModuleType, spec: Spec, file: str) -> dict[str, type[User]]:
@@ -138,13 +128,14 @@ def _parse_options(spec: Spec, start: Start, file: str) -> Any:
         raise LoadError(f"{file}: {text}; options come from variables such as LOCUST_NAME") from None
     options.headless, options.locustfile = True, file
     options.num_users = options.spawn_rate = start.users or spec.concurrency
-    options.tags, options.exclude_tags = list(spec.tags) or None, list(spec.exclude_tags) or None
+    options.tags = list(spec.tags) or options.tags
+    options.exclude_tags = list(spec.exclude_tags) or options.exclude_tags
     options.user_classes = list(spec.user_classes)
     options.host = str(spec.base_url).rstrip("/") if spec.base_url is not None else options.host
     return options
 
 
-def _build_environment(classes: dict[str, type[User]], options: Any, spec: Spec, file: str) -> Environment:
+def _build_environment(classes: dict[str, type[User]], options: Any, file: str) -> Environment:
     kinds: dict[str, Any] = dict(classes)
     try:
         return Environment(
@@ -153,8 +144,8 @@ def _build_environment(classes: dict[str, type[User]], options: Any, spec: Spec,
             locustfile=Path(file).name,
             parsed_locustfiles=[file],
             host=options.host,
-            tags=list(spec.tags) or None,
-            exclude_tags=list(spec.exclude_tags) or None,
+            tags=options.tags,
+            exclude_tags=options.exclude_tags,
             parsed_options=options,
             available_user_classes=kinds,
             available_user_tasks={name: kind.tasks for name, kind in classes.items()},

@@ -1,8 +1,6 @@
 """Runs the locustfile of a worker: the one door of this package, which loads Locust before all else."""
 
-import os
 import socket
-import sys
 
 from oku.host.first_message import read_first_message
 from oku_core.user_code.messages import Refused, Start, frame
@@ -23,18 +21,11 @@ def serve(connection: socket.socket, slots_file: int) -> None:
 
 
 def _load_locust() -> bool:
-    """Load Locust, which patches the standard library; returns whether it is there.
-
-    A file of user code may be called as a library that Locust needs, or as Locust itself.
-    """
-    paths, here = list(sys.path), os.getcwd()  # noqa: PTH109  # as it stands there
-    sys.path[:] = [path for path in paths if path != here]
+    """Load Locust, which patches the standard library; returns whether it is there."""
     try:
         import locust  # noqa: F401, PLC0415  # patches as it is loaded
     except ModuleNotFoundError as error:
         if error.name not in ("locust", "gevent"):
             raise
         return False
-    finally:
-        sys.path[:] = paths
     return True

@@ -28,6 +28,8 @@ class UserState:
         is_cut: whether its iteration is being cut off.
         is_dismissed: whether it is to end.
         raised: the last exception of a task, which Locust tells of once more.
+        given_up: how many sets of tasks in a row it has given up before their first task.
+        gave_up_after: how many iterations it had ended by then.
     """
 
     user: "User | None" = None
@@ -39,6 +41,15 @@ class UserState:
     is_cut: bool = False
     is_dismissed: bool = False
     raised: BaseException | None = None
+    given_up: int = 0
+    gave_up_after: int = 0
+
+    def give_up(self) -> int:
+        """Count a set of tasks that is given up before its first task; returns how many in a row."""
+        if self.gave_up_after != self.ended:
+            self.given_up, self.gave_up_after = 0, self.ended
+        self.given_up += 1
+        return self.given_up
 
 
 def find_state(user: "User") -> UserState:

@@ -7,6 +7,7 @@ generator repeats the same overrides in every request, so the last ones are cach
 from functools import lru_cache
 from typing import NamedTuple
 
+from oku_core.digits import parse_digits
 from oku_core.errors import format_value
 from oku_core.messaging.server_headers import DELAY_HEADER, SEED_HEADER
 from oku_core.spec.values.delay import Delay, parse_delay
@@ -15,8 +16,6 @@ MOST_OVERRIDES = 64
 """How many different overrides are cached."""
 MAX_SEED = 2**63 - 1
 """The largest seed of a run."""
-
-_SEED_DIGITS = 19
 
 
 class Overrides(NamedTuple):
@@ -55,8 +54,7 @@ def _read_delay(value: bytes) -> Delay:
 
 
 def _read_seed(value: bytes) -> int:
-    # The digits are counted first, because parsing a very long number takes long.
-    if value.isdigit() and len(value) <= _SEED_DIGITS and int(value) <= MAX_SEED:
-        return int(value)
+    if (seed := parse_digits(value, MAX_SEED)) is not None:
+        return seed
     shown = format_value(value.decode("latin-1"))
     raise OverridesError(f"{SEED_HEADER}: {shown} is not a whole number between 0 and {MAX_SEED}")

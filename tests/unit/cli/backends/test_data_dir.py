@@ -77,3 +77,14 @@ def test_a_stack_keeps_its_key(tmp_path: Path) -> None:
     assert (folder.message_key.read_text(), len(key)) == (key, 64)
     assert folder.message_key.stat().st_mode & 0o777 == 0o600
     assert list(tmp_path.iterdir()) == [folder.message_key]
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"url": 1}', b"[" * 100_000, b"\xff"])
+def test_a_damaged_file_of_a_stack_is_one_line(tmp_path: Path, content: bytes) -> None:
+    """It names the file."""
+    folder = DataDir(tmp_path)
+    folder.hold()
+    folder.write_stack(ENDPOINT, {})
+    folder.stack_file.write_bytes(content)
+    with pytest.raises(UserError, match="was not written by Oku: "):
+        DataDir(tmp_path).find_endpoint()

@@ -55,7 +55,7 @@ def test_a_command_is_read_from_standard_input(
         (["curl", "curl h -d @none"], "oku: none: No such file or directory"),
         (["curl", "curl ftp://h/"], "oku: the spec: url: ftp://h/ has the scheme ftp"),
         (["har", "none.har"], "oku: none.har: No such file or directory"),
-        (["openapi", "bad.yaml"], "oku: bad.yaml: it is neither JSON nor YAML"),
+        (["openapi", "bad.yaml"], "oku: bad.yaml: line 2: is not YAML: "),
         (["har", "bad.yaml", "--base-url", "x"], "oku: --base-url: is allowed only with openapi"),
         (["curl", "curl h", "--assets"], "oku: --assets: is allowed only with har"),
         (["curl", "curl h", "-o", "no/spec.yaml"], "oku: --output: no/spec.yaml is not a file that can be"),

@@ -111,7 +111,7 @@ def test_a_body_is_taken_over() -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"no", "it is not JSON"),
+        (b"no", "is not JSON: Expecting value"),
         (b"[]", "it has no log.entries"),
         (b"{}", "it has no log.entries"),
         (b'{"log": []}', "it has no log.entries"),

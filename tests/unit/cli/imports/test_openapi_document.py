@@ -1,4 +1,6 @@
 import json
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -136,7 +138,7 @@ paths:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"{", "it is neither JSON nor YAML"),
+        (b"{", "line 2: is not YAML: "),
         (b"a: b", "it is not an OpenAPI 3 document"),
         (b"swagger: '2.0'", "it is not an OpenAPI 3 document but Swagger 2.0"),
         (b"openapi: 4.0.0", "openapi: 4.0.0 is not 3.0 or 3.1"),
@@ -150,3 +152,79 @@ def test_what_cannot_be_read_is_said(content: bytes, message: str) -> None:
     """In one line."""
     with pytest.raises(ValueError, match=message):
         read_openapi(content)
+
+
+HEAD = b"openapi: 3.0.0\nservers: [{url: http://h}]\n"
+BOMB = b"".join(
+    b"%b: &%b [%b]\n" % (new, new, b", ".join([b"*" + old] * 9))
+    for old, new in zip([b"a%d" % n for n in range(9)], [b"a%d" % n for n in range(1, 10)], strict=True)
+)
+
+
+def write_levels(levels: int, item: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+    """Schemas that stand for many of the next one each."""
+    schemas = {f"S{level}": item(f"#/components/schemas/S{level + 1}") for level in range(levels)}
+    return {"schemas": schemas | {f"S{levels}": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (HEAD + b"x-a0: &a0 [x]\n" + BOMB, "line 9: .a5: aliases stand for more than 1,000,000 values"),
+        (HEAD + b"x: " + b"[" * 80_000, "line 3: is nested more than 100 deep"),
+        (b'{"openapi": "3.0.0", "x": ' + b"[" * 80_000, "is nested too deep"),
+        (b'{"openapi": "3.0.0", "openapi": "3.1.0"}', "openapi: is given twice"),
+        (HEAD + b"paths: {/a: {get: {}}}\npaths: {}", "line 4: paths: is given twice"),
+        (HEAD + b"x: " + b"9" * 5000, "line 3: a number has 5000 digits; at most 400 are allowed"),
+        (HEAD + b"servers: !!python/name:os.system x", "line 3: !!python/name:os.system: only those of JSON"),
+        (HEAD[:15] + b"servers: [{url: '" + b"{a}" * 20_000 + b"', variables: {a: {default: " + b"x" * 999
+         + b"}}}]", "a URL with its a is longer than 64 KiB"),
+        (HEAD + b"paths:\n" + b"".join(b"  /%d: {get: {}}\n" % n for n in range(10_001)),
+         "it has more than 10,000 operations"),
+        (HEAD + b"x: &x " + b"y" * 40_000 + b"\npaths:\n" + b"".join(
+            b"  /%d: {post: {requestBody: {content: {application/json: {example: *x}}}}}\n" % n
+            for n in range(500)), "its requests have more than 16 MiB, examples included"),
+        (HEAD + b"paths: {/a: {get: {parameters: [{$ref: '#/x/\xc2\xb2'}]}}}\nx: [1]\n", ""),
+    ],
+    ids=range(11),
+)  # fmt: skip
+def test_a_document_that_grows_is_refused_at_once(content: bytes, message: str) -> None:
+    """In one line, and within seconds."""
+    began = time.process_time()
+    if message:
+        with pytest.raises(ValueError, match=f"^{message}"):
+            read_openapi(content)
+    else:
+        read_openapi(content)
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        lambda to: {"required": [*"abcdefgh"], "properties": {name: {"$ref": to} for name in "abcdefgh"}},
+        lambda to: {"allOf": [{"properties": {"a": {"$ref": to}}, "required": ["a"]}] * 9},
+        lambda to: {"type": "array", "minItems": 100, "items": {"$ref": to}},
+    ],
+    ids=["objects", "parts", "lists"],
+)
+def test_an_example_of_schemas_that_multiply_is_cut(item: Callable[[str], dict[str, Any]]) -> None:
+    """Eight levels of nine would be 43 million values; the note says where null stands for them."""
+    body = {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/S0"}}}}
+    (request,) = read({"/a": {"post": {"requestBody": body}}}, components=write_levels(8, item))
+    assert len(request.body or "") < 20_000
+
+
+def test_an_alias_and_a_merge_are_understood() -> None:
+    """A document may say what its operations share but once."""
+    content = (
+        HEAD
+        + b"""
+x-both: &both {responses: {201: {description: made}}}
+paths:
+  /a: {post: {<<: *both}}
+  /b: {put: &put {<<: *both, operationId: b}}
+"""
+    )
+    first, second = read_openapi(content).requests
+    assert (first.statuses, second.statuses, second.name) == ([201], [201], "b")

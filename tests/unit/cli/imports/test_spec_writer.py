@@ -9,7 +9,8 @@ from oku_cli.imports.headers import SecretBox
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
 from oku_cli.imports.spec_writer import write_spec
 from oku_cli.options.spec.run_files import read_files
-from oku_cli.options.spec.spec_file import decode_yaml
+from oku_cli.options.spec.spec_file import SPEC_FILE
+from oku_cli.yaml_reader import decode_yaml
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 
@@ -33,7 +34,7 @@ def write(*requests: ImportedRequest, **fields: Any) -> str:
 
 def parse(text: str) -> Spec:
     """Parse a spec as `oku run` does."""
-    return parse_spec(Source("spec", decode_yaml(text.encode())))
+    return parse_spec(Source("spec", decode_yaml(text.encode(), SPEC_FILE)))
 
 
 @given(VALUES)
@@ -123,7 +124,7 @@ def test_the_rarest_are_left_out_of_too_many() -> None:
 def test_a_body_with_the_mark_of_a_file_is_not_read_from_one() -> None:
     """A recorded body names no file of whoever runs the spec."""
     request = ImportedRequest(url="http://h/", method="POST", body="@secret.txt")
-    single, several = (decode_yaml(write(*[request] * count).encode()) for count in (1, 2))
+    single, several = (decode_yaml(write(*[request] * count).encode(), SPEC_FILE) for count in (1, 2))
     assert single["body"] == "@@secret.txt"
     assert [target["body"] for target in several["targets"]] == ["@@secret.txt"] * 2
     assert read_files([Source("spec.yaml", single)]).sources[0].values["body"] == "@secret.txt"

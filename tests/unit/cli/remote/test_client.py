@@ -87,3 +87,22 @@ async def test_a_client_must_be_open(server: BaseTestServer) -> None:
     with pytest.raises(RuntimeError, match="not open"):
         await build_client(server).fetch_runs()
     await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"<html>", b"[" * 100_000, b"\xff", b"null", b"[]", b'{"run": 1}', b'{"state": "pausing"}', b""],
+)
+async def test_what_is_no_answer_of_a_coordinator_is_one_line(content: bytes) -> None:
+    """Another program listens there, or another version of Oku."""
+
+    async def say(_: web.Request) -> web.Response:
+        return web.Response(body=content, content_type="application/json")
+
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", say)
+    async with TestServer(application) as server, build_client(server) as client:
+        for call in (client.fetch_summary("r"), client.pause("r"), client.submit({}), client.fetch_file("d")):
+            with pytest.raises(UserError, match="answers what no coordinator of this Oku does: ") as caught:
+                await call
+            assert len(str(caught.value).splitlines()) == 1

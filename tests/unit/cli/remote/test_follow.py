@@ -137,7 +137,7 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
     async def pause(_: web.Request) -> web.Response:
         if status == NEVER:
             await asyncio.Event().wait()
-        return web.json_response({"state": "pausing", "error": "not now"}, status=status)
+        return web.json_response({"run": "r", "state": "pausing", "error": "not now"}, status=status)
 
     app = web.Application()
     app.add_routes([web.get("/api/runs/r/ticks", follow), web.post("/api/runs/r/pause", pause)])

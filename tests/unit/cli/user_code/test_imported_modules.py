@@ -17,7 +17,7 @@ def write(folder: Path, **files: str) -> Path:
 
 def find(folder: Path, **files: str) -> list[str]:
     """The modules that `main.py` needs."""
-    return ImportedModules(write(folder, **files), "main.py").paths
+    return list(ImportedModules(write(folder, **files), "main.py").paths)
 
 
 @pytest.mark.parametrize(
@@ -86,3 +86,29 @@ def test_packages_of_others_are_told_from_modules_of_that_name(tmp_path: Path) -
     assert not ImportedModules(write(tmp_path, **plain), "main.py").imports_package("locust")
     deep = {"main": "import own", "own": "from locust_plugins.users import RestUser"}
     assert ImportedModules(write(tmp_path, **deep), "main.py").imports_package("locust")
+
+
+def test_the_packages_of_user_code_are_no_files_beside_it(tmp_path: Path) -> None:
+    """A file called as one of them wants the package, as every other file does."""
+    files = {"main": "import locust, oku, token", "locust": "", "oku": "", "token": ""}
+    assert find(tmp_path, **files) == ["token.py"]
+    path = write(tmp_path, locust="from locust import User").with_name("locust.py")
+    assert ImportedModules(path, "locust.py").imports_package("locust")
+
+
+def test_modules_may_be_elsewhere(tmp_path: Path) -> None:
+    """What is beside the file goes first; a package is one as a whole, and goes before a mere folder."""
+    near, far = tmp_path / "near", tmp_path / "far"
+    path = write(near, main="import a, b\nfrom shop import paths, cart\nfrom tests.load import c", a="")
+    (near / "shop").mkdir()
+    write(far, a="", b="import a, d", d="", main="", shop__paths="", tests__load__c="")
+    (far / "shop" / "__init__.py").write_text("")
+    modules = ImportedModules(path, "main.py", [far]).paths
+    assert modules == {
+        "a.py": near / "a.py", "b.py": far / "b.py", "d.py": far / "d.py",
+        "shop/__init__.py": far / "shop/__init__.py", "shop/paths.py": far / "shop/paths.py",
+        "tests/load/c.py": far / "tests/load/c.py",
+    }  # fmt: skip
+    (far / "d.py").write_text("a b")
+    with pytest.raises(UserError, match=f"^{far / 'd.py'}:1: is not Python"):
+        ImportedModules(path, "main.py", [far])

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from tests.kit.nasty_headers import NASTY_HEADERS
 
 from oku_coordinator.api.file_downloads import build_download_api
 from oku_coordinator.files.file_store import FileStore
@@ -56,3 +57,14 @@ async def test_a_file_that_is_not_there_is_said_to_be_missing(client: Client) ->
     assert (await client.get("/files/..%2Fledger.sqlite3", headers=bear())).status == 403
     assert (await client.get("/", headers=bear())).status == 404
     assert (await client.post(f"/files/{DIGEST}", headers=bear())).status == 405
+
+
+async def test_whatever_stands_in_a_header_the_caller_is_to_blame(client: Client) -> None:
+    """It is never an error of Oku, and the connection stays."""
+    wrong = []
+    for name, value in NASTY_HEADERS:
+        range_of = {"Range": "bytes=0-1"} if name == "If-Range" else {}
+        response = await client.get(f"/files/{DIGEST}", headers=bear() | range_of | {name: value})
+        if response.status >= 500:
+            wrong.append((name, value[:60], response.status))
+    assert not wrong

@@ -7,11 +7,13 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from tests.kit.coordinators.readiness import build_readiness
+from tests.kit.nasty_headers import NASTY_HEADERS
 from yarl import URL
 
 from oku_coordinator.api.routes import build_api
@@ -27,6 +29,7 @@ from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
+from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.code_file import CodeFile
 
@@ -474,3 +477,99 @@ async def test_followers_are_bounded(client: Client, monkeypatch: pytest.MonkeyP
             await asyncio.sleep(0.01)
     third.close()
     second.close()
+
+
+NASTY = [
+    "", "x", "-1", "+1", "1_000", "1.5", "1e3", "1e999", "nan", "inf", "٣", "²", "9" * 19, "9" * 20,
+    "9" * 5000, " 1", "億", "\0", "a\nb", "\x7f", "\x85", "'", '"', "%", "..", "a/b", "*", "latest", "1_1",
+    "nan_1", "inf_1", "-inf_1", "1.0_-1", "1.0_ 1", "1.0_٣", "1.0_1_1", "01.0_1", "1e0_1",
+    "1_99999999999999999999", f"1.0_{2**63}", "1.0_" + "9" * 5000,
+]  # fmt: skip
+RAW = ["%FF", "%ED%A0%80", "%00", "%2e%2e", "%", "%zz", "+", "%F0%9F%98%80", "%E2%80%AE"]
+"""What is no text, or no printable one, as it stands in a URL."""
+PLACES = [
+    ("GET", "/api/runs?after={}"), ("GET", "/api/runs?limit={}"), ("GET", "/api/runs?run={}"),
+    ("GET", "/api/runs/{}"), ("GET", "/api/runs/{}/history"), ("GET", "/api/runs/{}/failures"),
+    ("GET", "/api/runs/{}/ticks"), ("POST", "/api/runs/{}/retry"), ("POST", "/api/runs/{}/pause"),
+    ("POST", "/api/runs/{}/resume"), ("POST", "/api/runs/{}/cancel"), ("POST", "/api/runs/r/{}"),
+    ("POST", "/api/runs/r/cancel?now={}"), ("DELETE", "/api/runs/{}"), ("GET", "/api/{}"),
+]  # fmt: skip
+
+
+async def test_whatever_stands_in_a_url_the_caller_is_to_blame(client: Client) -> None:
+    """It is never an error of Oku, and each answer is one line."""
+    await submit(client)
+    wrong = []
+    for method, place in PLACES:
+        for text in [*(quote(text, safe="") for text in NASTY), *RAW]:
+            response = await client.request(method, URL(place.format(text), encoded=True))
+            answer = await response.read()
+            if response.status >= 500 or (response.status >= 400 and b"\n" in answer.strip()):
+                wrong.append((method, place, text[:40], response.status, answer[:200]))
+    assert not wrong
+
+
+VALUES = [
+    None, -1, 2**63, 10**30, 10**399, 1e308, 5e-324, "", "9" * 5000, "nan", "٣", "1_0", "\0", "\ud800", [],
+    {},    {"\ud800": 1}, [{"a": [1]}], [[[[[[[[1]]]]]]]], ["\ud800"], [10**399],
+]  # fmt: skip
+
+
+async def test_whatever_stands_in_a_spec_the_caller_is_to_blame(client: Client) -> None:
+    """Of each key, and of each key of a target and of what is expected of answers."""
+    wrong = []
+    expectations = ["status", "body", "match", "json", "header", "size", "within"]
+    target_keys = ["name", "weight", "method", "url", "header", "body", "json", "expect"]
+    specs: list[dict[str, Any]] = [{key: value} for key in FIELD_BY_KEY for value in VALUES]
+    for value in VALUES:
+        specs += [{"base-url": "http://h", "targets": [{"url": "/", key: value}]} for key in target_keys]
+        specs += [{"targets": [{"url": "http://h/", "expect": {key: value}}]} for key in expectations]
+        specs += [{"\ud800": value}, {"targets": value}]
+    for spec in specs:
+        response = await client.post("/api/runs", data=json.dumps(spec).encode())
+        answer = await response.read()
+        if response.status not in (201, 400, 403, 429) or (
+            response.status >= 400 and b"\n" in answer.strip()
+        ):
+            wrong.append((str(spec)[:100], response.status, answer[:200]))
+    assert not wrong
+
+
+DEEP = 90_000
+BODIES = {
+    b"[" * DEEP: "is nested too deep",
+    b'{"url":' * DEEP + b"1" + b"}" * DEEP: "is nested too deep",
+    b'{"requests":' + b"9" * DEEP + b"}": f"a number has {DEEP} digits; at most 400 are allowed",
+    b'{"timeout": 1e999}': "1e999 is too large for a number",
+    b'{"timeout": NaN}': "is not JSON: NaN is not a number",
+    b'{"url": "http://h/", "url": "http://i/"}': "url: is given twice",
+    b"\xff": "is not UTF-8",
+    b'{"url": "\xff"}': "is not UTF-8",
+    b"": "is not JSON: Expecting value: line 1 column 1 (char 0)",
+}
+
+
+@pytest.mark.parametrize(("content", "message"), BODIES.items(), ids=BODIES.values())
+async def test_a_body_beyond_the_limits_is_refused(client: Client, content: bytes, message: str) -> None:
+    """In one line."""
+    status, document = await call(client, "POST", "/api/runs", data=content)
+    assert (status, document["error"]) == (400, f"the body: {message}")
+
+
+async def test_a_body_may_begin_with_a_byte_order_mark(client: Client) -> None:
+    """As editors and shells of Windows write it."""
+    assert (await call(client, "POST", "/api/runs", data=b'\xef\xbb\xbf{"requests": 5}'))[0] == 201
+
+
+async def test_whatever_stands_in_a_header_the_caller_is_to_blame(client: Client) -> None:
+    """It is never an error of Oku, and the connection stays."""
+    wrong = []
+    read_here = ("Accept", "Accept-Encoding", "Content-Type")
+    headers = [header for header in NASTY_HEADERS if header[0] in read_here]
+    headers += [("Authorization", value) for name, value in headers if name == "Accept"]
+    for name, value in headers:
+        for method, path in (("GET", "/metrics"), ("POST", "/api/runs")):
+            response = await client.request(method, path, headers={name: value}, data=b"{}")
+            if response.status >= 500:
+                wrong.append((name, value[:60], path, response.status))
+    assert not wrong

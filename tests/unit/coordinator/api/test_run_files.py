@@ -7,7 +7,9 @@ import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from tests.kit.nasty_headers import NASTY_HEADERS
 from tests.kit.runs.scanned import keep_data
+from yarl import URL
 
 from oku_coordinator.api.run_files import build_run_file_routes
 from oku_coordinator.files.file_store import FileStore
@@ -80,3 +82,20 @@ async def test_what_is_asked_wrongly_is_one_line(client: Client, path: str, said
     response = await client.get(f"/api/runs/r1/{path}")
     assert response.status == 400
     assert said in await response.text()
+
+
+async def test_whatever_stands_in_a_header_or_a_url_the_caller_is_to_blame(client: Client) -> None:
+    """It is never an error of Oku, and the connection stays."""
+    wrong = []
+    place = f"/api/runs/r1/files/{DIGESTS[BODY]}"
+    for name, value in NASTY_HEADERS:
+        range_of = {"Range": "bytes=0-1"} if name == "If-Range" else {}
+        response = await client.get(place, headers=range_of | {name: value})
+        if response.status >= 500:
+            wrong.append((name, value[:60], response.status))
+    for text in ("", "-1", "1_0", "\u0663", "9" * 17, "9" * 5000, "nan", "%FF"):
+        for query in (f"start={text}&stop=1", f"start=0&stop={text}"):
+            response = await client.get(URL(f"/api/runs/r1/rows?{query}", encoded=True))
+            if response.status != 400:
+                wrong.append((query[:40], "", response.status))
+    assert not wrong

@@ -1,8 +1,11 @@
 import socket
+import struct
 import zlib
+from typing import Any
 
 import pytest
 from kombu import compression
+from kombu.transport import pyamqp, redis
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_core.messaging.celery_app import build_app
@@ -18,6 +21,8 @@ from oku_core.messaging.transport import (
     read_json_body,
 )
 
+AMQP: Any = pyamqp.amqp  # type: ignore[attr-defined]  # as kombu has it
+REDIS: Any = redis
 REDIS_URLS = ["redis://host:6379/0", "rediss://host/0", "redis+socket:///run/valkey.sock"]
 AMQP_URLS = ["amqp://host//", "amqps://host//"]
 
@@ -104,3 +109,37 @@ def test_a_body_that_is_not_a_text_of_bounded_length_is_malformed(envelope: Enve
     """It is not even decoded."""
     with pytest.raises(MalformedMessageError, match=fault):
         read_json_body(envelope)
+
+
+def build_header(headers: bytes) -> bytes:
+    """The frame of AMQP that comes before a body of one byte, with a table of headers."""
+    return struct.pack(">HxxQH", 60, 1, 1 << 13) + struct.pack(">I", len(headers)) + headers
+
+
+@pytest.mark.parametrize("levels", [2_000, 20_000])
+def test_headers_of_amqp_that_are_nested_too_deep_are_none(levels: int) -> None:
+    """Such a message is dropped, as it is of no type."""
+    build_app("amqp://host", MESSAGE_KEY)
+    headers = b""
+    for _ in range(levels):
+        headers = b"\x01aF" + struct.pack(">I", len(headers)) + headers
+    message = AMQP.Message()
+    message.inbound_header(build_header(headers))
+    assert message.properties == {}
+    message.inbound_header(build_header(b"\x01at\x01"))
+    assert message.properties == {"application_headers": {"a": True}}
+
+
+DEEP = {levels: "[" * levels + "]" * levels for levels in (90, 101, 990, 1_010, 100_000)}
+
+
+@pytest.mark.parametrize("levels", DEEP)
+def test_an_envelope_of_redis_that_is_nested_too_deep_is_refused(levels: int) -> None:
+    """By one error that a channel survives, however much of the stack is left."""
+    build_app("redis://host", MESSAGE_KEY)
+    envelope = f'{{"body": {DEEP[levels]}}}'
+    if levels < 100:
+        assert REDIS.loads(envelope).keys() == {"body"}
+        return
+    with pytest.raises(ValueError, match=r"^is nested too deep$"):
+        REDIS.loads(envelope)

@@ -1,5 +1,9 @@
 """The messages between a worker and its host."""
 
+import struct
+
+import pytest
+
 from oku_core.user_code.messages import FrameReader, FromHost, Report, Returned, Start, ToHost, frame
 
 
@@ -38,3 +42,10 @@ def test_bytes_stay_what_they_are_beside_such_a_text() -> None:
     assert isinstance(read_back, Start)
     assert (read_back.spec, read_back.folder) == (start.spec, "/tmp/\\udcff")
     assert read_back.paths == {"\\udcff": "x"}
+
+
+@pytest.mark.parametrize("content", [b"\x91" * 100_000, b"\xc1", b"\x90", b""])
+def test_what_is_no_message_is_one_error(content: bytes) -> None:
+    """User code can write to the socket of its host, and its worker goes on."""
+    with pytest.raises(ValueError, match=r"^[^\n]+$"):
+        read(struct.pack(">I", len(content)) + content, FromHost)

@@ -11,23 +11,23 @@ from oku.host.user_module import (
 )
 
 
-def write(folder: Path, text: str, name: str = "tea.py") -> Path:
+def write(folder: Path, text: str, name: str = "tea.py") -> str:
     """A file of user code."""
-    path = folder / name
-    path.write_text(text)
-    return path
+    (folder / name).write_text(text)
+    return name
 
 
 def catch(folder: Path, text: str) -> BaseException:
     """What the function `fail` of a file raises."""
     with pytest.raises(BaseException) as caught:  # noqa: PT011
-        load_module(write(folder, text)).fail()
+        load_module(folder, write(folder, text)).fail()
     return caught.value
 
 
 def test_a_file_is_a_module(tmp_path: Path) -> None:
     """It knows its own name, so that classes in it can be pickled."""
-    module = load_module(write(tmp_path, "import sys\nMINE = sys.modules[__name__]\n", "green_tea.py"))
+    text = "import sys\nMINE = sys.modules[__name__]\n"
+    module = load_module(tmp_path, write(tmp_path, text, "green_tea.py"))
     assert module.MINE is module
     assert module.__name__ == "green_tea"
 
@@ -52,7 +52,7 @@ def test_a_file_is_a_module(tmp_path: Path) -> None:
 def test_what_cannot_be_loaded_is_said_in_one_line(tmp_path: Path, text: str, message: str) -> None:
     """With the last place in user code."""
     with pytest.raises(LoadError) as caught:
-        load_module(write(tmp_path, text))
+        load_module(tmp_path, write(tmp_path, text))
     assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
@@ -67,7 +67,7 @@ def test_an_exception_names_files_from_the_folder_of_user_code(tmp_path: Path) -
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """It is the same error."""
     with pytest.raises(LoadError, match="FileNotFoundError"):
-        load_module(tmp_path / "none.py")
+        load_module(tmp_path, "none.py")
 
 
 def test_a_traceback_begins_with_user_code(tmp_path: Path) -> None:

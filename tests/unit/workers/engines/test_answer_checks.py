@@ -89,3 +89,26 @@ def test_all_other_judges_show_nothing_and_keep_what_checks_need() -> None:
     with showing_answers(lambda _: None):
         pass
     assert build_judge(Expectation(), 10.0).kept_bytes == 0
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_json_may_begin_with_a_byte_order_mark(encoding: str) -> None:
+    """As browsers read it."""
+    body = b"\xef\xbb\xbf" + TEXT
+    assert find_failed(encoding, gzip.compress(body, mtime=0) if encoding == "gzip" else body) is None
+
+
+@pytest.mark.parametrize(
+    "body", [b"id" + b"[" * 100_000, b'["id"' + b",[" * 300_000, b'"id\xff"', b"\xef\xbb\xbfid"]
+)
+def test_whatever_is_no_json_fails_its_check(body: bytes) -> None:
+    """Also what exhausts the stack of the parser; its worker goes on."""
+    assert find_failed("identity", body) == "check json: not JSON"
+
+
+def test_deep_values_are_compared_within_the_stack() -> None:
+    """That of an answer may be deeper than the one that is wanted, which has a bound."""
+    checks = AnswerChecks(Expectation(json=(JsonValue("/a=" + "[" * 100 + "]" * 100),)))
+    for levels, failed in ((100, None), (99, "check json /a"), (500, "check json /a")):
+        body = b'{"a": %b%b}' % (b"[" * levels, b"]" * levels)
+        assert checks.find_failed(HEAD, body, len(body)) == failed

@@ -143,7 +143,7 @@ async def test_a_call_that_has_no_answer_is_told_as_lost(desk: Desk, error: Exce
     ("returned", "error"),
     [
         (Returned(error="a\nb\x00" + "c" * 400), "a b?" + "c" * (LONGEST_HOOK_ERROR - 4)),
-        (Returned("no json"), "a hook returned what is not JSON: "),
+        (Returned("no json"), "a hook returned what cannot be read: is not JSON: "),
         (Returned('"' + "x" * MOST_RESULT_BYTES + '"'), "a hook returned more than 1048576 bytes"),
     ],
     ids=["a long error of several lines", "what is not JSON", "too much"],

@@ -11,9 +11,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import NamedTuple
 
-import msgspec
-
 from oku_core.http_client.error_reason import explain_status
+from oku_core.json_reader import JsonError, decode_answer
 from oku_core.spec.expectation import Expectation
 from oku_core.spec.values.check import MOST_MATCH_S, JsonValue, Pattern
 from oku_core.spec.values.expected_status import list_codes
@@ -206,8 +205,8 @@ def _find_unmatched(patterns: tuple[Pattern, ...], content: bytes) -> str | None
 
 def _find_failed_json(values: tuple[JsonValue, ...], content: bytes) -> str | None:
     try:
-        document = msgspec.json.decode(content)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        document = decode_answer(content)
+    except JsonError:
         return "check json: not JSON"
     return next((f"check json {value.pointer}" for value in values if not value.is_in(document)), None)
 

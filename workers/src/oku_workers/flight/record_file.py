@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.messaging.flight_record import MOST_RECORDED_LEASES, FlightRecord
 from oku_core.messaging.lease import read_lease_number, read_lease_run
 
@@ -52,6 +53,9 @@ class RecordHead(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.structs.replace(self, forgotten_run=run or lease, forgotten_number=number)
 
 
+_HEAD: JsonDecoder[RecordHead] = JsonDecoder(RecordHead)
+
+
 def encode_head(head: RecordHead) -> bytes:
     """Encode a head; `RecordError` if it is too long."""
     return _pad(msgspec.json.encode(head), HEAD_BYTES)
@@ -74,8 +78,8 @@ def find_slot(number: int) -> int:
 def decode_record(content: bytes, boot: str) -> FlightRecord:
     """Decode a file of this boot; `RecordError` if it is none."""
     try:
-        head = msgspec.json.decode(content[:HEAD_BYTES].rstrip(b"\0"), type=RecordHead)
-    except msgspec.MsgspecError as error:
+        head = _HEAD.decode(content[:HEAD_BYTES].rstrip(b"\0"))
+    except JsonError as error:
         raise RecordError(f"its head cannot be read: {error}") from error
     if head.version != VERSION or head.boot != boot or not boot:
         raise RecordError("it is of another version or another boot")

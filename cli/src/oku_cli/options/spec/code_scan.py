@@ -49,7 +49,9 @@ def read_code(read: ReadSources) -> ReadSources:
         return read
     source = given[_SCENARIO]
     named = _name(source, source.values[_SCENARIO], _SCENARIO)
-    scenario = read_scenario_file(named.path, named.label, _read_engine(given))
+    # Locust finds modules in the folder that it is started from, too; a spec file may not name what is there.
+    elsewhere = [Path.cwd()] if source.label is None else []
+    scenario = read_scenario_file(named.path, named.label, _read_engine(given), elsewhere)
     _check(scenario, named, given)
     files = _read_files(named, scenario, given.get(_INCLUDE))
     code = [str(CodeFile.build(path, file.reference)) for path, file in files.items()]
@@ -125,7 +127,8 @@ def _check(scenario: ScenarioFile, named: _Named, given: Mapping[str, Source]) -
 def _read_files(named: _Named, scenario: ScenarioFile, including: Source | None) -> dict[str, LocalFile]:
     """The files by their paths from the folder of the scenario; the scenario itself is the first."""
     folder = named.path.parent
-    found = {path: named._replace(path=folder / path) for path in (named.path.name, *scenario.modules)}
+    found = {place: named._replace(path=path) for place, path in scenario.modules.items()}
+    found = {named.path.name: named} | found
     for item in _list_items(including.values[_INCLUDE]) if including is not None else ():
         assert including is not None
         included = _name(including, item, _INCLUDE)

@@ -13,6 +13,7 @@ from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, is_account
 from oku_core.accounting.request_timing import TIMINGS
+from oku_core.json_reader import build_own_decoder
 
 _LOW_LIMIT = 2**62
 """An integer of SQLite has 64 bits, with a sign; the microseconds of 10**13 requests have more."""
@@ -26,13 +27,14 @@ ACCOUNT_COLUMNS = (
     ),
 )  # fmt: skip
 """Of `accounts`: what an account is kept in."""
-decode_reasons = msgspec.json.Decoder(list[ReasonCount]).decode
+_decode = build_own_decoder(Any)
+decode_reasons = build_own_decoder(list[ReasonCount])
 """Decodes the reasons of an account as they stand in its column."""
 
 
 def build_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
     """Decode the account in a row of `accounts`; `ValueError` if it cannot be read."""
-    outcomes, not_sent = json.loads(row["outcomes"]), json.loads(row["not_sent"])
+    outcomes, not_sent = _decode(row["outcomes"]), _decode(row["not_sent"])
     if not is_account(outcomes):
         raise ValueError("the outcomes are not the counts of each")
     if len(not_sent) != len(NOT_SENT_CAUSES):
@@ -41,7 +43,7 @@ def build_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
         outcomes=outcomes,
         not_sent=not_sent,
         reasons={count.key: count for count in decode_reasons(row["reasons"])},
-        statuses=json.loads(row["statuses"]),
+        statuses=_decode(row["statuses"]),
         bytes_received=_join(row["bytes_received_high"], row["bytes_received"]),
         **{name: _build_histogram(row, name) for name in _HISTOGRAMS},
     )

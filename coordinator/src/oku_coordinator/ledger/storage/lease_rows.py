@@ -10,15 +10,16 @@ import msgspec
 from oku_coordinator.ledger.storage.records import LeaseRecord, breaching
 from oku_core.accounting.index_ranges import IndexRanges, Range
 from oku_core.accounting.lease_state import LeaseState
+from oku_core.json_reader import build_own_decoder
 from oku_core.results.lease_figures import LeaseFigures
 
 GROWING_COLUMNS = '"limit", "end", done, in_flight, sequence, outcomes, figures'
 """Of `leases`: what checkpoints and the coordinator change while the lease is open."""
 _GROWING_NAMES = [name.strip('"') for name in GROWING_COLUMNS.split(", ")]
-_decode_ranges = msgspec.json.Decoder(list[Range]).decode
-_decode_positions = msgspec.json.Decoder(list[int]).decode
-_decode_figures = msgspec.json.Decoder(LeaseFigures).decode
-decode_counts = msgspec.json.Decoder(list[int]).decode
+_decode_ranges = build_own_decoder(list[Range])
+_decode_positions = build_own_decoder(list[int])
+_decode_figures = build_own_decoder(LeaseFigures)
+decode_counts = build_own_decoder(list[int])
 """Decodes counts of outcomes as they stand in columns."""
 
 

@@ -11,6 +11,7 @@ from oku_coordinator.ledger.tables.run_table import fetch_state
 from oku_coordinator.ledger.tables.series_table import UNPLACED
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import LeaseState
+from oku_core.json_reader import build_own_decoder
 from oku_core.results import stretch_seconds
 from oku_core.results.event import Event
 from oku_core.results.lease_span import LeaseSpan
@@ -33,7 +34,7 @@ _MERGED_AT_ONCE = 64
 """Samples; merging them takes a few milliseconds."""
 
 _pack = msgspec.msgpack.Encoder().encode
-_decode_ranges = msgspec.json.Decoder(list[Range]).decode
+_decode_ranges = build_own_decoder(list[Range])
 _unpack_event = msgspec.msgpack.Decoder(Event).decode
 
 

@@ -1,13 +1,14 @@
 """The rows of runs in the ledger."""
 
-import json
 import math
 import sqlite3
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import fields
 from typing import Any
 from urllib.parse import urlsplit
 
+from oku_coordinator.ledger.storage.lease_rows import decode_counts
 from oku_coordinator.ledger.storage.records import (
     RunRecord,
     RunRow,
@@ -18,6 +19,7 @@ from oku_coordinator.ledger.tables.file_table import insert_files
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_reference import LATEST
 from oku_core.accounting.run_state import RunState
+from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.results.lines import RunHead
 from oku_core.spec.files import list_files
@@ -71,7 +73,7 @@ def fetch_head(transaction: Transaction, run: str) -> RunHead:
 def _decode_columns(row: sqlite3.Row) -> dict[str, Any]:
     columns = dict(row)
     columns["state"] = RunState(row["state"])
-    columns["outcomes"] = json.loads(row["outcomes"])
+    columns["outcomes"] = decode_counts(row["outcomes"])
     columns["is_broken"] = bool(row["is_broken"])
     columns["is_published"] = bool(row["is_published"])
     columns["drops_in_flight"] = bool(row["drops_in_flight"])
@@ -123,11 +125,13 @@ def _choose_condition(transaction: Transaction, reference: str) -> str:
 def _read_cursor(text: str) -> tuple[float, int]:
     if not text:
         return math.inf, 0
-    try:
-        created_at, number = text.split("_")
-        return float(created_at), int(number)
-    except ValueError:
-        raise UserError(f"after: {format_value(text)} is not a cursor that a list of runs gave") from None
+    written, _, digits = text.partition("_")
+    number = parse_digits(digits)
+    with suppress(ValueError):
+        created_at = float(written)
+        if number is not None and math.isfinite(created_at) and text == f"{created_at!r}_{number}":
+            return created_at, number
+    raise UserError(f"after: {format_value(text)} is not a cursor that a list of runs gave")
 
 
 def _shorten(urls: Sequence[str]) -> str:

@@ -2,8 +2,7 @@
 
 import re
 
-import msgspec
-
+from oku_core.json_reader import JsonError, decode_document
 from oku_core.spec.values.file_reference import find_file_reference
 from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, SECRET_PLACEHOLDER, check_secrets
 from oku_core.spec.values.scalar import parse_text
@@ -46,6 +45,6 @@ def _is_json(text: str) -> bool:
     if not text.lstrip().startswith(("{", "[")):
         return False
     try:
-        return isinstance(msgspec.json.decode(text), dict | list)
-    except (msgspec.DecodeError, RecursionError):
+        return isinstance(decode_document(text), dict | list)
+    except JsonError:
         return False

@@ -9,6 +9,7 @@ from typing import Any, Self
 import msgspec
 
 from oku_core.errors import format_value
+from oku_core.json_reader import JsonError, JsonLimitError, decode_json
 from oku_core.spec.values.header import Header, parse_headers
 from oku_core.spec.values.quantity import parse_size
 from oku_core.spec.values.scalar import list_values, parse_scalar, parse_text, read_json_value
@@ -82,11 +83,11 @@ class JsonValue(str):
         json_value.pointer = pointer
         json_value._keys = tuple(key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:])
         try:
-            json_value.value = msgspec.json.decode(written)
-        except msgspec.DecodeError:
+            json_value.value = decode_json(written)
+        except JsonLimitError as error:
+            raise ValueError(f"{format_value(text)}: {error}") from error
+        except JsonError:
             json_value.value = written
-        except RecursionError as error:
-            raise ValueError(f"{format_value(text)} has a value that is nested too deep") from error
         return json_value
 
     def is_in(self, document: object) -> bool:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from oku_core.errors import format_value
-from oku_core.spec.strict_json import MOST_DIGITS
+from oku_core.json_reader import MOST_DIGITS
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _DEEPEST_JSON = 32

@@ -203,3 +203,14 @@ def test_all_columns_of_data_count_as_used() -> None:
     assert spec.data is not None
     assert (spec.requests, spec.data.columns) == (2, ("id", "name"))
     assert read_fault({"scenario": "rows.py", "data": "ids.jsonl"}) == "ids.jsonl:2: has no x"
+
+
+def test_a_locustfile_finds_modules_where_the_command_is_called(folder: Path) -> None:
+    """As with Locust; a spec file, which may be somebody else's, may not name what is there."""
+    (folder / "load").mkdir()
+    (folder / "load" / "locustfile.py").write_text("import locust, helpers")
+    spec = read({"scenario": "load/locustfile.py"})
+    assert [code.path for code in spec.include] == ["helpers.py"]
+    (folder / "load" / "scenario.py").write_text("import helpers\nasync def scenario(): pass")
+    assert read({"scenario": "load/scenario.py"}).include == ()
+    assert read(Source("load/spec.yaml", {"scenario": "locustfile.py"})).include == ()

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from tests.kit.runs.specs import specs
 
 from oku_cli.options.spec.input_file import LARGEST_BYTES
-from oku_cli.options.spec.spec_file import decode_yaml, read_spec_file
+from oku_cli.options.spec.spec_file import SPEC_FILE, read_spec_file
+from oku_cli.yaml_reader import decode_yaml
 from oku_core.errors import UserError
+from oku_core.json_reader import decode_json
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
-from oku_core.spec.strict_json import decode_json
 from oku_core.spec.values.expected_status import parse_expect_status
 from oku_core.spec.values.header import parse_headers
 
@@ -37,7 +38,7 @@ REFUSED = {
     "tag of a key": ("!!str name: y", "line 1: !!str: tags"),
     "impossible date": ("timeout: 2020-99-99", "timeout: 2020-99-99 is not a duration"),
     "deep lists": ("url: " + "[" * 100_000, "line 1: is nested more than 40 deep"),
-    "deep mappings": ("".join(" " * i + "a:\n" for i in range(1000)), "line 40: is nested more than 40 deep"),
+    "deep mappings": ("".join(" " * i + "a:\n" for i in range(1000)), "line 41: is nested more than 40 deep"),
     "deep dashes": ("url:\n " + "- " * 400_000, "line 2: is nested more than 40 deep"),
     "huge integer": (f"requests: {'9' * 5000}", "requests: '99999"),
     "infinity": ("timeout: .inf", "timeout: .inf is not a duration"),
@@ -146,7 +147,7 @@ def test_a_spec_comes_back_from_yaml_and_from_json(spec: Spec) -> None:
     # PyYAML writes a U+0085 as the end of a line unless it is escaped, and itself reads a blank there.
     is_escaped = "\x85" in json.dumps(mapping, ensure_ascii=False)
     text = yaml.safe_dump(mapping, allow_unicode=not is_escaped, sort_keys=False)
-    assert parse_spec(Source("spec.yaml", decode_yaml(text.encode()))) == spec
+    assert parse_spec(Source("spec.yaml", decode_yaml(text.encode(), SPEC_FILE))) == spec
     assert parse_spec(Source("spec.json", decode_json(json.dumps(mapping).encode()))) == spec
 
 
@@ -155,7 +156,7 @@ def test_any_bytes_are_read_or_refused_in_a_line(content: bytes) -> None:
     """They never raise anything else."""
     told = ""
     try:
-        decode_yaml(content)
+        decode_yaml(content, SPEC_FILE)
     except ValueError as error:
         told = str(error)
     assert len(told.splitlines()) <= 1

@@ -64,9 +64,9 @@ def test_an_empty_histogram_takes_no_room() -> None:
     [
         ({"outcomes": "[1, 2]"}, "the outcomes are not the counts of each"),
         ({"outcomes": "[1, 0, 0, 0, 0, 0, 0, -1]"}, "the outcomes are not the counts of each"),
-        ({"outcomes": "nothing"}, "Expecting value"),
+        ({"outcomes": "nothing"}, "JSON is malformed"),
         ({"not_sent": "[0]"}, "causes for not sending are not the counts of each"),
-        ({"statuses": "nothing"}, "Expecting value"),
+        ({"statuses": "nothing"}, "JSON is malformed"),
         ({"latency": b"nothing"}, "no HdrHistogram"),
         ({"lateness": b"nothing"}, "no HdrHistogram"),
     ],

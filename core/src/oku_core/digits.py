@@ -1,0 +1,14 @@
+"""Whole numbers as programs write them for each other: ASCII digits and nothing else, and not too many.
+
+Python's `int` also takes blanks, signs, underscores, the digits of other scripts, and numbers of any size.
+"""
+
+MOST_SQLITE = 2**63 - 1
+"""The largest integer of SQLite, and of most other programs."""
+
+
+def parse_digits(text: str | bytes, most: int = MOST_SQLITE) -> int | None:
+    """The number that a text stands for; None if it is none, or larger than `most`."""
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(most))):
+        return None
+    return number if (number := int(text)) <= most else None
