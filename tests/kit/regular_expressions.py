@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 OWN_TEXT = "# own text:"
-"""The comment, in a line of a regular expression, that says that it sees only text of Oku's own, and which."""
+"""The comment, in a line of a regular expression, that says which text of Oku's own is all that it sees."""
 
 METHODS = frozenset({"match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"})
 _LIBRARIES = frozenset({"re", "regex", "re2", "fnmatch"})

@@ -84,9 +84,7 @@ def test_what_foreign_text_goes_through_takes_no_longer_either(name: str) -> Non
     assert {text: growth for text, growth in growths.items() if growth >= _MOST_GROWTH} == {}
 
 
-@pytest.mark.parametrize(
-    ("pattern", "text"), [(r"\s+$", ("", " ", "x")), (r"(?:/[^/ ]+)+/x/", "/a")]
-)
+@pytest.mark.parametrize(("pattern", "text"), [(r"\s+$", ("", " ", "x")), (r"(?:/[^/ ]+)+/x/", "/a")])
 def test_a_quadratic_expression_is_found(pattern: str, text: Text) -> None:
     """The measure of the other tests can tell."""
     assert _measure_growth(re.compile(pattern).search, text, (2_000, 20_000)) >= _MOST_GROWTH
