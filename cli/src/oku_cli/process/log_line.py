@@ -17,7 +17,6 @@ from oku_core.process.redaction import redact
 _FIRST = ("run", "lease", "worker")
 _OWN = {"time", "level", "logger", "message", "pid", "error"}
 _NOT_CONTEXT = _OWN | {"asctime", "taskName"} | logging.makeLogRecord({}).__dict__.keys()
-_BREAK = re.compile(r"\s*\n\s*")
 _PLAIN = re.compile(r'[^\s"=]+')
 
 
@@ -51,7 +50,7 @@ class TextFormatter(logging.Formatter):
         words = [
             _format_time(record.created),
             f"{record.levelname.lower():<8}",
-            _escape(_BREAK.sub(" ", redact(record.getMessage()).strip())),
+            _escape(_join_lines(redact(record.getMessage()))),
             *(f"{name}={_quote(str(value))}" for name, value in context.items()),
         ]
         return "\n".join([" ".join(words), *map(_escape, _format_error(self, record).splitlines())])
@@ -74,6 +73,10 @@ def _format_time(unix_s: float) -> str:
 def _format_error(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     error = formatter.formatException(record.exc_info) if record.exc_info else ""
     return redact("\n".join(filter(None, (error, record.stack_info))))
+
+
+def _join_lines(text: str) -> str:
+    return " ".join(line for line in map(str.strip, text.split("\n")) if line)
 
 
 def _escape(text: str) -> str:

@@ -85,7 +85,7 @@ def _mask_url(url: str, kept: re.Pattern[str]) -> str:
 
 def _mask_user(user: str, kept: re.Pattern[str]) -> str:
     """Mask the user name as well as the password: many services take a token as the user name."""
-    return ":".join(_mask_text(part, kept) for part in re.split(r":(?![^{}]*\})", user))
+    return ":".join(_mask_text(part, kept) for part in re.split(r":(?![^:{}]*\})", user))
 
 
 def _mask_pair(pair: str, kept: re.Pattern[str]) -> str:

@@ -60,8 +60,9 @@ _NO_PROTOCOL = frozenset({"TLSV1_ALERT_NO_APPLICATION_PROTOCOL", "NO_APPLICATION
 _LINKS = ("certificate_error", "os_error", "__cause__")
 """Where libraries keep the error that theirs is about."""
 _MOST_LINKS = 5
-_VARYING = re.compile(r"[\[(].*?[\])]|'[^']*'|\"[^\"]*\"|\b\d[\d.:]*\b|0x[0-9a-fA-F]+")
-"""What differs between two errors of one kind: addresses, numbers, quoted text."""
+_VARYING = re.compile(r"[\[(][^\])\n]*[\])]?|'[^']*'|\"[^\"]*\"|\b\d[\d.:]*\b|0x[0-9a-fA-F]+")
+"""What differs between two errors of one kind: addresses, numbers, quoted text. A bracket that nothing closes
+counts until the end of its line; to give it up would mean to read on from each of many."""
 
 
 def explain_timeout(timeout_s: float) -> str:
@@ -132,5 +133,5 @@ def _strip(text: str, *, numbers: bool = False) -> str:
 
 
 def _shorten(text: str) -> str:
-    printable = "".join(each if each.isprintable() else " " for each in text)
-    return printable[:LONGEST_REASON].strip() or "unknown"
+    printable = "".join(each if each.isprintable() else " " for each in text[:LONGEST_REASON])
+    return printable.strip() or "unknown"

@@ -4,6 +4,8 @@ What was said is for the origin (scheme, host and port) that was named. Another 
 headers, credentials and cookies, and none that would need its body or a client certificate.
 """
 
+import re
+
 from yarl import URL
 
 REDIRECTIONS = frozenset({301, 302, 303, 307, 308})
@@ -11,6 +13,8 @@ REDIRECTIONS = frozenset({301, 302, 303, 307, 308})
 _SEE_OTHER = 303
 _GET_AFTER_POST = frozenset({301, 302})
 NOT_A_URL = "a redirection to what is not a URL"
+_LONG_AUTHORITY = re.compile(r"[\x00-\x20]*+(?:[A-Za-z][A-Za-z0-9+.-]*+:)?//[^/?#]{513}")
+"""A name of a host has at most 253 characters; to encode one that is longer would take up to seconds."""
 
 
 class RedirectError(Exception):
@@ -28,6 +32,8 @@ def join_location(url: URL, location: str) -> URL:
     Raises:
         RedirectError: it leads nowhere that can be asked.
     """
+    if _LONG_AUTHORITY.match(location.replace("\t", "")):  # a URL is read without tabs
+        raise RedirectError(NOT_A_URL)
     try:
         following = url.join(URL(location))
     except ValueError as error:

@@ -8,7 +8,11 @@ import re
 
 MASK = "***"
 
-_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*://)(?P<rest>[^\s\"'<>`]*[^\s\"'<>`,;])")
+LONGEST_REDACTED = 1 << 18
+"""The rest of a longer text is left out; in characters."""
+
+# A search that began with the scheme would try each letter of a text that has no URL, and read on from each.
+_AFTER_SCHEME = re.compile(r"://([^\s\"'<>`]*[^\s\"'<>`,;])")
 """A comma or semicolon that follows a URL in a sentence is not a part of the URL."""
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.%]*\]|[^:@\[\]]*)(:\d+)?")
 
@@ -31,13 +35,20 @@ def redact(text: str, *, queries: bool = True) -> str:
     rather than too little.
 
     Args:
-        text: the text to redact.
+        text: the text to redact; of a longer one than `LONGEST_REDACTED`, the beginning is returned.
         queries: whether queries are masked.
     """
     # The longest value is masked first, because it may contain a shorter one.
     for value in sorted(_hidden, key=len, reverse=True):
         text = text.replace(value, MASK)
-    return _URL.sub(lambda url: url["scheme"] + _redact_rest(url["rest"], queries=queries), text)
+    shown = text[:LONGEST_REDACTED]
+    end = len(shown.rstrip(",;")) if len(text) > LONGEST_REDACTED else -1
+
+    def redact_url(url: re.Match[str]) -> str:
+        # Nobody knows what a URL goes on with that was cut off: its password may have begun.
+        return f"://{MASK if url.end() == end else _redact_rest(url[1], queries=queries)}"
+
+    return _AFTER_SCHEME.sub(redact_url, shown)
 
 
 def _redact_rest(rest: str, *, queries: bool) -> str:

@@ -110,18 +110,21 @@ def build_plan_url(base: Url | None, url: str) -> Url:
     Raises:
         ValueError: it is not a URL of http or https, or there is no base URL for it.
     """
-    shown = format_value(redact(url, queries=False))
     if _MALFORMED.search(url) or not url.isprintable() or " " in url:
-        raise ValueError(f"{shown} has whitespace or control characters, write %20 for a blank")
+        raise ValueError(f"{_show(url)} has whitespace or control characters, write %20 for a blank")
     if not is_absolute(url):
         if not url.startswith(("/", "?")):
-            raise ValueError(f"{shown} is neither a whole URL nor a path that begins with /")
+            raise ValueError(f"{_show(url)} is neither a whole URL nor a path that begins with /")
         if base is None:
-            raise ValueError(f"{shown} begins with a path, but there is no base URL: give --host URL")
+            raise ValueError(f"{_show(url)} begins with a path, but there is no base URL: give --host URL")
     built = join_url(base, url.partition("#")[0])
     if built.scheme not in ("http", "https") or not built.host:
-        raise ValueError(f"{shown} is not a URL of http or https with a host")
+        raise ValueError(f"{_show(url)} is not a URL of http or https with a host")
     return built
+
+
+def _show(url: str) -> str:
+    return format_value(redact(url, queries=False))
 
 
 def check_value(name: str, value: str) -> str:

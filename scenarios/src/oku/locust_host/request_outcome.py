@@ -57,7 +57,9 @@ _CONNECTING = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.NameRes
 _WRAPPERS = (requests.ConnectionError, urllib3.exceptions.HTTPError, RetriesExceeded)
 """These say less than what they wrap."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-_LIBRARY = re.compile(r"(?:/[^\s/,:]+)+/site-packages/")
+# It begins where a word does: from any other slash, a word without a library would be read on from each.
+_LIBRARY = re.compile(r"(?<![^\s,:])([^\s/,:]*)/[^\s,:]*/site-packages/")
+"""The folder of a library, and what stands before it in the same word, such as a quotation mark."""
 _TRUNCATED = ("Incomplete response", "connection closed")
 """How begins what geventhttpclient says of an answer that ends too soon."""
 _MOST_LINKS = 5
@@ -113,7 +115,7 @@ def _find_inner(error: BaseException) -> BaseException | None:
 
 def _strip(text: str) -> str:
     """A text without what differs from worker to worker: addresses of objects, and where libraries are."""
-    return _LIBRARY.sub("", _ADDRESS.sub("", text))
+    return _LIBRARY.sub(r"\1", _ADDRESS.sub("", text))
 
 
 def _name(error: BaseException, text: str) -> str:

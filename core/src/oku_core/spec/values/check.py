@@ -18,11 +18,11 @@ _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
     "=": operator.eq, "": operator.eq,
 }  # fmt: skip
-_SIZE = re.compile(r"(<=|>=|<|>|=|)\s*(.+)")
+"""By their signs; one that begins another comes after it."""
 _LONGEST_PLACE = 100
 """The longest JSON pointer and name of a header, in characters; the reason of a failed check has it in it."""
 # RFC 6901, section 3: ~ stands only before 0 and 1.
-_POINTER = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
+_POINTER = re.compile(r"(?:/[^/~]*+(?:~[01][^/~]*+)*+)*+")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 _MISSING = object()
 MOST_MATCH_S = 0.1
@@ -117,17 +117,16 @@ class SizeBound(str):
 
     def __new__(cls, text: str) -> Self:
         """Parse a comparison and a size; raise `ValueError` for anything else."""
-        match = _SIZE.fullmatch(text.strip())
+        written = text.strip()
+        sign = next(sign for sign in _COMPARISONS if written.startswith(sign))
         try:
-            size = parse_size(match[2]) if match else None
+            size = parse_size(written.removeprefix(sign))
         except ValueError:
-            size = None
-        if match is None or size is None:
-            raise ValueError(f"{format_value(text)} is not a size such as 1kB, > 0 or <= 10kB")
-        if match[1] == "<" and not size:
+            raise ValueError(f"{format_value(text)} is not a size such as 1kB, > 0 or <= 10kB") from None
+        if sign == "<" and not size:
             raise ValueError(f"{format_value(text)} allows no size at all")
         bound = super().__new__(cls, text)
-        bound.compare, bound.size = _COMPARISONS[match[1]], size
+        bound.compare, bound.size = _COMPARISONS[sign], size
         return bound
 
     def holds(self, size: int) -> bool:

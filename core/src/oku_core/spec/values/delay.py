@@ -11,6 +11,7 @@
 
 import math
 import re
+import string
 from collections.abc import Callable
 from statistics import NormalDist
 from typing import Self
@@ -23,9 +24,8 @@ MAX_DELAY_S = 3600.0
 """The longest delay that a user can ask for. The tails of `exp` and `lognormal` are cut here, too."""
 
 _LAST_P = 1 - 2.0**-53
-_RANGE = re.compile(r"(.+)\.\.(.+)")
 _WHOLE_SECONDS = re.compile(r"[0-9_]+ *[sS]?")
-_UNIT = re.compile(r"[a-zA-Zµ]+$")
+_UNIT_LETTERS = string.ascii_letters + "µ"
 _SIGMA = re.compile(r" *[0-9]+(\.[0-9]+)?")
 _FORMS = "a delay such as 20ms, 0..3s, 5ms..80ms, exp:50ms or lognormal:40ms,0.5"
 
@@ -80,16 +80,16 @@ def _parse_form(text: str) -> Delay:
     if kind == "lognormal":
         median, _, sigma = arguments.partition(",")
         return _lognormal(text, parse_duration_s(median), sigma)
-    if match := _RANGE.fullmatch(text):
-        return _between(text, match[1].strip(), match[2].strip())
+    low, _, high = text.rpartition("..")
+    if low and high:
+        return _between(text, low.strip(), high.strip())
     fixed_s = parse_duration_s(text)
     return Delay(text, fixed_s, lambda _: fixed_s)
 
 
 def _between(text: str, low: str, high: str) -> Delay:
-    unit = _UNIT.search(high)
-    if unit and not _UNIT.search(low):
-        low += unit[0]
+    if low[-1:] not in _UNIT_LETTERS:
+        low += high[len(high.rstrip(_UNIT_LETTERS)) :]
     low_s, high_s = parse_duration_s(low), parse_duration_s(high)
     if not 0 <= low_s <= high_s:
         raise ValueError(text)

@@ -16,6 +16,8 @@ from oku_core.spec.values.scalar import list_values, parse_text
 
 _ANY_ORIGIN = "http://h"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_LONGEST_HOST = 253
+"""In characters (RFC 1035, section 2.3.4); to encode a longer one would take up to minutes."""
 _STRAY_BRACE = re.compile(r"\{[^}]*\}?|\}")
 
 
@@ -123,6 +125,8 @@ def _check_host(text: str, shown: str) -> None:
     try:
         parts = urlsplit(text)
         host = parts.hostname or ""
+        if len(host) > _LONGEST_HOST:
+            raise ValueError(host)
         host.encode("idna")  # fails for a label that is empty or too long
     except ValueError as error:
         raise ValueError(f"{shown} has an invalid host") from error
