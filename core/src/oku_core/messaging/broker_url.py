@@ -13,7 +13,8 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from oku_core.errors import UserError, format_value
 
-_SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps")
+_SOCKET_SCHEME = "redis+socket"
+_SCHEMES = ("redis", "rediss", _SOCKET_SCHEME, "amqp", "amqps")
 _TEST_SCHEME = "memory"
 """kombu's broker within one process, for unit tests."""
 _TLS_SCHEMES = ("rediss", "amqps")
@@ -59,10 +60,18 @@ def _read_parts(url: str) -> SplitResult:
         has_port = parts.port is None or parts.port > 0
     except ValueError:
         has_port = False
-    if not has_port or ("@" not in parts.netloc and "@" in parts.path + parts.fragment):
+    has_place = has_port and ("@" in parts.netloc or "@" not in parts.path + parts.fragment)
+    # kombu takes what a semicolon separates for several URLs.
+    has_place &= ";" not in parts.netloc + parts.path
+    if scheme == _SOCKET_SCHEME and (parts.fragment or not has_place):
+        raise UserError(
+            "--broker-url: the path of the socket cannot be read; in it, "
+            "write % ? # @ ; as %25 %3F %23 %40 %3B"
+        )
+    if not has_place:
         raise UserError(
             "--broker-url: host and port cannot be read; in a password, "
-            "write : / ? # @ as %3A %2F %3F %23 %40"
+            "write : / ? # @ ; as %3A %2F %3F %23 %40 %3B"
         )
     return parts
 
