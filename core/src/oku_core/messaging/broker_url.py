@@ -57,23 +57,32 @@ def _read_parts(url: str) -> SplitResult:
         raise UserError(f"--broker-url: the URL must begin with one of {', '.join(_SCHEMES)}, and ://")
     try:
         parts = urlsplit(url)
-        has_port = parts.port is None or parts.port > 0
+        is_readable = _is_readable(parts)
     except ValueError:
-        has_port = False
-    has_place = has_port and ("@" in parts.netloc or "@" not in parts.path + parts.fragment)
-    # kombu takes what a semicolon separates for several URLs.
-    has_place &= ";" not in parts.netloc + parts.path
-    if scheme == _SOCKET_SCHEME and (parts.fragment or not has_place):
+        is_readable = False
+    if is_readable:
+        return parts
+    if scheme == _SOCKET_SCHEME:
         raise UserError(
             "--broker-url: the path of the socket cannot be read; in it, "
             "write % ? # @ ; as %25 %3F %23 %40 %3B"
         )
-    if not has_place:
-        raise UserError(
-            "--broker-url: host and port cannot be read; in a password, "
-            "write : / ? # @ ; as %3A %2F %3F %23 %40 %3B"
-        )
-    return parts
+    raise UserError(
+        "--broker-url: host and port cannot be read; in a password, "
+        "write : / ? # @ ; as %3A %2F %3F %23 %40 %3B"
+    )
+
+
+def _is_readable(parts: SplitResult) -> bool:
+    """Whether kombu reads in a URL what its user wrote; it takes a semicolon for the end of one of several.
+
+    Raises:
+        ValueError: host or port cannot be read.
+    """
+    has_port = parts.port is None or parts.port > 0
+    has_host = "@" in parts.netloc or "@" not in parts.path + parts.fragment
+    has_path = parts.scheme != _SOCKET_SCHEME or not parts.fragment
+    return has_port and has_host and has_path and ";" not in parts.netloc + parts.path
 
 
 def _read_files(given: Mapping[str, str]) -> dict[str, str]:
