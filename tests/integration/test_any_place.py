@@ -40,10 +40,14 @@ def test_a_run_does_not_mind_what_its_folder_and_files_are_called(folder: Path) 
     written = {flag: f"-{ODD}.{flag}" for flag in ("--summary-json", "--junit", "--summary-markdown")}
     flags = [f"{flag}={name}" for flag, name in written.items()]
 
-    ran = call(folder, "run", f"{ODD}.py", "--data", f"{ODD}.csv", "-n", "3", "-w", "1", "--name", ODD, *flags)
+    ran = call(
+        folder, "run", f"{ODD}.py", "--data", f"{ODD}.csv", "-n", "3", "-w", "1", "--name", ODD, *flags
+    )
     reported = call(folder, "report", ODD, "-o", f"-{ODD}.html")
 
-    assert (ran.returncode, reported.returncode) == (0, 0), (ran.stdout + ran.stderr + reported.stderr).decode()
+    assert (ran.returncode, reported.returncode) == (0, 0), (
+        ran.stdout + ran.stderr + reported.stderr
+    ).decode()
     assert json.loads((folder / written["--summary-json"]).read_text())["outcomes"]["ok"] == 3
     assert {*written.values(), f"-{ODD}.html"} <= {path.name for path in folder.iterdir()}
     assert list(folder.glob("oku-*")) == []
@@ -52,7 +56,12 @@ def test_a_run_does_not_mind_what_its_folder_and_files_are_called(folder: Path) 
 def test_a_run_ends_as_it_does_elsewhere_where_nothing_is_utf_8(folder: Path) -> None:
     """Python takes ASCII for everything: the command line, names of files, and what is printed."""
     (folder / "ü.py").write_text(SCENARIO.replace("row", "index"), encoding="utf-8")
-    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii:strict"}
+    locale = {
+        "LC_ALL": "C",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+        "PYTHONIOENCODING": "ascii:strict",
+    }
 
     ran = call(folder, "run", "ü.py", "-n", "3", "-w", "1", "--name", "naïve 💥", **locale)
     listed = call(folder, "runs", "--json", **locale)

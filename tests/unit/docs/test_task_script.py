@@ -22,7 +22,11 @@ def test_a_clone_may_lie_in_a_folder_of_any_name(tmp_path: Path) -> None:
 
     # What is to be done is read, and the files that it depends on are looked for, but nothing is done.
     ended = subprocess.run(
-        [clone / "task", "--dry", "--verbose", "setup"], capture_output=True, text=True, timeout=60, check=False
+        [clone / "task", "--dry", "--verbose", "setup"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
     assert ended.returncode == 0, ended.stderr

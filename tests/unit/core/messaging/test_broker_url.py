@@ -95,12 +95,11 @@ def test_a_mistyped_url_is_not_repeated(url: str) -> None:
     "url", ["redis+socket:///run/job@2/v.sock", "redis+socket:///run/c#/v.sock", "redis+socket:///a;b/v.sock"]
 )
 def test_the_path_of_a_socket_is_to_be_encoded(url: str) -> None:
-    """kombu would connect to another path, and wait for it for ever."""
+    """Kombu would connect to another path, and wait for it for ever."""
     with pytest.raises(UserError) as caught:
         split_tls(url)
     assert str(caught.value) == (
-        "--broker-url: the path of the socket cannot be read; in it, "
-        "write % ? # @ ; as %25 %3F %23 %40 %3B"
+        "--broker-url: the path of the socket cannot be read; in it, write % ? # @ ; as %25 %3F %23 %40 %3B"
     )
     encoded = url.replace("@", "%40").replace("#", "%23").replace(";", "%3B")
     assert split_tls(encoded) == (encoded, None)
