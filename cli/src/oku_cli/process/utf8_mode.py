@@ -1,27 +1,28 @@
-"""Has `oku` run in Python's UTF-8 mode, whatever the locale is; only what a terminal shows depends on that.
+"""Has `oku` run in Python's UTF-8 mode where the locale knows nothing but ASCII.
 
-Without it, the names of files and the words of a command line are not what spec files call them, and what is
-written to a file depends on who runs the command. Python takes the mode by itself in the locales C and POSIX.
+There the names of files and the words of a command line are no text otherwise. Python takes the mode by itself
+in the locales C and POSIX, unless it is told not to. A locale with another encoding is right about its machine.
 """
 
 import os
 import sys
 from contextlib import suppress
 
-OPTION = "-X", "utf8"
-"""What starts Python so."""
+FLAGS = ("-X", "utf8") if sys.flags.utf8_mode else ()
+"""What starts Python in the mode of this process."""
 _ENCODING = "oku-encoding"
 """The option that says what the terminal reads; CPython passes on those that it does not know."""
 
 
 def enter_utf8_mode() -> None:
-    """Become the same command in UTF-8 mode, unless that makes no difference."""
-    if sys.getfilesystemencoding() == "utf-8" or not sys.executable:
+    """Become the same command in UTF-8 mode, if that is needed."""
+    if sys.getfilesystemencoding() != "ascii" or not sys.executable:
         return
-    encoding = getattr(sys.stdout or sys.stderr, "encoding", None) or "utf-8"
+    encoding = getattr(sys.stdout or sys.stderr, "encoding", None) or "ascii"
     with suppress(OSError):  # as it is, most still works
         os.execv(  # noqa: S606  # no shell is wanted
-            sys.executable, [sys.executable, *OPTION, "-X", f"{_ENCODING}={encoding}", *sys.orig_argv[1:]]
+            sys.executable,
+            [sys.executable, "-X", "utf8", "-X", f"{_ENCODING}={encoding}", *sys.orig_argv[1:]],
         )
 
 

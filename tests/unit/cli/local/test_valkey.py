@@ -85,6 +85,19 @@ def test_a_folder_that_no_url_can_hold_does_not_have_the_socket(
         assert not socket.parent.exists()
 
 
+def test_in_a_locale_of_its_own_a_name_is_what_the_file_system_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kombu takes what it decodes for UTF-8, so a name in Latin-1 does not do."""
+    monkeypatch.setattr("os.fsencode", lambda path: str(path).encode("latin-1"))
+    socket = valkey.choose_socket(Path("/ü"))
+
+    assert socket.parent != Path("/ü")
+    valkey.remove_socket(socket, Path("/ü"))
+    assert valkey.choose_socket(Path("/u")) == Path("/u/valkey.sock")
+    assert valkey.build_url(Path("/Ã¼/s")) == "redis+socket:///%C3%BC/s"
+
+
 def test_without_any_folder_for_the_socket_the_user_hears_what_is_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

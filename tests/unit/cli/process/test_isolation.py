@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from oku_cli.process.isolation import PYTHON, build_environment, find_program
+from oku_cli.process.isolation import build_environment, find_program
 
 
 def test_search_paths_lose_what_is_relative_to_the_working_directory() -> None:
@@ -18,12 +18,6 @@ def test_what_is_set_for_others_does_not_reach_a_child() -> None:
     given = {"OKU_HOST": "*", "CELERY_BROKER_URL": "redis://production", "DJANGO_SETTINGS_MODULE": "shop"}
 
     assert build_environment(given) == {}
-
-
-def test_what_a_terminal_reads_is_nothing_to_a_child() -> None:
-    """It writes to a file, in UTF-8."""
-    assert build_environment({"PYTHONIOENCODING": "ascii:strict", "LANG": "C"}) == {"LANG": "C"}
-    assert PYTHON[1:] == ("-P", "-X", "utf8")
 
 
 def test_what_is_meant_for_every_process_reaches_a_child() -> None:

@@ -24,19 +24,23 @@ def exec_(monkeypatch: pytest.MonkeyPatch) -> Exec:
     return noted
 
 
-def test_where_python_takes_utf_8_nothing_happens(exec_: Exec) -> None:
+@pytest.mark.parametrize("encoding", ["utf-8", "iso8859-1"])
+def test_where_the_locale_says_what_text_is_nothing_happens(
+    exec_: Exec, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
     """That is nearly everywhere, and a command should begin at once."""
+    monkeypatch.setattr("sys.getfilesystemencoding", lambda: encoding)
     enter_utf8_mode()
 
     assert exec_.commands == []
     assert find_terminal_encoding() is None
 
 
-def test_elsewhere_the_same_command_begins_again_in_utf_8_mode(
+def test_where_all_is_ascii_the_same_command_begins_again_in_utf_8_mode(
     exec_: Exec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has all that it was called with, and knows what the terminal reads."""
-    monkeypatch.setattr("sys.getfilesystemencoding", lambda: "iso8859-1")
+    monkeypatch.setattr("sys.getfilesystemencoding", lambda: "ascii")
     monkeypatch.setattr("sys.orig_argv", ["python", "-P", "-m", "oku_cli", "runs", "\udcff"])
 
     enter_utf8_mode()
