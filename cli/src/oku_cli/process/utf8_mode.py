@@ -1,7 +1,8 @@
 """Has `oku` run in Python's UTF-8 mode where the locale knows nothing but ASCII.
 
-There the names of files and the words of a command line are no text otherwise. Python takes the mode by itself
-in the locales C and POSIX, unless it is told not to. A locale with another encoding is right about its machine.
+Otherwise the names of files and the words of a command line are no text there. Python takes the mode by
+itself in the locales C and POSIX, unless it is told not to. A locale with another encoding is right about its
+machine.
 """
 
 import os

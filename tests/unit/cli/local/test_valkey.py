@@ -88,7 +88,7 @@ def test_a_folder_that_no_url_can_hold_does_not_have_the_socket(
 def test_in_a_locale_of_its_own_a_name_is_what_the_file_system_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """kombu takes what it decodes for UTF-8, so a name in Latin-1 does not do."""
+    """A name in Latin-1 does not do: kombu takes what it decodes for UTF-8."""
     monkeypatch.setattr("os.fsencode", lambda path: str(path).encode("latin-1"))
     socket = valkey.choose_socket(Path("/ü"))
 
