@@ -20,7 +20,7 @@ def test_a_clone_may_lie_in_a_folder_of_any_name(tmp_path: Path) -> None:
     (clone / ".tools").symlink_to(ROOT / ".tools")
 
     # What is to be done is read, and the files that it depends on are looked for, but nothing is done.
-    command = [clone / "task", "--dry", "--verbose", "setup"]
+    command = [str(clone / "task"), "--dry", "--verbose", "setup"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         said, _ = process.communicate(timeout=60)
 
