@@ -12,6 +12,8 @@ from tests.kit.runs.local_run import OKU
 
 ODD = "job@2 %41#c?&;'\"[x]{i}$(id)`\\ü💥"
 """What a URL, a shell, a glob, YAML or a template would read in another way."""
+TEMPORARY = "tmp \udcff"
+"""As Python reads a name that is not UTF-8: that of the folder in which user code runs."""
 SCENARIO = """
 async def scenario(row):
     print("naïve 💥 \\udcff", row)
@@ -22,12 +24,13 @@ async def scenario(row):
 def folder() -> Iterator[Path]:
     """A folder with such a name, short enough for the socket of the broker to lie below it."""
     with TemporaryDirectory(prefix=ODD[:24], dir="/tmp") as parent:
+        (Path(parent) / TEMPORARY).mkdir()
         yield Path(parent)
 
 
 def call(folder: Path, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[bytes]":
     """Call `oku` in a folder, with more environment variables, to its end."""
-    environment = os.environ | {"HOME": str(folder), "TMPDIR": str(folder)} | variables
+    environment = os.environ | {"HOME": str(folder), "TMPDIR": str(folder / TEMPORARY)} | variables
     return subprocess.run(
         [*OKU, *arguments], cwd=folder, env=environment, capture_output=True, timeout=60, check=False
     )
@@ -50,7 +53,7 @@ def test_a_run_does_not_mind_what_its_folder_and_files_are_called(folder: Path) 
     ).decode()
     assert json.loads((folder / written["--summary-json"]).read_text())["outcomes"]["ok"] == 3
     assert {*written.values(), f"-{ODD}.html"} <= {path.name for path in folder.iterdir()}
-    assert list(folder.glob("oku-*")) == []
+    assert list((folder / TEMPORARY).glob("oku-*")) == []
 
 
 def test_a_run_ends_as_it_does_elsewhere_where_nothing_is_utf_8(folder: Path) -> None:
