@@ -56,6 +56,8 @@ class Ended(NamedTuple):
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to be in, with two runs in its data folder, one of which has a name in three scripts."""
     monkeypatch.chdir(tmp_path)
+    for name in ("set_format", "set_level"):  # the logs of this process stay as they are
+        monkeypatch.setattr(f"oku_cli.process.logs.{name}", lambda _: None)
     (tmp_path / ".oku").mkdir(mode=0o700)
     ledger = Ledger(tmp_path / ".oku" / "ledger.sqlite3")
     for seed, (run, name) in enumerate((("r1", "plain"), ("r2", NAME))):
