@@ -7,12 +7,14 @@ from contextlib import suppress
 from typing import Never
 
 from oku_cli.exit_code import ExitCode
+from oku_cli.process.utf8_mode import enter_utf8_mode
 
 _NOTHING = b"oku: interrupted, nothing was started\n"
 
 
 def main() -> None:
     """Answer Ctrl-C before anything is imported that takes long, then run the command."""
+    enter_utf8_mode()
     signal.signal(signal.SIGINT, _leave)
     # Nothing that is imported becomes garbage; by default, a seventh of the time of all imports goes into
     # looking for some.

@@ -53,8 +53,9 @@ def _list_siblings() -> Iterator[ProcessSize]:
     parent = str(os.getppid())
     for status in _PROC.glob("[0-9]*/status"):
         try:
-            lines = (line.split(":", 1) for line in status.read_text().splitlines())
-            fields = {name: value.strip() for name, value in lines}
+            # Any process of the machine may have a name in any bytes.
+            lines = status.read_text(encoding="utf-8", errors="replace").split("\n")
+            fields = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
         except OSError:
             continue  # the process has ended
         if fields.get("PPid") == parent and "VmHWM" in fields:

@@ -1,6 +1,7 @@
 """The host calls a hook with what it asks for, and says in one line why one has failed."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,7 +25,7 @@ def make(tmp_path: Path) -> Make:
         (tmp_path / "a.py").write_text(source)
         scenario = CodeFile.build("a.py", FileRef.build("0" * 64, len(source), "a.py"))
         spec = Spec(engine=Engine.PYTHON, scenario=scenario, hooks=(hook,))
-        call = Call(hook=hook, spec=encode_spec(spec), folder=str(tmp_path), setup_data=setup_data)
+        call = Call(hook=hook, spec=encode_spec(spec), folder=os.fsencode(tmp_path), setup_data=setup_data)
         with asyncio.Runner() as runner:
             return call_hook(call, runner)
 

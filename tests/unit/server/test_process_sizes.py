@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -29,3 +30,15 @@ print(out.decode().strip())
 """
     done = subprocess.run([sys.executable, "-c", parent], capture_output=True, check=True, timeout=30)
     assert done.stdout.strip() == b"3"
+
+
+def test_another_process_may_have_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel cuts names off after 15 bytes, be it amid a character."""
+    statuses = [tmp_path / str(number) for number in range(2)]
+    for number, name in enumerate((b"\xc3", "a\u2028b:c".encode())):
+        statuses[number].write_bytes(
+            b"Name:\t%b\nPid:\t%d\nPPid:\t%d\nVmHWM:\t1000 kB\n" % (name, 7 + number, os.getppid())
+        )
+    monkeypatch.setattr("pathlib.Path.glob", lambda *_: iter(statuses))
+
+    assert [size["pid"] for size in list_sizes(2)] == [7, 8]

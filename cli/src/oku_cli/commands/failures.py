@@ -1,5 +1,6 @@
 """`oku failures`: which requests of a run failed, as ranges of indices or one by one."""
 
+import codecs
 import csv
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -166,7 +167,8 @@ async def _print_lines(listed: _Listed) -> int:
 async def _print_csv(listed: _Listed) -> int:
     """A line of CSV for each request, with its row; returns how many requests there are."""
     columns, count = listed.data.columns, 0
-    write = csv.writer(sys.stdout, lineterminator="\n").writerow
+    # As files are, in UTF-8, whatever a terminal has.
+    write = csv.writer(codecs.getwriter("utf-8")(sys.stdout.buffer, "replace"), lineterminator="\n").writerow
     # A column with the name of one of ours is told apart.
     write((*_CSV_HEAD, *(f"data.{column}" if column in _CSV_HEAD else column for column in columns)))
     async for failed in listed.ranges:

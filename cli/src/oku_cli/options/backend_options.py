@@ -104,6 +104,8 @@ class RemoteOptions:
             return None
         if not self.coordinator.startswith(("http://", "https://")):
             raise UserError(f"--coordinator: {self.coordinator} is not a URL such as http://127.0.0.1:8700")
+        if "?" in self.coordinator or "#" in self.coordinator:
+            raise UserError("--coordinator: the URL has a query; give the address of the coordinator alone")
         if self.token is None:
             raise UserError("--token: a remote coordinator asks for a token, none was given")
         url = self.coordinator.rstrip("/")

@@ -106,7 +106,7 @@ class Child:
     def read_last_line(self) -> str:
         """Return the last line that the process wrote."""
         try:
-            lines = self._log.read_text(errors="replace").splitlines()
+            lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return ""
         return lines[-1] if lines else ""

@@ -9,7 +9,9 @@ from pathlib import Path
 
 VARIABLE = "OKU_IN_CONTAINER"
 _MOUNTS = Path("/proc/self/mountinfo")
-"""One line for each mount; see proc(5). A volume may be of the same device as the root file system."""
+"""One line for each mount, with the bytes of its name; see proc(5).
+
+A volume may be of the same device as the root file system."""
 _MOUNT_POINT = 4
 _ROOT = Path("/")
 
@@ -27,7 +29,8 @@ def describe_resume(command: str, folder: Path) -> str:
 
 def find_volume(folder: Path) -> Path | None:
     """Return where the file system of `folder` is mounted; None if it is that of the container."""
-    points = (line.split()[_MOUNT_POINT] for line in _MOUNTS.read_text().splitlines())
+    lines = os.fsdecode(_MOUNTS.read_bytes()).strip("\n").split("\n")
+    points = (line.split(" ")[_MOUNT_POINT] for line in lines)
     mounted = {Path(re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), point)) for point in points}
     absolute = folder.absolute()
     mount = next(path for path in (absolute, *absolute.parents) if path in mounted | {_ROOT})

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from oku_cli.process.utf8_mode import FLAGS
 from oku_core.process.extensions import NO_EXTENSIONS
 
-PYTHON = (sys.executable, "-P")
+PYTHON = (sys.executable, "-P", *FLAGS)
 """Starts Python so that it does not look for modules in its working directory."""
 _OWN = ("OKU_", "CELERY_")
 """Variables that a user sets for an `oku coordinator`, an `oku worker` or a Celery of their own."""

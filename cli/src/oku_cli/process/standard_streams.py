@@ -2,18 +2,26 @@
 
 Output to a pipe that nobody reads any more is dropped: `oku run | head -1` makes all of its requests, and
 ends as `oku run` does. Other errors, such as a full disk, do not end the command either; they are reported
-when it has ended.
+when it has ended. A sign that the encoding of a terminal does not have is replaced by one that it has; see
+docs/decisions/0066-what-a-terminal-cannot-show.md.
 """
 
+import codecs
 import io
 import os
 import sys
 from typing import TYPE_CHECKING, TextIO
 
+from oku_cli.process.utf8_mode import find_terminal_encoding
+
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 _NAMES = {1: "standard output", 2: "standard error"}
+_REPLACING = "oku.replacing"
+"""How codecs know `_replace`."""
+_ALIKE = str.maketrans("·…µ━╍─▁▂▃▄▅▆█▉▊▋▌▍▎▏", "-.u=~-_.:-+#####::::")
+"""What Oku and rich write themselves, in ASCII."""
 
 
 class _Outlet(io.FileIO):
@@ -62,6 +70,17 @@ def find_lost_output() -> str:
     return f"{_NAMES[1]}: {failure.strerror}" if isinstance(failure, OSError) else ""
 
 
+def _replace(error: UnicodeError) -> tuple[str, int]:
+    """Replace what an encoding does not have, one sign by one, so that columns stay where they are."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    missing = error.object[error.start : error.end].translate(_ALIKE)
+    return "".join(sign if sign.isascii() else "?" for sign in missing), error.end
+
+
+codecs.register_error(_REPLACING, _replace)
+
+
 def _open_unless_open(number: int) -> None:
     # Otherwise a file that is opened later gets this number, and the output of the stream with it.
     try:
@@ -71,11 +90,10 @@ def _open_unless_open(number: int) -> None:
 
 
 def _build_text(outlet: _Outlet, replaced: TextIO | None) -> TextIO:
-    if not isinstance(replaced, io.TextIOWrapper):
-        return io.TextIOWrapper(io.BufferedWriter(outlet), encoding="utf-8", errors="backslashreplace")
+    stream = replaced if isinstance(replaced, io.TextIOWrapper) else None
     return io.TextIOWrapper(
         io.BufferedWriter(outlet),
-        encoding=replaced.encoding,
-        errors=replaced.errors,
-        line_buffering=replaced.line_buffering or replaced.write_through,
+        encoding=find_terminal_encoding() or (stream.encoding if stream else "utf-8"),
+        errors=_REPLACING,
+        line_buffering=stream is not None and (stream.line_buffering or stream.write_through),
     )

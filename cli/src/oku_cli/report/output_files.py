@@ -9,7 +9,7 @@ from typing import Self
 
 from oku_cli.report.exports import mask_head
 from oku_cli.report.run_history import RunHistory, RunHistoryReader
-from oku_cli.terminal.printable import escape_json, write_note
+from oku_cli.terminal.printable import escape_json, needs_ascii, write_note
 from oku_core.errors import UserError
 from oku_core.spec.values.quantity import format_bytes
 
@@ -80,7 +80,7 @@ class ReportWriter:
                 self._files.enter_context(open_output(output.flag, str(output.path))) for output in streamed
             ]
         for write in self._writers:
-            write(escape_json(line) + b"\n")
+            write(escape_json(line, is_ascii=needs_ascii()) + b"\n")
 
     def finish(self) -> None:
         """Write what needs the whole history; raise `UserError` if lines are missing."""

@@ -4,9 +4,10 @@ Escape sequences, line breaks and changes of direction can then neither move the
 Oku's own.
 """
 
+import codecs
 import re
-
-import click
+import sys
+from typing import TextIO
 
 UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
@@ -16,6 +17,7 @@ UNPRINTABLE = re.compile(
 Joiners stay: scripts and emoji need them."""
 _UNPRINTABLE_IN_JSON = re.compile("(?!\n)" + UNPRINTABLE.pattern)
 """In JSON a line break can only stand between strings."""
+_UNPRINTABLE_IN_ASCII = re.compile(f"{_UNPRINTABLE_IN_JSON.pattern}|[^\x00-\x7f]")
 _PICTURES, _DELETE, _DELETE_PICTURE = 0x2400, "\x7f", "\u2421"
 """Unicode has signs for the 32 control characters from U+2400 on, in their order, and one for DEL."""
 
@@ -25,24 +27,41 @@ def make_printable(text: str) -> str:
     return UNPRINTABLE.sub(_picture, text)
 
 
-def escape_json(document: bytes) -> bytes:
-    """Escape control characters in JSON; a program reads the same document."""
-    return _UNPRINTABLE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", document.decode()).encode()
+def escape_json(document: bytes, *, is_ascii: bool = False) -> bytes:
+    """Escape control characters in JSON, or all but ASCII; a program reads the same document."""
+    pattern = _UNPRINTABLE_IN_ASCII if is_ascii else _UNPRINTABLE_IN_JSON
+    return pattern.sub(_escape, document.decode()).encode()
+
+
+def needs_ascii() -> bool:
+    """Whether whoever reads standard output may take UTF-8 for something else."""
+    return codecs.lookup(sys.stdout.encoding or "utf-8").name != "utf-8"
 
 
 def write_line(line: str) -> None:
     """Write a line to standard output."""
-    click.echo(make_printable(line))  # noqa: TID251
+    _write(sys.stdout, line)
 
 
 def write_note(line: str) -> None:
     """Write a line to standard error."""
-    click.echo(make_printable(line), err=True)  # noqa: TID251
+    _write(sys.stderr, line)
 
 
 def write_error(line: str) -> None:
     """Write an error of `oku` to standard error."""
     write_note(f"oku: {line}")
+
+
+def _write(stream: TextIO, line: str) -> None:
+    # Not by click, which writes UTF-8 to a terminal that says it has ASCII.
+    stream.write(f"{make_printable(line)}\n")
+    stream.flush()
+
+
+def _escape(found: re.Match[str]) -> str:
+    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
 
 
 def _picture(found: re.Match[str]) -> str:

@@ -13,7 +13,8 @@ from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from oku_core.errors import UserError, format_value
 
-_SCHEMES = ("redis", "rediss", "redis+socket", "amqp", "amqps")
+_SOCKET_SCHEME = "redis+socket"
+_SCHEMES = ("redis", "rediss", _SOCKET_SCHEME, "amqp", "amqps")
 _TEST_SCHEME = "memory"
 """kombu's broker within one process, for unit tests."""
 _TLS_SCHEMES = ("rediss", "amqps")
@@ -56,15 +57,32 @@ def _read_parts(url: str) -> SplitResult:
         raise UserError(f"--broker-url: the URL must begin with one of {', '.join(_SCHEMES)}, and ://")
     try:
         parts = urlsplit(url)
-        has_port = parts.port is None or parts.port > 0
+        is_readable = _is_readable(parts)
     except ValueError:
-        has_port = False
-    if not has_port or ("@" not in parts.netloc and "@" in parts.path + parts.fragment):
+        is_readable = False
+    if is_readable:
+        return parts
+    if scheme == _SOCKET_SCHEME:
         raise UserError(
-            "--broker-url: host and port cannot be read; in a password, "
-            "write : / ? # @ as %3A %2F %3F %23 %40"
+            "--broker-url: the path of the socket cannot be read; in it, "
+            "write % ? # @ ; as %25 %3F %23 %40 %3B"
         )
-    return parts
+    raise UserError(
+        "--broker-url: host and port cannot be read; in a password, "
+        "write : / ? # @ ; as %3A %2F %3F %23 %40 %3B"
+    )
+
+
+def _is_readable(parts: SplitResult) -> bool:
+    """Whether kombu reads in a URL what its user wrote; it takes a semicolon for the end of one of several.
+
+    Raises:
+        ValueError: host or port cannot be read.
+    """
+    has_port = parts.port is None or parts.port > 0
+    has_host = "@" in parts.netloc or "@" not in parts.path + parts.fragment
+    has_path = parts.scheme != _SOCKET_SCHEME or not parts.fragment
+    return has_port and has_host and has_path and ";" not in parts.netloc + parts.path
 
 
 def _read_files(given: Mapping[str, str]) -> dict[str, str]:

@@ -22,7 +22,7 @@ def measure_peak_rss_mb() -> float:
     """The peak resident memory in MB."""
     try:
         # On Linux, getrusage would include the peak of the parent process, which survives exec.
-        kilobytes = STATUS.read_text().partition("VmHWM:")[2].split(maxsplit=1)[0]
+        kilobytes = STATUS.read_text(errors="replace").partition("VmHWM:")[2].split(maxsplit=1)[0]
         return int(kilobytes) * 1024 / 1e6
     except (OSError, IndexError):
         pass

@@ -37,7 +37,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, tag="start", array_like=T
 
     Attributes:
         spec: the spec as JSON, with its secrets.
-        folder: where the files of the user code stand; the current folder of the host.
+        folder: where the files of the user code stand, the current folder of the host: as the file system has
+            it, as are the paths.
         users: how many iterations may be under way.
         is_ahead: whether some more may be handed out than can begin at once.
         paths: where the files are that the spec names, by their digests.
@@ -46,10 +47,10 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, tag="start", array_like=T
     """
 
     spec: bytes
-    folder: str
+    folder: bytes
     users: int
     is_ahead: bool
-    paths: dict[str, str] = {}
+    paths: dict[str, bytes] = {}
     setup_data: str = "null"
     local_address: str | None = None
 
@@ -64,8 +65,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, tag="call", array_like=Tru
 
     hook: str
     spec: bytes
-    folder: str
-    paths: dict[str, str] = {}
+    folder: bytes
+    paths: dict[str, bytes] = {}
     setup_data: str = "null"
 
 

@@ -25,7 +25,8 @@ def main() -> None:
     connection = socket.socket(fileno=socket_file)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(line_buffering=True)  # what is printed stands in the log at once
+            # What is printed stands in the log at once, as the worker reads it, and never fails.
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
     if kind == "locust":
         from oku.locust_host.serve import serve  # noqa: PLC0415  # it patches the standard library
 

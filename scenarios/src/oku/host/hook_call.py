@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import json
+import os
 import socket
 from collections.abc import Callable, Collection
 from contextlib import AsyncExitStack
@@ -32,7 +33,7 @@ def serve_call(connection: socket.socket, call: Call) -> None:
 
 def call_hook(call: Call, runner: asyncio.Runner) -> Returned:
     """Call a hook; what it raises is told, not raised."""
-    spec, folder = decode_spec(call.spec), Path(call.folder)
+    spec, folder = decode_spec(call.spec), Path(os.fsdecode(call.folder))
     assert spec.scenario is not None
     try:
         module = load_module(folder, spec.scenario.path)

@@ -1,5 +1,6 @@
 """Makes what scenarios and hooks make requests with, from what a worker has said."""
 
+import os
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -26,9 +27,9 @@ def build_client(message: Start | Call, spec: Spec, rows: RowReader | None = Non
         spec: the one in it.
         rows: its rows; None without data.
     """
-    paths = message.paths
+    paths = _find_files(message)
     # The worker has read them before, and only what its operator allows.
-    files = SpecFiles(EVERYWHERE.folders, lambda file: Path(paths[file.digest]))
+    files = SpecFiles(EVERYWHERE.folders, lambda file: paths[file.digest])
 
     @cache
     def build_settings() -> ssl.SSLContext:
@@ -64,7 +65,12 @@ def open_rows(message: Start, spec: Spec) -> RowReader | None:
     values = [Value(column, AS_TEXT) for column in data.columns]
     for header in spec.headers:
         values += Template.parse(header.value, data.columns, IN_HEADER).values
-    paths = message.paths
+    paths = _find_files(message)
     return RowReader(
-        Path(paths[data.digest]), Path(paths[data.index]), data.table, data.rows, list(dict.fromkeys(values))
+        paths[data.digest], paths[data.index], data.table, data.rows, list(dict.fromkeys(values))
     )
+
+
+def _find_files(message: Start | Call) -> dict[str, Path]:
+    """Where the files of the run are, by their digests."""
+    return {digest: Path(os.fsdecode(path)) for digest, path in message.paths.items()}

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import os
 import socket
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -92,7 +93,7 @@ class PythonHost:
         stuck_s: float = STUCK_S,
     ) -> None:
         self._spec: Spec = decode_spec(start.spec)
-        self._folder = Path(start.folder)
+        self._folder = Path(os.fsdecode(start.folder))
         self._scenario = scenario
         self._setup_data: object = decode_json(start.setup_data)
         self._rows = rows
@@ -361,7 +362,7 @@ def serve(connection: socket.socket, slots_file: int) -> None:
         return
     spec = decode_spec(start.spec)
     try:
-        scenario = load_scenario(spec, Path(start.folder))
+        scenario = load_scenario(spec, Path(os.fsdecode(start.folder)))
         rows = open_rows(start, spec)
     except (LoadError, DataError) as error:
         connection.sendall(frame(Refused(str(error))))

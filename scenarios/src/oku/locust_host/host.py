@@ -1,5 +1,6 @@
 """The host of locustfiles: speaks with the worker, and lets users, reports and signs of life take turns."""
 
+import os
 import socket
 import time
 from pathlib import Path
@@ -43,7 +44,9 @@ def run_host(connection: socket.socket, slots_file: int, start: Start) -> None:
     cooperative = gevent.socket.socket(fileno=connection.detach())
     session = Session(Slots(slots_file), start.users, is_ahead=start.is_ahead)
     spec = decode_spec(start.spec)
-    iterations = Iterations(session, Path(start.folder), spec.iteration_timeout_s, spec.timeout_s)
+    iterations = Iterations(
+        session, Path(os.fsdecode(start.folder)), spec.iteration_timeout_s, spec.timeout_s
+    )
     host = LocustHost(session, cooperative, iterations)
     try:
         loaded = load(start, spec, host)

@@ -4,6 +4,7 @@ import contextlib
 import importlib
 import io
 import logging
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -65,9 +66,10 @@ def load(start: Start, spec: Spec, installer: Installer) -> Loaded:
         LoadError: it cannot be run, with the reason in one line.
     """
     assert spec.scenario is not None
-    folder, file = Path(start.folder), spec.scenario.path
-    installer.install(RunData(open_rows(spec, start.paths), decode_json(start.setup_data)))
-    set_up_clients(spec, start.paths)
+    folder, file = Path(os.fsdecode(start.folder)), spec.scenario.path
+    paths = {digest: os.fsdecode(path) for digest, path in start.paths.items()}
+    installer.install(RunData(open_rows(spec, paths), decode_json(start.setup_data)))
+    set_up_clients(spec, paths)
     module = _import(folder, file)
     classes = _choose_classes(module, spec, file)
     _check_shapes(module, spec, file)

@@ -4,6 +4,7 @@ import pytest
 
 from oku_cli.local import valkey
 from oku_core.errors import UserError
+from oku_core.messaging.celery_app import build_app
 
 
 def test_the_socket_lies_in_the_brokers_folder(tmp_path: Path) -> None:
@@ -58,3 +59,56 @@ def test_no_server_at_all_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     with pytest.raises(UserError, match="install valkey-server or redis-server"):
         valkey.find_server()
+
+
+def test_kombu_reads_the_path_of_the_socket_out_of_its_url() -> None:
+    """Whatever a folder is called: Jenkins makes job@2 and feature%2Fx."""
+    names = ("job@2", "feature%2Fx", "c#", "what?", "a b", "a;b&c", "it's", 'q"', "b\\", "ü💥", "[::1]", "\n")
+    for name in (*names, "".join(names)):
+        socket = Path("/", name, "valkey.sock")
+        with build_app(valkey.build_url(socket), b"k" * 32).connection_for_write() as connection:
+            assert connection.as_uri() == f"redis+socket://{socket}"
+            assert connection.alt == []
+
+
+def test_a_folder_that_no_url_can_hold_does_not_have_the_socket(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does a temporary folder with such a name, or one that is too long, if there is another."""
+    for name in ("\udcff", "x" * 120):
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path / name))
+        socket = valkey.choose_socket(tmp_path / name)
+
+        assert socket.parent.is_dir()
+        assert not socket.is_relative_to(tmp_path)
+        valkey.remove_socket(socket, tmp_path / name)
+        assert not socket.parent.exists()
+
+
+def test_in_a_locale_of_its_own_a_name_is_what_the_file_system_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name in Latin-1 does not do: kombu takes what it decodes for UTF-8."""
+    monkeypatch.setattr("os.fsencode", lambda path: str(path).encode("latin-1"))
+    socket = valkey.choose_socket(Path("/ü"))
+
+    assert socket.parent != Path("/ü")
+    valkey.remove_socket(socket, Path("/ü"))
+    assert valkey.choose_socket(Path("/u")) == Path("/u/valkey.sock")
+    assert valkey.build_url(Path("/Ã¼/s")) == "redis+socket:///%C3%BC/s"
+
+
+def test_without_any_folder_for_the_socket_the_user_hears_what_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is one line, with the option and the variable that help."""
+
+    def refuse(**_: object) -> str:
+        raise PermissionError
+
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
+
+    with pytest.raises(
+        UserError, match="at most 89 bytes, all of them UTF-8: name one by --data-dir or TMPDIR"
+    ):
+        valkey.choose_socket(tmp_path / ("x" * 120))

@@ -23,6 +23,9 @@ def test_a_remote_coordinator_needs_a_url_and_a_token() -> None:
         RemoteOptions(coordinator="http://h:1", token="").build_ref()
     with pytest.raises(UserError, match="--coordinator: h:1 is not a URL"):
         RemoteOptions(coordinator="h:1", token="t").build_ref()
+    for url in ("http://h:1/?a=b", "http://h:1/#a"):
+        with pytest.raises(UserError, match="--coordinator: the URL has a query"):
+            RemoteOptions(coordinator=url, token="t").build_ref()
 
 
 def test_a_coordinator_in_a_cluster_is_named_by_context_namespace_and_release() -> None:

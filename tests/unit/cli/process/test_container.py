@@ -40,3 +40,17 @@ def test_a_run_in_a_container_can_be_resumed_with_its_volume_only(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert describe_resume("oku resume r", folder) == hint
+
+
+def test_a_mount_may_have_any_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel escapes blanks, line breaks and backslashes; all other bytes stand as they are."""
+    names = {
+        "a b": b"a\\040b",
+        "c\nd#": b"c\\012d\\043",
+        "\udcff": b"\xff",
+        "\u2028\xa0": "\u2028\xa0".encode(),
+    }
+    for name, written in names.items():
+        line = b"1 2 8:1 / /%b rw - ext4 /dev/sda rw\n" % written
+        monkeypatch.setattr("pathlib.Path.read_bytes", lambda _, line=line: line)
+        assert find_volume(Path("/", name, "folder")) == Path("/", name)

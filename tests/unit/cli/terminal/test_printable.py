@@ -39,3 +39,13 @@ def test_json_means_the_same_to_a_program(text: str) -> None:
 
     assert json.loads(escaped) == {"name": text, "n": 1}
     assert make_printable(escaped.replace("\n", "")) == escaped.replace("\n", "")
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_json_in_ascii_means_the_same_to_a_program(text: str) -> None:
+    """Whatever it takes its input for."""
+    document = json.dumps({"name": text, "n": 1}, ensure_ascii=False, indent=1)
+
+    escaped = escape_json(document.encode(), is_ascii=True)
+
+    assert json.loads(escaped.decode("ascii")) == {"name": text, "n": 1}

@@ -81,7 +81,7 @@ def test_a_url_that_cannot_be_read_is_refused(url: str) -> None:
     [
         "redsi://:hunter2@h/0", "redis:/:hunter2@h/0", "redis//:hunter2@h", ":hunter2@h:6379", "hunter2",
         "redis://:hunter2/x@h:6379/0", "redis://:hunter2?x@h/0", "redis://me:hunter2#x@h", "amqp://hunter2/x@h/v",
-        "amqp://[hunter2@h", "rediss://:x@h:hunter2/0", "redis://h:0/hunter2",
+        "amqp://[hunter2@h", "redis://:hunter2;x@h:6379/0", "rediss://:x@h:hunter2/0", "redis://h:0/hunter2",
     ],
 )  # fmt: skip
 def test_a_mistyped_url_is_not_repeated(url: str) -> None:
@@ -89,3 +89,17 @@ def test_a_mistyped_url_is_not_repeated(url: str) -> None:
     with pytest.raises(UserError) as caught:
         split_tls(url)
     assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["redis+socket:///run/job@2/v.sock", "redis+socket:///run/c#/v.sock", "redis+socket:///a;b/v.sock"]
+)
+def test_the_path_of_a_socket_is_to_be_encoded(url: str) -> None:
+    """Kombu would connect to another path, and wait for it for ever."""
+    with pytest.raises(UserError) as caught:
+        split_tls(url)
+    assert str(caught.value) == (
+        "--broker-url: the path of the socket cannot be read; in it, write % ? # @ ; as %25 %3F %23 %40 %3B"
+    )
+    encoded = url.replace("@", "%40").replace("#", "%23").replace(";", "%3B")
+    assert split_tls(encoded) == (encoded, None)

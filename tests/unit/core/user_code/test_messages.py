@@ -34,14 +34,16 @@ def test_text_that_utf_8_cannot_encode_is_escaped() -> None:
 
 
 def test_bytes_stay_what_they_are_beside_such_a_text() -> None:
-    """The spec goes to the host as the bytes of its JSON."""
-    start = Start(spec=b'{"a": "\xff"}', folder="/tmp/\udcff", users=1, is_ahead=True, paths={"\udcff": "x"})
+    """The spec goes to the host as the bytes of its JSON, and paths as the file system has them."""
+    start = Start(
+        spec=b'{"a": "\xff"}', folder=b"/tmp/\xff", users=1, is_ahead=True, paths={"\udcff": b"\xff"}
+    )
 
     (read_back,) = read(frame(start), ToHost)
 
     assert isinstance(read_back, Start)
-    assert (read_back.spec, read_back.folder) == (start.spec, "/tmp/\\udcff")
-    assert read_back.paths == {"\\udcff": "x"}
+    assert (read_back.spec, read_back.folder) == (start.spec, start.folder)
+    assert read_back.paths == {"\\udcff": b"\xff"}
 
 
 @pytest.mark.parametrize("content", [b"\x91" * 100_000, b"\xc1", b"\x90", b""])

@@ -59,7 +59,7 @@ class Worker:
         self._ours, theirs = socket.socketpair()
         self._ours.setblocking(False)  # noqa: FBT003  # its only argument
         spec = Spec(engine=Engine.PYTHON, **fields)
-        start = Start(spec=encode_spec(spec), folder=str(Path.cwd()), users=users, is_ahead=False)
+        start = Start(spec=encode_spec(spec), folder=os.fsencode(Path.cwd()), users=users, is_ahead=False)
         host = PythonHost(start, self.slots, Scenario(function, "a.py"), stuck_s=stuck_s)
         self.running = asyncio.ensure_future(host.run(theirs))
         self._reader = FrameReader(FromHost)

@@ -7,6 +7,7 @@ untouched, what it had begun is given back as any request that was cut off.
 
 import asyncio
 import logging
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -303,11 +304,11 @@ class UserCodeEngine:
         host = self._host = HostProcess(
             spec.engine, self._folder, context.isolation, self._on_message, self._has_ended.set
         )
-        paths = {file.digest: str(context.find_file(file.digest)) for file in list_files(spec)}
+        paths = {file.digest: os.fsencode(context.find_file(file.digest)) for file in list_files(spec)}
         host.send(
             Start(
                 spec=encode_spec(spec),
-                folder=str(self._folder),
+                folder=os.fsencode(self._folder),
                 users=self.window,
                 is_ahead=not self._feed.is_paced,
                 paths=paths,

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from typing import Any
 
 from oku_core.messaging.hook import HookAttempt
@@ -52,12 +53,12 @@ async def call_hook(attempt: HookAttempt, spec: Spec, context: EngineContext, li
     _log.info("process %d calls %s", host.pid, attempt)
     waiting = asyncio.ensure_future(ended.wait())
     try:
-        paths = {file.digest: str(context.find_file(file.digest)) for file in list_files(spec)}
+        paths = {file.digest: os.fsencode(context.find_file(file.digest)) for file in list_files(spec)}
         host.send(
             Call(
                 hook=attempt.hook,
                 spec=encode_spec(spec),
-                folder=str(folder),
+                folder=os.fsencode(folder),
                 paths=paths,
                 setup_data=context.setup_data,
             )

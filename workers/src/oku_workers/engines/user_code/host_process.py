@@ -181,9 +181,13 @@ class HostProcess:
 
 
 def _build_command(kind: str, connection: int, slots: int, isolation: Isolation) -> list[str]:
-    """The command of a host, which finds no modules in its folder before it has given up what it must."""
+    """The command of a host, which finds no modules in its folder before it has given up what it must.
+
+    It knows the names of files by the same encoding as its worker.
+    """
+    mode = ("-X", "utf8") if sys.flags.utf8_mode else ()
     numbers = (connection, slots, os.getpid(), isolation.memory_bytes)
-    return [sys.executable, "-P", "-m", "oku.host", kind, *map(str, numbers)]
+    return [sys.executable, "-P", *mode, "-m", "oku.host", kind, *map(str, numbers)]
 
 
 class _Protocol(asyncio.Protocol):
