@@ -38,6 +38,7 @@ from oku_coordinator.files.file_store import DigestError, FileTooLargeError, NoR
 from oku_coordinator.files.uploads import OffsetError
 from oku_coordinator.ledger import UnknownRunError
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
+from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.runs.readiness import QueueFullError, UserCodeRefusedError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.metrics import Metrics
@@ -76,7 +77,7 @@ def build_api(
     runs: Runs,
     metrics: Metrics,
     token: str,
-    is_ready: Callable[[], bool],
+    find_obstacle: Callable[[], str],
     publisher: Publisher | None = None,
     describe_scaling: Callable[[], Mapping[str, Any] | None] = lambda: None,
 ) -> web.Application:
@@ -86,7 +87,7 @@ def build_api(
         runs: what the calls act on.
         metrics: what `/metrics` shows.
         token: what callers must bear.
-        is_ready: whether the broker is within reach.
+        find_obstacle: why the coordinator is not ready; empty if it is.
         publisher: what takes lines to Loki, if anything does.
         describe_scaling: how many pods a run may have, in a cluster.
     """
@@ -99,7 +100,8 @@ def build_api(
         return _json(publisher.describe() if publisher is not None else None)
 
     async def probe_ready(_: web.Request) -> web.Response:
-        return web.Response(text="ok\n") if is_ready() else web.Response(status=503, text="no broker\n")
+        obstacle = find_obstacle()
+        return web.Response(status=503 if obstacle else 200, text=f"{obstacle or 'ok'}\n")
 
     async def show_metrics(request: web.Request) -> web.Response:
         body, content_type = metrics.expose(",".join(request.headers.getall("Accept", ())))
@@ -246,7 +248,8 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
     except web.HTTPException as error:
         return _json({"error": f"{request.method} {request.path}: {error.reason}"}, status=error.status)
     except sqlite3.OperationalError as error:
-        _log.error("the ledger cannot be used: %s", error)
+        if not isinstance(error, StorageError):  # that is logged once, and not with each call
+            _log.error("the ledger cannot be used: %s", error)
         return _json({"error": f"the ledger cannot be used: {error}"}, status=503)
     except Exception:  # noqa: BLE001  # it is logged; the caller is told whose fault it is
         _log.exception("%s %s", request.method, request.path)

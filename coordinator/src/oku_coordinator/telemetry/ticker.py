@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError, Receipt, RunRecord, UnknownRunError
 from oku_coordinator.ledger.storage.run_account import RunAccount
+from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.runs.target_watch import TargetWatch
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
@@ -205,8 +206,8 @@ class Ticker:
         try:
             spec = self.ledger.runs.fetch(self._latest).spec
             return self.ledger.runs.read_account(self._latest, functools.partial(build, self._latest, spec))
-        except (UnknownRunError, BreachError):
-            return []  # it was deleted, or has failed and says so elsewhere
+        except (UnknownRunError, BreachError, StorageError):
+            return []  # it was deleted, or it is said elsewhere what has failed
 
     def _build_tick(self, run: str, at: float) -> Tick:
         standing = self.ledger.runs.fetch_standing(run)
