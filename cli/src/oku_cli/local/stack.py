@@ -175,6 +175,7 @@ class LocalStack:
             health.note_well()
             await asyncio.sleep(_LOOK_S)
             for child in self.children:
+                child.bound_log()
                 if (code := child.find_death()) is not None:
                     self._revive(child, code)
 

@@ -32,6 +32,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from oku_coordinator.api.metrics_cache import MetricsCache
 from oku_coordinator.api.run_json import build_row_object, build_run_object
 from oku_coordinator.api.streams import Handler, TooManyFollowersError, build_follower, stream_pieces
 from oku_coordinator.files.file_store import DigestError, FileTooLargeError, NoRoomError
@@ -93,6 +94,8 @@ def build_api(
     """
     api = web.Application(middlewares=[_answer_errors, _build_guard(token)], client_max_size=_MAX_BODY)
 
+    exposed = MetricsCache(metrics)
+
     async def show_scaling(_: web.Request) -> web.Response:
         return _json(describe_scaling())
 
@@ -104,7 +107,7 @@ def build_api(
         return web.Response(status=503 if obstacle else 200, text=f"{obstacle or 'ok'}\n")
 
     async def show_metrics(request: web.Request) -> web.Response:
-        body, content_type = metrics.expose(",".join(request.headers.getall("Accept", ())))
+        body, content_type = exposed.expose(",".join(request.headers.getall("Accept", ())))
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     api.add_routes(_build_run_routes(runs))

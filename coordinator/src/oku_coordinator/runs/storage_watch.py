@@ -5,6 +5,7 @@ ready for that would never notice that there is space again.
 """
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -46,10 +47,8 @@ class StorageWatch:
         """Try the file if it is time to, and log what has changed."""
         storage = self._ledger.storage
         if storage.trouble or self._clock() - storage.written_at >= IDLE_S:
-            try:
+            with contextlib.suppress(StorageError):  # its health knows
                 self._ledger.file.try_writing()
-            except StorageError:
-                pass  # its health knows
         if storage.trouble != self._said:
             self._said = storage.trouble
             if self._said:

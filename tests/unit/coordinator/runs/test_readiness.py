@@ -65,9 +65,11 @@ class World:
         self.roster = Roster(10.0)
         self.pods = PodsTwin()
         self.troubles: list[str] = []
-        self.has_broker = True
+        self.broker_trouble = ""
         self.assignment = Assignment(ledger=ledger, roster=self.roster)
-        self.alone = self.build(has_broker=lambda: self.has_broker, find_troubles=lambda: self.troubles)
+        self.alone = self.build(
+            find_broker_trouble=lambda: self.broker_trouble, find_troubles=lambda: self.troubles
+        )
         self.in_cluster = self.build(kube=cast("KubeFacade", self.pods), find_troubles=lambda: self.troubles)
 
     def build(self, **parts: Any) -> Readiness:
@@ -342,10 +344,22 @@ def test_a_broker_that_is_away_is_told(world: World, running: RunRecord) -> None
     """Without it a run stands still, and nobody else says so."""
     world.record("w1")
     assert world.alone.build_notices(running) == []
-    world.has_broker = False
+    world.broker_trouble = "the broker does not answer"
     assert world.alone.build_notices(running) == [
         "the broker does not answer: no leases go out and no checkpoints come in"
     ]
+
+
+def test_a_ledger_that_cannot_be_used_is_told_first(world: World, running: RunRecord, ledger: Ledger) -> None:
+    """It is why nothing comes in, whatever else is wrong because of it."""
+    world.record("w1")
+    world.broker_trouble = "the broker does not answer"
+    ledger.storage.note_free(0)
+    assert world.alone.build_notices(running) == [
+        "the ledger cannot be used: its disk is full; nothing is dealt out or accounted until it can",
+        "the broker does not answer: no leases go out and no checkpoints come in",
+    ]
+    assert world.alone.find_obstacle(running).startswith("the ledger cannot be used")
 
 
 def test_what_workers_say_of_themselves_is_told_once(world: World, running: RunRecord) -> None:

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from oku_workers.health.liveness_port import LivenessPort
+from oku_workers.health.liveness_port import MOST_WAITING, LivenessPort
 
 Address = tuple[str, int]
 
@@ -53,12 +53,31 @@ async def test_what_is_no_request_is_not_answered(address: Address) -> None:
     assert await ask(address, b"GET / HTTP/1.0\r\n\r\n") != b""
 
 
-async def test_nobody_keeps_probes_away_by_many_connections(address: Address) -> None:
-    """Those beyond the first are closed at once, and there is room again when others have gone."""
-    idle = [await asyncio.open_connection(*address) for _ in range(32)]
-    assert await ask(address, b"GET / HTTP/1.1\r\n\r\n") == b""
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nX: "], ids=["nothing", "half"])
+async def test_nobody_keeps_probes_away_by_many_connections(address: Address, sent: bytes) -> None:
+    """Whatever these have sent: the one that has waited longest makes room, and as many stay as may."""
+    idle = [await asyncio.open_connection(*address) for _ in range(3 * MOST_WAITING)]
+    for _, writer in idle:
+        with suppress(ConnectionError):
+            writer.write(sent)
+    for _ in range(3):
+        assert (await ask(address, b"GET / HTTP/1.1\r\n\r\n")).startswith(b"HTTP/1.1 200 OK\r\n")
+    for reader, _ in idle[: 2 * MOST_WAITING]:
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+    assert not any(reader.at_eof() or reader.exception() for reader, _ in idle[-MOST_WAITING // 2 :])
     for _, writer in idle:
         writer.close()
-        await writer.wait_closed()
-    while await ask(address, b"GET / HTTP/1.1\r\n\r\n") == b"":  # noqa: ASYNC110  # the port notices soon
-        await asyncio.sleep(0)
+
+
+async def test_a_connection_that_sends_no_request_is_closed() -> None:
+    """Its time begins with the connection, however slowly it sends."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = LivenessPort(listening, reading_s=0.05)
+    await port.open()
+    reader, writer = await asyncio.open_connection(*listening.getsockname())
+    writer.write(b"GET / HTTP/1.1\r\n")
+    with suppress(ConnectionError):
+        assert await reader.read() == b""
+    writer.close()
+    await port.close()
