@@ -27,7 +27,7 @@ PAUSE_PATIENCE_S, PAUSE_TRY_S = 1.0, 10.0
 STANDSTILL_S = 8.0
 """After Ctrl-C a run is left once its coordinator has not been ready for so long: it cannot come to rest.
 Whoever has sent SIGTERM often sends SIGKILL 10 s later."""
-_READINESS_LOOK_S = 0.5
+READINESS_LOOK_S = 0.5
 
 
 class Follower:
@@ -129,7 +129,7 @@ class Follower:
                 ready_at = time.monotonic()
             elif time.monotonic() - ready_at >= STANDSTILL_S:
                 return obstacle
-            await asyncio.sleep(_READINESS_LOOK_S)
+            await asyncio.sleep(READINESS_LOOK_S)
 
     async def _pause(self, run: str) -> Delivery:
         outage = Outage(self.view.warn, f"run {run} has been told to pause", PAUSE_PATIENCE_S)
