@@ -1,4 +1,4 @@
-"""Keeps what `/metrics` answers for a second: whoever asks without a token must not have it made again and again.
+"""Keeps what `/metrics` answers for a second: whoever asks needs no token, and making it takes time.
 
 It is made in the event loop, so callers that come meanwhile wait and share it.
 """

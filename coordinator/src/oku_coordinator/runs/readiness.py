@@ -182,6 +182,7 @@ class Readiness:
         yield from self._find_of_hooks(run)
         yield from self.find_outages(run.run)
         yield from self._find_of_workers(run)
+        yield from self.roster.find_host_ends(run.run)
         yield from self._find_of_servers(run)
         yield from self._find_of_others()
 

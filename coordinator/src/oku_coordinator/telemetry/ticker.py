@@ -90,6 +90,9 @@ class Ticker:
         self.metrics.count_progress()
         is_new = not self.roster.is_current(progress.worker, progress.incarnation)
         replaced = self.roster.find_replaced(progress.worker, progress.incarnation)
+        for end in self.roster.list_new_host_ends(progress):
+            if end.run == self.active:
+                self.recorder.note_host_end(progress.worker, end, self.clock())
         self.roster.record(progress, now, self.clock())
         if replaced is not None:
             self.runs.thresholds.told.forget(replaced.incarnation)
