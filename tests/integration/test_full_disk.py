@@ -31,7 +31,7 @@ def test_a_disk_that_fills_is_said_and_loses_nothing(tmp_path: Path) -> None:
     """The coordinator is not ready, blames nobody else, and goes on by itself when there is space again."""
     with mount_small_disk(tmp_path / "coordinator") as disk, run_site(tmp_path) as site:
         api = site.api
-        run = api.submit(**{"requests": _REQUESTS, "concurrency": 5, "delay": "20ms", "timeout": "5s"})
+        run = api.submit(requests=_REQUESTS, concurrency=5, delay="20ms", timeout="5s")
         wait_until(lambda: api.summary(run)["accounted"] > 0, 20, "the run has begun")
         disk.fill()
         wait_until(lambda: ask(api, "/readyz")[0] == 503, 20, "it is not ready")

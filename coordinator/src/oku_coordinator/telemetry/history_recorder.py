@@ -162,7 +162,9 @@ def merge_events(events: Sequence[Event]) -> list[Event]:
         alike = [event for event in events if event.type == type_]
         if len(alike) > MOST_ALIKE:
             text = f"{len(alike):,} workers {text_of_many}"
-            alike = [Event(at=alike[-1].at, type=type_, text=text)]
+            reasons = {event.reason for event in alike}
+            reason = reasons.pop() if len(reasons) == 1 else None
+            alike = [Event(at=alike[-1].at, type=type_, text=text, reason=reason)]
         merged += alike
     return merged
 

@@ -60,7 +60,7 @@ async def test_the_logs_of_all_children_are_bounded_while_they_run(
     stack.children = [Child(name, command, tmp_path / f"{name}.log", os.environ) for name in ("a", "b")]
     stack.launch()
     async with asyncio.timeout(5):
-        while not all((tmp_path / f"{name}.log.1").exists() for name in ("a", "b")):
+        while not all((tmp_path / f"{name}.log.1").exists() for name in ("a", "b")):  # noqa: ASYNC110  # files
             await asyncio.sleep(0.02)
 
 

@@ -23,6 +23,7 @@ from oku_core.accounting.outcome import NOT_SENT, build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.messaging.hook import HookAttempt
+from oku_core.messaging.host_end import HostEnd, HostEndReason
 from oku_core.messaging.lease import build_lease_id
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.spec.files import SpecFiles
@@ -360,6 +361,25 @@ def test_a_ledger_that_cannot_be_used_is_told_first(world: World, running: RunRe
         "the broker does not answer: no leases go out and no checkpoints come in",
     ]
     assert world.alone.find_obstacle(running).startswith("the ledger cannot be used")
+
+
+def test_how_processes_of_user_code_end_is_told_of_their_run(
+    world: World, running: RunRecord, ledger: Ledger
+) -> None:
+    """Once for each way, with how many more; not of another run."""
+    killed, crashed, other = (
+        HostEnd(run=run, number=1, reason=HostEndReason.OUT_OF_MEMORY, text=text)
+        for run, text in (("r1", "it was killed"), ("r1", "it crashed"), ("r0", "it exited"))
+    )
+    for worker, ends in (("w1", [other, killed]), ("w2", [killed, killed]), ("w3", [crashed])):
+        world.roster.record(Progress(worker=worker, incarnation=worker, at=0.0, host_ends=ends), 0.0, 0.0)
+    world.settle()
+    assert world.alone.build_notices(running) == [
+        "worker w1: the process of the user code has ended: it was killed (and 2 more)",
+        "worker w3: the process of the user code has ended: it crashed",
+    ]
+    world.record("w1", "w2", "w3")
+    assert world.alone.build_notices(running) == []
 
 
 def test_what_workers_say_of_themselves_is_told_once(world: World, running: RunRecord) -> None:
