@@ -43,7 +43,8 @@ async def test_what_the_ledger_does_to_tasks_is_one_notice(parts: Assembly) -> N
     ):
         parts.supervisor.enlist(name).note_failure(error)
     parts.ledger.storage.note_free(0)
-    assert [notice.partition(":")[0] for notice in parts.runs.build_notices(parts.ledger.runs.fetch("r1"))] == [
+    notices = parts.runs.build_notices(parts.ledger.runs.fetch("r1"))
+    assert [notice.partition(":")[0] for notice in notices] == [
         "waiting for a worker to connect", "the ledger cannot be used", "retention",
     ]  # fmt: skip
 

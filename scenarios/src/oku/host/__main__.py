@@ -11,7 +11,7 @@ import sys
 from contextlib import suppress
 
 from oku.host.confinement import AbandonedError, confine
-from oku.host.leaving import explain_leaving
+from oku.host.exit_reason import explain_leaving
 from oku_core.user_code.messages import frame
 
 

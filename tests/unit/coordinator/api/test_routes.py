@@ -232,7 +232,7 @@ async def test_every_call_needs_the_token(
     world: World, method: str, call_path: str, authorization: str | None
 ) -> None:
     """Without the token nothing is done and nothing is revealed, not even which runs exist."""
-    api = build_api(world.runs, world.metrics, TOKEN, lambda: True)
+    api = build_api(world.runs, world.metrics, TOKEN, lambda: "")
     headers = {} if authorization is None else {"Authorization": authorization}
     async with TestClient(TestServer(api)) as stranger:
         answer = await call(stranger, method, call_path, headers=headers, json={"requests": 1})

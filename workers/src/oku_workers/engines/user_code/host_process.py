@@ -22,7 +22,7 @@ from oku_core.user_code.messages import FrameReader, FromHost, Leaving, ToHost, 
 from oku_core.user_code.slots import Slots, create_slots
 from oku_workers.engines.user_code.host_ends import ProcessEnd, explain_end
 from oku_workers.engines.user_code.isolation import Isolation
-from oku_workers.engines.user_code.memory_kills import MemoryKills
+from oku_workers.engines.user_code.oom_watch import OomWatch
 from oku_workers.engines.user_code.orphans import bury_orphans, end_orphans, forget_host, register_host
 
 _log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class HostProcess:
         self._unsent: list[bytes] = []
         self._is_over = False
         self._silent = asyncio.Event()
-        self._memory_kills = MemoryKills()
+        self._oom_watch = OomWatch()
         self._last_word: ProcessEnd | None = None
         ours, theirs = socket.socketpair()
         memory = create_slots()
@@ -113,7 +113,7 @@ class HostProcess:
 
     def has_ended(self) -> bool:
         """Whether the process has ended, even if somebody else holds its socket open."""
-        self._memory_kills.look()
+        self._oom_watch.look()
         if self._isolation.adopts:
             bury_orphans()
         return self._process.poll() is not None
@@ -133,7 +133,7 @@ class HostProcess:
         with contextlib.suppress(subprocess.TimeoutExpired):
             await asyncio.to_thread(self._process.wait, ending_s)
         lives_on = self._process.poll() is None
-        out_of_memory = self._memory_kills.has_risen()
+        out_of_memory = self._oom_watch.has_risen()
         self.kill()
         code = await asyncio.to_thread(self._bury)
         # Somebody else may hold its socket open: a process of another session that user code has started.

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from oku_workers.engines.user_code.memory_kills import MemoryKills
+from oku_workers.engines.user_code.oom_watch import OomWatch
 
 V2 = "low 0\nhigh 0\nmax 7\noom 3\noom_kill {}\noom_group_kill 9\n"
 V1 = "oom_kill_disable 0\nunder_oom 0\noom_kill {}\n"
@@ -23,9 +23,9 @@ class Machine:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
 
-    def watch(self) -> MemoryKills:
+    def watch(self) -> OomWatch:
         """Begin to watch."""
-        return MemoryKills(self.root, lambda: self.now)
+        return OomWatch(self.root, lambda: self.now)
 
 
 @pytest.mark.parametrize(
@@ -75,6 +75,6 @@ def test_a_kill_counts_for_some_seconds(tmp_path: Path) -> None:
 
 def test_nothing_has_risen_where_nobody_counts(tmp_path: Path) -> None:
     """A kernel may be too old, or a sandbox may hide it."""
-    kills = MemoryKills(tmp_path)
+    kills = OomWatch(tmp_path)
     kills.look()
     assert not kills.has_risen()

@@ -16,7 +16,7 @@ _KEPT_S = 5.0
 _COUNT = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
 
 
-class MemoryKills:
+class OomWatch:
     """Watches the count of kills from its creation on.
 
     Args:

@@ -1,4 +1,4 @@
-from oku.host.leaving import explain_leaving
+from oku.host.exit_reason import explain_leaving
 from oku_core.user_code.messages import Leaving
 
 
