@@ -9,15 +9,15 @@ wait for one, the one that has waited longest makes room: whoever holds many ope
 
 import asyncio
 import socket
+from typing import cast
 
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n"
 READING_S = 5.0
 """A request may take so long from its connection on."""
 _MOST_HEAD_BYTES = 8192
-MOST_WAITING = 64
-_ACCEPTED_AT_ONCE = 16
-"""New connections per turn of the event loop: these are read from, and answered, before more come."""
-_BACKLOG = 128
+_BACKLOG = 64
+"""As many come in one turn of the event loop; they are read from, and answered, before more come."""
+MOST_WAITING = 3 * _BACKLOG
 
 
 class LivenessPort:
@@ -40,10 +40,8 @@ class LivenessPort:
         self._server = await asyncio.get_running_loop().create_server(
             lambda: _Connection(self._waiting, self._reading_s),
             sock=self._listening,
-            backlog=_ACCEPTED_AT_ONCE,
+            backlog=_BACKLOG,
         )
-        # What the loop takes at once is also what it has told the system to let wait.
-        self._listening.listen(_BACKLOG)
 
     async def close(self) -> None:
         """Answer no more."""
@@ -68,8 +66,7 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Somebody has connected; the one that has waited longest may have to go for it."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # of uvloop in a worker
         if len(self._waiting) >= MOST_WAITING:
             next(iter(self._waiting)).drop()
         self._waiting[self] = None
