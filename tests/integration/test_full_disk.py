@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.kit.coordinators.coordinator import CoordinatorApi
 from tests.kit.faults.abuse import run_site
 from tests.kit.faults.small_disk import mount_small_disk
-from tests.kit.runs.local_run import Start, wait_until
+from tests.kit.runs.local_run import Start, run_oku, wait_until
 
 from oku_cli.exit_code import ExitCode
 
@@ -51,6 +51,22 @@ def test_a_disk_that_fills_is_said_and_loses_nothing(tmp_path: Path) -> None:
         assert api.read_metric("oku_ledger_usable") == 1
     assert (summary["accounted"], summary["outcomes"]["ok"]) == (_REQUESTS, _REQUESTS)
     assert (summary["resent_at_most"], summary["servers"]) == (0, {"served": _REQUESTS})
+
+
+def test_what_begins_on_a_full_disk_ends_with_a_line(tmp_path: Path) -> None:
+    """A new folder has no room for its key, and the ledger of an old one cannot be opened."""
+    with mount_small_disk(tmp_path / "disk", "30m") as disk:
+        command = ("run", "--requests", "10", "--delay", "1ms", "--quiet", "--data-dir")
+        assert run_oku(*command, "old", cwd=disk.path).returncode == ExitCode.COMPLETED
+        disk.fill()
+        for folder, line in (
+            ("new", f"oku: {disk.path}/new/message.key: No space left on device"),
+            ("old", f"oku: {disk.path}/old/ledger.sqlite3: {_FULL}"),
+        ):
+            ended = run_oku(*command, folder, cwd=disk.path)
+            assert ended.returncode == ExitCode.WRONG_INPUT
+            assert ended.stderr.startswith(line)
+            assert len(ended.stderr.splitlines()) == 1
 
 
 def test_a_local_run_ends_on_sigterm_although_its_disk_is_full(tmp_path: Path, start: Start) -> None:

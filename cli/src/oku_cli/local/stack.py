@@ -115,7 +115,11 @@ class LocalStack:
                 reason = f"{error.filename}: {error.strerror}"
                 self.failure.set_exception(StackError(f"{child.name} cannot be started: {reason}"))
                 return
-        self._write()
+        try:
+            self._write()
+        except OSError as error:
+            self.failure.set_exception(StackError(f"{self.data_dir.stack_file}: {error.strerror}"))
+            return
         # Supervised, because a watch that ended by an error would leave dead children dead.
         self._watching = Supervisor().start("children", self._watch)
 

@@ -32,6 +32,7 @@ class StorageFault(enum.StrEnum):
 
 _FAULTS = {
     sqlite3.SQLITE_FULL: StorageFault.DISK_FULL,
+    sqlite3.SQLITE_IOERR_SHMSIZE: StorageFault.DISK_FULL,  # there is no space for the index of the log
     sqlite3.SQLITE_IOERR: StorageFault.IO_ERROR,
     sqlite3.SQLITE_READONLY: StorageFault.READ_ONLY,
     sqlite3.SQLITE_CANTOPEN: StorageFault.NOT_OPENED,
@@ -123,7 +124,7 @@ def explain_error(error: sqlite3.OperationalError) -> StorageError | None:
     if isinstance(error, StorageError):
         return error
     code: int | None = getattr(error, "sqlite_errorcode", None)  # only what SQLite has raised has one
-    fault = None if code is None else _FAULTS.get(code & _PRIMARY)
+    fault = None if code is None else _FAULTS.get(code) or _FAULTS.get(code & _PRIMARY)
     return None if fault is None else StorageError(fault, str(error))
 
 

@@ -91,7 +91,7 @@ def test_every_error_of_the_file_has_a_reason() -> None:
         sqlite3.SQLITE_IOERR: StorageFault.IO_ERROR,
         sqlite3.SQLITE_IOERR_WRITE: StorageFault.IO_ERROR,
         sqlite3.SQLITE_IOERR_FSYNC: StorageFault.IO_ERROR,
-        sqlite3.SQLITE_IOERR_SHMSIZE: StorageFault.IO_ERROR,
+        sqlite3.SQLITE_IOERR_SHMSIZE: StorageFault.DISK_FULL,
         sqlite3.SQLITE_READONLY: StorageFault.READ_ONLY,
         sqlite3.SQLITE_READONLY_DBMOVED: StorageFault.READ_ONLY,
         sqlite3.SQLITE_CANTOPEN: StorageFault.NOT_OPENED,
