@@ -14,6 +14,7 @@ from oku_core.spec.values.header import Header
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.user_code.engine import UserCodeEngine
 from oku_workers.engines.user_code.host_ends import HostEnds
+from oku_workers.engines.user_code.isolation import Isolation
 from oku_workers.executions.execution import Execution
 
 
@@ -323,17 +324,43 @@ async def test_user_code_that_kills_every_host_is_not_tried_for_ever(bench: User
     assert engine.fault == ("user code is not tried again: it exited with code 3, 3 times in a row")
 
 
-async def test_a_host_that_is_blocked_is_ended(bench: UserCodeBench) -> None:
-    """The worker goes on meanwhile; the reason is in the log, and the iterations are given back."""
-    source = write("if index == 3:\n    import time\n    time.sleep(60)")
-    spec = bench.build_spec(source, concurrency=1)
-    await bench.open(spec, silent_s=1.0)
+@pytest.mark.parametrize(
+    ("takes", "reason", "text"),
+    [
+        ("pass", HostEndReason.NO_ANSWER, "it has blocked its process for 1 s"),
+        (
+            "held.extend(iter(lambda: bytes(1000), None))",
+            HostEndReason.MEMORY_LIMIT,
+            "it has blocked its process for 1 s, and holds as much memory as it may",
+        ),
+    ],
+    ids=["idle", "greedy"],
+)
+async def test_a_host_that_is_blocked_is_ended(
+    bench: UserCodeBench, takes: str, reason: HostEndReason, text: str
+) -> None:
+    """The worker goes on meanwhile; the reason is reported, and the iterations are given back."""
+    source = write(
+        f"""
+        if index == 3:
+            try:
+                {takes}
+            except MemoryError:
+                pass
+            import time
+            time.sleep(60)
+        """,
+        "held = []",
+    )
+    spec, ends = bench.build_spec(source, concurrency=1), HostEnds()
+    await bench.open(spec, silent_s=1.0, host_ends=ends, isolation=Isolation(memory_bytes=200_000_000))
     execution = bench.add(spec, 4)
     began = asyncio.get_running_loop().time()
     await bench.finish(execution)
     assert 1.0 <= asyncio.get_running_loop().time() - began < 6.0
     check_sum(execution, 4)
     assert execution.given_back == [3]
+    assert [(end.reason, end.text) for end in ends.list_latest()] == [(reason, text)]
     assert (await bench.finish(bench.add(spec, 3, start=10))).outcomes == {"ok": 3}
 
 

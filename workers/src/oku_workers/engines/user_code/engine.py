@@ -102,7 +102,7 @@ class UserCodeEngine:
         self._folder: Path | None = None
         self._heard_at = self._swept_at = 0.0
         self._ends = 0
-        self._why_killed = ""
+        self._why_killed: ProcessEnd | None = None
         self._loaded: asyncio.Future[None] | None = None
         self.host_load = HostLoad()
         self._ended_cpu_s = self._ended_busy_s = 0.0
@@ -300,7 +300,7 @@ class UserCodeEngine:
         self._heard_at = asyncio.get_running_loop().time()
         self._loaded = asyncio.get_running_loop().create_future()
         self._reader = ReportReader(self._hands, self._find_execution)
-        self._why_killed = ""
+        self._why_killed = None
         spec, context = self._spec, self._context
         host = self._host = HostProcess(
             spec.engine, self._folder, context.isolation, self._on_message, self._has_ended.set
@@ -366,8 +366,12 @@ class UserCodeEngine:
             self._feed.withdraw(execution)
 
     def _kill(self, host: HostProcess, why: str) -> None:
-        if not self._why_killed:
-            self._why_killed = why
+        if self._why_killed is None:
+            if host.is_at_memory_limit:
+                text = f"{why}, and holds as much memory as it may"
+                self._why_killed = ProcessEnd(HostEndReason.MEMORY_LIMIT, text)
+            else:
+                self._why_killed = ProcessEnd(HostEndReason.NO_ANSWER, why)
             host.kill()
 
     async def _end_host(self, *, is_unexpected: bool = False) -> ProcessEnd:
@@ -385,8 +389,7 @@ class UserCodeEngine:
         try:
             # What it has said until it ends counts.
             how = await host.wait(_ENDING_S if self._is_closing else _EXITING_S)
-            if self._why_killed:
-                how = ProcessEnd(HostEndReason.NO_ANSWER, self._why_killed)
+            how = self._why_killed or how
             return how
         finally:
             in_hand = self._hands.take_all()

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -31,6 +32,8 @@ _MOST_LINE_BYTES = 4096
 _MOST_LINES_PER_S = 200
 """User code that prints more has the rest dropped: a log is not for results."""
 _LAST_WORDS_S = 1.0
+_DATA, _NEARLY_ALL = 5, 0.95
+"""The place of the pages of data in /proc/PID/statm (proc(5)); what its limit bounds but for rounding."""
 
 
 class HostProcess:
@@ -117,6 +120,16 @@ class HostProcess:
         if self._isolation.adopts:
             bury_orphans()
         return self._process.poll() is not None
+
+    @property
+    def is_at_memory_limit(self) -> bool:
+        """Whether it holds nearly all of the memory that it may hold."""
+        limit = self._isolation.memory_bytes
+        try:
+            pages = int(Path(f"/proc/{self.pid}/statm").read_bytes().split()[_DATA])
+        except (OSError, IndexError):  # it is gone, or the system has no such file
+            return False
+        return limit > 0 and pages * resource.getpagesize() > _NEARLY_ALL * limit
 
     def kill(self) -> None:
         """End it at once, with the processes that it has started."""
