@@ -346,7 +346,11 @@ def _build_paths() -> Json:
             )
         },
         "/healthz": {"get": _probe("Check that the process answers.", {"200": _plain()})},
-        "/readyz": {"get": _probe("Check that it has a broker.", {"200": _plain(), "503": _plain()})},
+        "/readyz": {
+            "get": _probe(
+                "Check that it has a broker and can use its ledger.", {"200": _plain(), "503": _plain()}
+            )
+        },
         "/metrics": {"get": _probe("Return metrics for Prometheus.", {"200": _metrics()})},
     }
 

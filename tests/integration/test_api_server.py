@@ -119,7 +119,7 @@ async def port(tmp_path: Path) -> AsyncIterator[Port]:
     ledger = Ledger(tmp_path / "ledger.sqlite3")
     counter, readiness = ServedCounter(NamedServers([]), ledger), build_readiness(ledger)
     runs = Runs(ledger, counter, lambda: None, lambda: None, readiness)
-    server = ApiServer(build_api(runs, Metrics(), TOKEN, lambda: True), LIMITS)
+    server = ApiServer(build_api(runs, Metrics(), TOKEN, lambda: ""), LIMITS)
     listening = socket.create_server(("127.0.0.1", 0))
     await server.start(listening)
     port = Port(runs, listening.getsockname())

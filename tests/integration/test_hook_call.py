@@ -53,7 +53,7 @@ async def test_a_hook_that_is_cancelled_is_ended(tmp_path: Path) -> None:
 
 async def test_a_hook_whose_process_ends_has_no_answer(tmp_path: Path) -> None:
     """How it ended is said."""
-    with pytest.raises(HostLostError, match=r"^its process has ended \(exit code 7\)$"):
+    with pytest.raises(HostLostError, match=r"^its process has ended: it exited with code 7$"):
         await call(tmp_path, "def setup():\n    os._exit(7)\n")
 
 

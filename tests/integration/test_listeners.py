@@ -17,6 +17,7 @@ from tests.kit.runs.local_run import wait_until
 from tests.kit.servers.front import Front
 
 from oku_coordinator.broker.listeners import CheckpointListener, ProgressListener
+from oku_coordinator.ledger.storage.storage_health import StorageError, StorageFault
 from oku_core.messaging.celery_app import PROGRESS_EVENT, App, build_app
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
 from oku_core.messaging.codec import seal_progress
@@ -101,6 +102,58 @@ def test_a_listener_that_loses_its_connection_receives_again(
         for listener in listeners:
             listener.join(15)
             assert not listener.is_alive()
+
+
+def test_a_broker_that_refuses_is_told_from_one_that_is_away(tmp_path: Path) -> None:
+    """As one whose disk is full does: it answers, and says why nothing is taken from its queues."""
+    may_decode = threading.Event()
+    may_decode.set()
+    stored: list[Sequence[CheckpointBatch]] = []
+    with run_broker(tmp_path) as url:
+        app = build_app(url, MESSAGE_KEY)
+        listener = CheckpointListener(app, Health("checkpoints"), stored.append, may_decode)
+        with build_app(url, MESSAGE_KEY).connection_for_write() as connection:
+            client = connection.default_channel.client
+            client.execute_command("REPLICAOF", "127.0.0.1", "1")
+            listener.start()
+            wait_until(lambda: bool(listener.refusal), 10, "the refusal is known")
+            assert "read only replica" in listener.refusal
+            client.execute_command("REPLICAOF", "NO", "ONE")
+        send_checkpoints(app, build_batch("r1/1"))
+        wait_until(lambda: bool(stored), 10, "a checkpoint is heard")
+        assert (listener.refusal, listener.is_connected) == ("", True)
+        listener.end()
+        listener.join(15)
+
+
+def test_a_ledger_that_cannot_be_written_is_not_blamed_on_the_broker(tmp_path: Path) -> None:
+    """What it has brought is stored when the ledger can be written again, once."""
+    may_decode = threading.Event()
+    may_decode.set()
+    stored: list[Sequence[CheckpointBatch]] = []
+    health = Health("checkpoints", longest_pause_s=0.1)
+    is_full = threading.Event()
+    is_full.set()
+
+    def store(batches: Sequence[CheckpointBatch]) -> None:
+        if is_full.is_set():
+            raise StorageError(StorageFault.DISK_FULL, "database or disk is full")
+        stored.append(batches)
+
+    with run_broker(tmp_path) as url:
+        app = build_app(url, MESSAGE_KEY)
+        listener = CheckpointListener(app, health, store, may_decode)
+        listener.start()
+        send_checkpoints(app, build_batch("r1/1"))
+        wait_until(lambda: bool(health.trouble), 10, "it could not be stored")
+        for _ in range(20):
+            assert (listener.is_connected, listener.refusal) == (True, "")
+            time.sleep(0.01)
+        is_full.clear()
+        wait_until(lambda: bool(stored), 20, "it is stored")
+        listener.end()
+        listener.join(15)
+    assert [[batch.checkpoints[0].lease for batch in batches] for batches in stored] == [["r1/1"]]
 
 
 def test_what_is_said_after_a_listener_has_connected_is_heard(tmp_path: Path) -> None:

@@ -10,9 +10,12 @@ from tests.kit.library_names import list_library_names
 from tests.kit.servers.shop import Shop
 from tests.kit.workers.user_code_bench import UserCodeBench
 
+from oku_core.messaging.host_end import HostEndReason
 from oku_core.spec.values.header import Header
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.user_code.engine import UserCodeEngine
+from oku_workers.engines.user_code.host_ends import HostEnds
+from oku_workers.engines.user_code.isolation import Isolation
 from oku_workers.executions.execution import Execution
 
 
@@ -229,8 +232,11 @@ async def test_modules_may_have_the_names_of_libraries(bench: UserCodeBench) -> 
             r"scenario asks for the argument i, but it may have index, http, row",
         ),
         ("async def scenario(row):\n    pass\n", "asks for the argument row, but the run has no data"),
-        ("import os\nos._exit(5)\n", r"ended its process while it was loaded \(exit code 5\)"),
-        ("import os\nos.kill(os.getpid(), 9)\n", r"ended its process while it was loaded \(SIGKILL\)"),
+        ("import os\nos._exit(5)\n", "ended while it was loaded: it exited with code 5"),
+        (
+            "import os\nos.kill(os.getpid(), 9)\n",
+            r"ended while it was loaded: it was killed by a signal \(SIGKILL\)",
+        ),
     ],
 )
 async def test_what_cannot_be_loaded_is_said_in_one_line(
@@ -242,9 +248,26 @@ async def test_what_cannot_be_loaded_is_said_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("death", ["os._exit(7)", "os.kill(os.getpid(), 9)", "ctypes.string_at(0)"])
-async def test_a_host_that_dies_is_replaced(bench: UserCodeBench, death: str) -> None:
-    """What it had begun is given back, what it had not is known to be untouched, and all else counts."""
+@pytest.mark.parametrize(
+    ("death", "reason", "text"),
+    [
+        ("os._exit(7)", HostEndReason.EXITED, "it exited with code 7"),
+        ("os.kill(os.getpid(), 9)", HostEndReason.KILLED, "it was killed by a signal (SIGKILL)"),
+        ("ctypes.string_at(0)", HostEndReason.CRASHED, "it crashed (SIGSEGV)"),
+        (
+            "asyncio.get_running_loop().call_soon(exit, 3); await asyncio.sleep(5)",
+            HostEndReason.EXITED,
+            "it exited by sys.exit(3)",
+        ),
+    ],
+)
+async def test_a_host_that_dies_is_replaced(
+    bench: UserCodeBench, death: str, reason: HostEndReason, text: str
+) -> None:
+    """What it had begun is given back, what it had not is known to be untouched, and all else counts.
+
+    How it has died is reported as it was.
+    """
     source = write(
         f"""
         await asyncio.sleep(0.005)
@@ -254,10 +277,13 @@ async def test_a_host_that_dies_is_replaced(bench: UserCodeBench, death: str) ->
         """,
         "import ctypes",
     )
-    spec = bench.build_spec(source, concurrency=4)
-    await bench.open(spec)
+    spec, ends = bench.build_spec(source, concurrency=4), HostEnds()
+    await bench.open(spec, run="run", host_ends=ends)
     execution = bench.add(spec, 101)
     account = await bench.finish(execution)
+    [end] = ends.list_latest()
+    assert (end.run, end.number, end.reason, end.text) == ("run", 1, reason, text)
+    assert end.requests == len(execution.given_back)
     check_sum(execution, 101)
     assert 100 in execution.given_back
     assert 100 not in execution.untouched
@@ -310,22 +336,46 @@ async def test_user_code_that_kills_every_host_is_not_tried_for_ever(bench: User
         await bench.finish(execution)
         check_sum(execution, execution.taken)
     assert sum(execution.taken for execution in leases) < 40
-    assert engine.fault == (
-        "user code is not tried again: it ended its process (exit code 3), 3 times in a row"
+    assert engine.fault == ("user code is not tried again: it exited with code 3, 3 times in a row")
+
+
+@pytest.mark.parametrize(
+    ("takes", "reason", "text"),
+    [
+        ("pass", HostEndReason.NO_ANSWER, "it has blocked its process for 1 s"),
+        (
+            "held.extend(iter(lambda: bytes(1000), None))",
+            HostEndReason.MEMORY_LIMIT,
+            "it has blocked its process for 1 s, and holds as much memory as it may",
+        ),
+    ],
+    ids=["idle", "greedy"],
+)
+async def test_a_host_that_is_blocked_is_ended(
+    bench: UserCodeBench, takes: str, reason: HostEndReason, text: str
+) -> None:
+    """The worker goes on meanwhile; the reason is reported, and the iterations are given back."""
+    source = write(
+        f"""
+        if index == 3:
+            try:
+                {takes}
+            except MemoryError:
+                pass
+            import time
+            time.sleep(60)
+        """,
+        "held = []",
     )
-
-
-async def test_a_host_that_is_blocked_is_ended(bench: UserCodeBench) -> None:
-    """The worker goes on meanwhile; the reason is in the log, and the iterations are given back."""
-    source = write("if index == 3:\n    import time\n    time.sleep(60)")
-    spec = bench.build_spec(source, concurrency=1)
-    await bench.open(spec, silent_s=1.0)
+    spec, ends = bench.build_spec(source, concurrency=1), HostEnds()
+    await bench.open(spec, silent_s=1.0, host_ends=ends, isolation=Isolation(memory_bytes=200_000_000))
     execution = bench.add(spec, 4)
     began = asyncio.get_running_loop().time()
     await bench.finish(execution)
     assert 1.0 <= asyncio.get_running_loop().time() - began < 6.0
     check_sum(execution, 4)
     assert execution.given_back == [3]
+    assert [(end.reason, end.text) for end in ends.list_latest()] == [(reason, text)]
     assert (await bench.finish(bench.add(spec, 3, start=10))).outcomes == {"ok": 3}
 
 

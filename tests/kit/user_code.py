@@ -3,7 +3,7 @@
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -60,15 +60,21 @@ class UserCodeStack:
             run_coordinator(self.broker_url, folder / "data", "--files-port", "0", "--allow-user-code")
         )
 
-    def start_worker(self, *flags: str, name: str = "w") -> Process:
-        """Start a worker without privileges, as that of a pod is; gives it once it is connected."""
+    def start_worker(self, *flags: str, name: str = "w", prefix: Sequence[str] = ()) -> Process:
+        """Start a worker without privileges, as that of a pod is; gives it once it is connected.
+
+        Args:
+            flags: of `oku worker`.
+            name: of the worker.
+            prefix: a command that starts the command behind it.
+        """
         before = self.api.read_metric("oku_workers")
         where = ("--files-cache", str(self.folder / f"cache-{name}"), "--grace", "3s")
         log = self.folder / f"{name}.log"
         worker = self._stack.enter_context(
             run_worker(
                 self.broker_url, *where, *flags, name=name, log=log,
-                prefix=(sys.executable, "-c", _WITHOUT_PRIVILEGES),
+                prefix=(*prefix, sys.executable, "-c", _WITHOUT_PRIVILEGES),
             )
         )  # fmt: skip
         wait_until(lambda: self.api.read_metric("oku_workers") > before, 30, f"{name} is connected")

@@ -86,6 +86,20 @@ less, the delay server itself has to say.
 {{- include "oku.quantity" (dict "text" . "units" (merge $kilo $mega $giga)) -}}
 {{- end -}}
 
+{{/* What Kubernetes takes as a quantity (`resource.Quantity` of its API): capitals and small letters differ. */}}
+{{- define "oku.kubeQuantityPattern" -}}
+\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?
+{{- end -}}
+
+{{/* The bytes of such a quantity: TEXT. */}}
+{{- define "oku.kubeBytes" -}}
+{{- $small := dict "n" 1e-9 "u" 1e-6 "m" 1e-3 -}}
+{{- $decimal := dict "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "P" 1e15 "E" 1e18 -}}
+{{- $binary := dict "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 "Pi" 1125899906842624.0 "Ei" 1152921504606846976.0 -}}
+{{- $unit := regexFind "[a-zA-Z]+$" . -}}
+{{- mulf (trimSuffix $unit . | trimPrefix "+" | float64) (get (merge $small $decimal $binary) $unit | default 1.0) -}}
+{{- end -}}
+
 {{/* A number times its unit, 1 for one that is not listed: (dict "text" TEXT "units" DICT). */}}
 {{- define "oku.quantity" -}}
 {{- $unit := regexFind "[a-zA-Zµ]+$" .text -}}

@@ -27,6 +27,7 @@ from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.storage.storage_health import StorageError, StorageHealth
 from oku_coordinator.main_loop import LoopSignals, MainLoop
 from oku_coordinator.rounds import Rounds
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
@@ -38,6 +39,7 @@ from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import Retention
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.runs.skew_watch import SkewWatch
+from oku_coordinator.runs.storage_watch import StorageWatch
 from oku_coordinator.runs.target_watch import TargetWatch
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.servers.server_watch import ServerWatch
@@ -64,6 +66,8 @@ if TYPE_CHECKING:
 _LONGEST_CONNECT_S = 30
 LOCK_WAIT_S = 10.0
 """How long a coordinator waits for the one before it to let go of the ledger."""
+_BUSY_WAIT_S = 0.5
+"""How long it waits for a process that locks the file all the same: its event loop stands still meanwhile."""
 
 
 class Assembly:
@@ -98,7 +102,14 @@ class Assembly:
         self.lock = lock_ledger(
             settings.ledger_path, wait_s=lock_wait_s, trusts_folder=settings.trusts_data_dir
         )
-        self.ledger = Ledger(settings.ledger_path, publishes=settings.loki is not None)
+        self.ledger = Ledger(
+            settings.ledger_path,
+            publishes=settings.loki is not None,
+            storage=StorageHealth(self.metrics.count_storage_fault),
+            lock_wait_s=_BUSY_WAIT_S,
+        )
+        self.storage_watch = StorageWatch(self.ledger)
+        self.metrics.show_ledger(lambda: not self.ledger.storage.trouble)
         self.clock_service: ClockService | None = None
         self.clock_store = ClockStore(self.clock, settings.clock_path, kernel)
         current = self.ledger.runs.fetch_current()
@@ -111,7 +122,7 @@ class Assembly:
         self.roster = Roster(settings.worker_timeout_s)
         self.pace = Pace()
         self.shares = Shares()
-        self.broker = build_broker(self._app, self.is_ready)
+        self.broker = build_broker(self._app, lambda: self.inbound.is_connected)
         self.file_store = FileStore(settings.files_path, settings.file_limits)
         self.files_address: FilesAddress | None = None
         self._build_servers(settings)
@@ -137,9 +148,11 @@ class Assembly:
         announce_breach = self.runs.followers.announce_breach
         self.main_loop = MainLoop(self.rounds, self.inbound, self.signals, announce_breach)
 
-    def is_ready(self) -> bool:
-        """Whether the broker is within reach."""
-        return self.inbound.is_connected
+    def find_obstacle(self) -> str:
+        """Why this coordinator cannot do its work now, in a line; empty if it can."""
+        if trouble := self.ledger.storage.trouble:
+            return f"the ledger cannot be used: {trouble}"
+        return "" if self.inbound.is_connected else "no broker"
 
     def open_clock(self, settings: CoordinatorSettings, api_socket: socket.socket) -> None:
         """Tell workers elsewhere the clock, at the port of the API; raise `UserError` if it is taken."""
@@ -175,7 +188,7 @@ class Assembly:
     async def _listen(self, seconds: float) -> None:
         """Hear workers for some seconds, unless the broker is away for long."""
         for _ in range(_LONGEST_CONNECT_S):
-            if not self.is_ready():
+            if not self.inbound.is_connected:
                 await self.signals.rest(1.0)
         await self.signals.rest(seconds)
 
@@ -210,7 +223,7 @@ class Assembly:
             self.ledger,
             self.roster,
             self.assignment,
-            has_broker=lambda: not self.broker.is_away,
+            find_broker_trouble=self._find_broker_trouble,
             kube=self.kube,
             server_watch=self.server_watch,
             find_troubles=self._find_troubles,
@@ -331,7 +344,13 @@ class Assembly:
         if self.publisher is not None and self.publisher.trouble:
             yield f"Loki: {self.publisher.trouble}"
         yield from self.rejections.describe()
-        yield from self.supervisor.troubles
+        # What the ledger's storage does to tasks is one notice.
+        yield from self.supervisor.find_troubles(besides=(StorageError,))
+
+    def _find_broker_trouble(self) -> str:
+        if self.inbound.refusal:
+            return f"the broker refuses messages ({self.inbound.refusal})"
+        return "the broker does not answer" if self.broker.is_away else ""
 
 
 def is_fatal(error: Exception) -> bool:

@@ -84,8 +84,13 @@ class Inbound:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the broker is within reach."""
-        return self.checkpoints.is_connected and self.progress.is_connected
+        """Whether the broker is within reach, and does what is asked of it."""
+        return self.checkpoints.is_connected and self.progress.is_connected and not self.refusal
+
+    @property
+    def refusal(self) -> str:
+        """Why the broker refuses what is asked of it, as it says it; empty if it does not."""
+        return self.checkpoints.refusal or self.progress.refusal
 
     def is_deaf(self, now: float, behind_s: float) -> bool:
         """Whether workers may have spoken unheard: there is no broker, or more waits than can be taken.

@@ -82,7 +82,7 @@ class MainLoop:
 
     async def run(self, health: Health) -> None:
         """Go on until the end; what fails is raised, and the loop can be run again."""
-        if not self._has_noted_start:
+        if not self._has_noted_start and not self._signals.ending.is_set():
             self._rounds.note_start()
             self._has_noted_start = True
         while not self._signals.ending.is_set():

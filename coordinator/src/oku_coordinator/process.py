@@ -28,6 +28,8 @@ _log = logging.getLogger(__name__)
 _SWITCH_S = 0.0002
 _GC_THRESHOLDS = (700, 10, 10)
 """Those that Python 3.11 begins with."""
+_LONGEST_PAUSE_S = 1.0
+"""Between two attempts of what a run goes on by: it goes on as soon as there is space again."""
 _LAST_ANSWERS_S = 1.0
 """How long the broker is given at the end to take what waits to be sent to workers."""
 _LAST_LINES_S = 2.0
@@ -53,8 +55,8 @@ class Coordinator:
         await self._startup()
         await self._parts.settle_clock()
         supervisor = self._parts.supervisor
-        ticking = supervisor.start("ticks", self._parts.ticker.run)
-        working = supervisor.start("dispatcher", self._parts.main_loop.run)
+        ticking = supervisor.start("ticks", self._parts.ticker.run, _LONGEST_PAUSE_S)
+        working = supervisor.start("dispatcher", self._parts.main_loop.run, _LONGEST_PAUSE_S)
         try:
             await supervisor.wait(working)
         finally:
@@ -79,6 +81,7 @@ class Coordinator:
             parts.publisher.start(parts.supervisor)
             parts.coverage.start(parts.supervisor)
         parts.retention.start(parts.supervisor)
+        parts.storage_watch.start(parts.supervisor)
         await self._open_files()
         await self._open_api()
         if parts.clock_service is not None:
@@ -99,7 +102,9 @@ class Coordinator:
     async def _open_api(self) -> None:
         parts, settings = self._parts, self._settings
         scaling = parts.kube.describe if parts.kube is not None else lambda: None
-        api = build_api(parts.runs, parts.metrics, settings.token, parts.is_ready, parts.publisher, scaling)
+        api = build_api(
+            parts.runs, parts.metrics, settings.token, parts.find_obstacle, parts.publisher, scaling
+        )
         api.add_routes(build_upload_routes(parts.file_store))
         api.add_routes(build_run_file_routes(parts.ledger, parts.file_store))
         self._api_server = ApiServer(api)
@@ -131,6 +136,7 @@ class Coordinator:
             await parts.kube.end()
         await parts.coverage.end()
         await parts.retention.end()
+        await parts.storage_watch.end()
         if parts.publisher is not None:
             await parts.publisher.end(_LAST_LINES_S)
         parts.close()

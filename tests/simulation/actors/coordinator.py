@@ -238,6 +238,7 @@ class _Listener(ABC):
         self._timer: Any = None
         self.caught_up_at = connection.process.clock.monotonic()
         self.is_listening = False
+        self.refusal = ""
 
     @property
     def is_connected(self) -> bool:

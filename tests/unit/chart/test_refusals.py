@@ -76,6 +76,18 @@ NO_VALKEY = {"enabled": False}
             "workers.pod.extraEnv: OKU_GRACE is set by the chart",
         ),
         (
+            {"workers": {"userCodeMemory": "2GB"}},
+            "workers.userCodeMemory: 2GB is more than workers.resources.limits.memory, 1Gi",
+        ),
+        (
+            {"workers": {"resources": {"limits": {"memory": "512Mi"}}}},
+            "workers.userCodeMemory: 640MB is more than workers.resources.limits.memory, 512Mi",
+        ),
+        (
+            {"workers": {"resources": {"limits": {"memory": "1GB"}}}},
+            "workers.resources.limits.memory: 1GB is not a quantity such as 512Mi or 1Gi",
+        ),
+        (
             {"scaling": {"enabled": False}, "workers": {"replicas": 0}},
             "a run would wait for ever: set scaling.enabled to true, or workers.replicas to 1 or more",
         ),
@@ -209,3 +221,29 @@ def test_value_files_are_accepted(file: Any) -> None:
 def test_valid_values_are_accepted(values: dict[str, Any]) -> None:
     """Values at a bound are accepted, and values that are wrong only beside others."""
     assert render(values)
+
+
+def test_user_code_may_have_what_its_container_may_have() -> None:
+    """Kubernetes and Oku write sizes in different ways; the limit itself is not above it."""
+    limits = {
+        # 640 MB are less than or equal to each of these.
+        "640M": True, "640000k": True, "640000000": True, 640000000: True, "6.4e8": True,
+        "0.64G": True, ".64G": True, "640e6": True, "64E7": True, "640000000000m": True, "611Mi": True,
+        "625000Ki": True, "1Gi": True, "1Ti": True, "1E": True, "1Ei": True, "+1Gi": True, "2.": False,
+        "639999k": False, "639999999": False, 639999999: False, "639999999999m": False, "610Mi": False,
+        "0.59Gi": False, "624999Ki": False, "6.39e8": False, "640k": False, "640m": False, "639M": False,
+    }  # fmt: skip
+    found = {}
+    for limit in limits:
+        values = {"workers": {"resources": {"limits": {"memory": limit}}}}
+        try:
+            found[limit] = bool(render(values))
+        except AssertionError:
+            found[limit] = "is more than workers.resources.limits.memory" not in refuse(values)
+    assert found == limits
+
+
+@pytest.mark.parametrize("resources", [{}, {"limits": None}, {"limits": {"memory": None}}], ids=str)
+def test_user_code_may_have_any_memory_where_its_container_has_no_limit(resources: dict[str, Any]) -> None:
+    """There is nothing to hold it against."""
+    assert render({"workers": {"resources": resources, "userCodeMemory": "100GB"}} if resources else {})

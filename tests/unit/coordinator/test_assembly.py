@@ -3,8 +3,10 @@ import sqlite3
 import pytest
 
 from oku_coordinator.assembly import Assembly, is_fatal
+from oku_coordinator.ledger.storage.storage_health import StorageError, StorageFault
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.errors import UserError
+from oku_core.spec.spec import Spec
 
 
 def test_a_ledger_has_one_coordinator(parts: Assembly, coordinator_settings: CoordinatorSettings) -> None:
@@ -12,6 +14,39 @@ def test_a_ledger_has_one_coordinator(parts: Assembly, coordinator_settings: Coo
     with pytest.raises(UserError, match="another coordinator holds this ledger"):
         Assembly(coordinator_settings, lock_wait_s=0.0)
     assert parts.ledger.runs.fetch_page() == []
+
+
+def test_a_coordinator_is_ready_when_broker_and_ledger_can_be_used(parts: Assembly) -> None:
+    """It says what is missing; the ledger counts for more, as nothing is of use without it."""
+    assert parts.find_obstacle() == "no broker"
+    parts.inbound.checkpoints.is_connected = True
+    assert parts.find_obstacle() == ""
+    parts.inbound.checkpoints.refusal = "ResponseError: MISCONF"
+    assert parts.find_obstacle() == "no broker"
+    parts.ledger.storage.note_free(0)
+    assert parts.find_obstacle() == "the ledger cannot be used: its disk is full"
+    body, _ = parts.metrics.expose()
+    assert b"oku_ledger_usable 0.0" in body
+    assert b'oku_ledger_faults_total{reason="disk_full"} 1.0' in body
+    parts.ledger.storage.note_free(None)
+    assert b"oku_ledger_usable 1.0" in parts.metrics.expose()[0]
+
+
+async def test_what_the_ledger_does_to_tasks_is_one_notice(parts: Assembly) -> None:
+    """Each of them meets the same fault; what else fails is said beside it."""
+    parts.ledger.runs.create("r1", Spec(requests=1), 0.0)
+    parts.inbound.checkpoints.is_connected = True
+    for name, error in (
+        ("ticks", StorageError(StorageFault.DISK_FULL, "full")),
+        ("dispatcher", StorageError(StorageFault.DISK_FULL, "full")),
+        ("retention", RuntimeError("unforeseen")),
+    ):
+        parts.supervisor.enlist(name).note_failure(error)
+    parts.ledger.storage.note_free(0)
+    notices = parts.runs.build_notices(parts.ledger.runs.fetch("r1"))
+    assert [notice.partition(":")[0] for notice in notices] == [
+        "waiting for a worker to connect", "the ledger cannot be used", "retention",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

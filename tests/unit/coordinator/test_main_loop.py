@@ -39,6 +39,22 @@ async def test_only_a_broken_ledger_ends_the_coordinator(
     assert len(rounds) == (1 if ends else 2)
 
 
+async def test_a_coordinator_whose_ledger_cannot_be_written_ends_when_it_is_told_to(
+    parts: Assembly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has not even noted its start, and would try to for ever."""
+    tries: list[None] = []
+
+    def fail() -> None:
+        tries.append(None)
+        parts.signals.end()
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(parts.rounds, "note_start", fail)
+    await parts.supervisor.wait(parts.supervisor.start("dispatcher", parts.main_loop.run))
+    assert len(tries) == 1
+
+
 async def test_a_run_that_fails_does_not_end_the_coordinator(
     parts: Assembly, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -94,9 +94,12 @@ class DataDir:
         return self._absolute
 
     def keep_message_key(self) -> None:
-        """Make the key unless there is one; the caller holds the folder."""
-        if not self.message_key.exists():
-            write_private(self.message_key, secrets.token_hex(32))
+        """Make the key unless there is one; the caller holds the folder. `UserError` if it cannot be kept."""
+        try:
+            if not self.message_key.exists():
+                write_private(self.message_key, secrets.token_hex(32))
+        except OSError as error:
+            raise UserError(f"{self.message_key}: {error.strerror}") from error
 
     def hold(self) -> None:
         """Make the folder and claim it for one stack; `UserError` if another one holds it."""

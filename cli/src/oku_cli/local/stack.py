@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from oku_cli.backends.data_dir import DataDir
@@ -89,6 +90,8 @@ class LocalStack:
         self.log = log
         self._quick_deaths: dict[str, int] = {}
         self._watching: asyncio.Task[None] | None = None
+        self._obstacle = ""
+        """What the process that is not ready said last of why."""
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Raises `StackError` when a child cannot be kept alive."""
         # The sockets listen before any child starts: another user of this machine could take a port that is
@@ -112,7 +115,11 @@ class LocalStack:
                 reason = f"{error.filename}: {error.strerror}"
                 self.failure.set_exception(StackError(f"{child.name} cannot be started: {reason}"))
                 return
-        self._write()
+        try:
+            self._write()
+        except OSError as error:
+            self.failure.set_exception(StackError(f"{self.data_dir.stack_file}: {error.strerror}"))
+            return
         # Supervised, because a watch that ended by an error would leave dead children dead.
         self._watching = Supervisor().start("children", self._watch)
 
@@ -124,9 +131,10 @@ class LocalStack:
             async with asyncio.timeout(_READY_TIMEOUT_S):
                 await self.guard(self._wait_until_ready())
         except TimeoutError:
+            why = f" ({self._obstacle})" if self._obstacle else ""
             logs = f"{self.data_dir.path}/logs"
             raise StackError(
-                f"the local stack is not ready after {_READY_TIMEOUT_S:.0f} s, see {logs}"
+                f"the local stack is not ready after {_READY_TIMEOUT_S:.0f} s{why}, see {logs}"
             ) from None
 
     async def guard(self, work: Coroutine[Any, Any, _T]) -> _T:
@@ -171,6 +179,7 @@ class LocalStack:
             health.note_well()
             await asyncio.sleep(_LOOK_S)
             for child in self.children:
+                child.bound_log()
                 if (code := child.find_death()) is not None:
                     self._revive(child, code)
 
@@ -198,8 +207,18 @@ class LocalStack:
             probes.append(f"{self._server_url}/-/healthz")
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as session:
             for probe in probes:
-                while not await _answers(session, probe):  # noqa: ASYNC110  # probes are polled
+                while not await self._is_ready(session, probe):  # noqa: ASYNC110  # probes are polled
                     await asyncio.sleep(0.02)
+
+    async def _is_ready(self, session: "aiohttp.ClientSession", probe: str) -> bool:
+        from aiohttp import ClientError  # noqa: PLC0415  # it is loaded by now
+
+        try:
+            async with session.get(probe) as response:
+                self._obstacle = "" if response.ok else (await response.text()).strip()
+                return response.status == HTTPStatus.OK
+        except (ClientError, TimeoutError):
+            return False
 
     def _build_children(self, plan: StackPlan) -> Iterator[Child]:
         """Build the children in the order of their start: broker, coordinator, and the others."""
@@ -253,16 +272,6 @@ class LocalStack:
             # User code is that of the user whose environment this is.
             flags += ["--files-cache", str(data_dir.files_cache), "--inherit-env", "*", *address]
             yield build(name, *oku, "worker", *flags, OKU_MESSAGE_KEY_FILE=key)
-
-
-async def _answers(session: "aiohttp.ClientSession", url: str) -> bool:
-    from aiohttp import ClientError  # noqa: PLC0415  # it is loaded by now
-
-    try:
-        async with session.get(url) as response:
-            return response.status == 200
-    except (ClientError, TimeoutError):
-        return False
 
 
 def _build_url(listening: Sequence[socket.socket]) -> str:

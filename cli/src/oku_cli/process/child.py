@@ -1,6 +1,7 @@
 """Starts, watches and ends a child process of the local stack."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +13,10 @@ from pathlib import Path
 from oku_cli.process import die_with_parent
 from oku_core.process.private_files import open_private
 
+MOST_LOG_BYTES = 16_000_000
+"""A log that is larger begins anew; what it had is kept once, in a file beside it."""
+_OLDER = ".1"
+_TAIL_BYTES = 65_536
 _UMASK = 0o077
 """Only their owner can read the files that children write, the broker's included."""
 DIE_WITH_PARENT = [sys.executable, "-I", "-S", die_with_parent.__file__]
@@ -55,6 +60,7 @@ class Child:
 
     def start(self) -> None:
         """Start the process, for the first time or again."""
+        self.bound_log()
         with os.fdopen(open_private(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
             # Not from another thread: the child dies with the thread that starts it.
             self._process = subprocess.Popen(  # noqa: S603  # commands of our own
@@ -69,6 +75,21 @@ class Child:
                 start_new_session=True,
             )
         self.started_at = time.monotonic()
+
+    def bound_log(self) -> None:
+        """Begin the log anew if it has become too large, and keep what it had in place of what was kept.
+
+        The process keeps its file: what it writes between the copy and the cut is lost.
+        """
+        with suppress(OSError):  # a disk that is full bounds it, too
+            if self._log.stat().st_size > MOST_LOG_BYTES:
+                older = self._log.with_name(self._log.name + _OLDER)
+                with (
+                    self._log.open("rb") as source,
+                    os.fdopen(open_private(older, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), "wb") as target,
+                ):
+                    shutil.copyfileobj(source, target)
+                os.truncate(self._log, 0)
 
     def find_death(self) -> int | None:
         """Return the exit code, negative for a signal, or None while the process runs."""
@@ -106,7 +127,9 @@ class Child:
     def read_last_line(self) -> str:
         """Return the last line that the process wrote."""
         try:
-            lines = self._log.read_text(encoding="utf-8", errors="replace").splitlines()
+            with self._log.open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))
+                lines = log.read().decode(errors="replace").splitlines()
         except OSError:
             return ""
         return lines[-1] if lines else ""

@@ -66,8 +66,10 @@ class InterruptHints:
         what = f"run {resumed} was resumed" if resumed else "a run was begun"
         return f"interrupted, the coordinator has not said whether {what}; see: {look}"
 
-    def describe_second(self, run: str, delivery: Delivery) -> str:
-        """Say what the second Ctrl-C leaves behind."""
+    def describe_second(self, run: str, delivery: Delivery, obstacle: str = "") -> str:
+        """Say what the second Ctrl-C leaves behind, or an obstacle that keeps the run from coming to rest."""
+        if obstacle:
+            return f"{self.describe_second(run, delivery)} ({obstacle})"
         if not self.outlives:
             return "stopped at once"
         pause, look, resume = (self.build_command(action, run) for action in ("pause", "show", "resume"))

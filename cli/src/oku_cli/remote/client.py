@@ -31,6 +31,7 @@ _MOST_LISTED = 1000
 
 
 _CHECK_TIMEOUT_S = 600
+_READINESS_TIMEOUT_S = 2.0
 
 
 class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -218,6 +219,18 @@ class Client:
         """Delete a run that has ended or is paused."""
         async with self._request("DELETE", f"/api/runs/{run}"):
             pass
+
+    async def find_obstacle(self) -> str:
+        """Ask the coordinator why it is not ready; empty if it is."""
+        import aiohttp  # noqa: PLC0415
+
+        timeout = aiohttp.ClientTimeout(total=_READINESS_TIMEOUT_S)
+        try:
+            async with self._open().get(f"{self._address.url}/readyz", timeout=timeout) as response:
+                is_unready = response.status == HTTPStatus.SERVICE_UNAVAILABLE
+                return (await response.text()).strip() if is_unready else ""
+        except (aiohttp.ClientError, TimeoutError) as error:
+            return str(self._unreachable(error))
 
     async def follow(self, run: str) -> AsyncIterator[Tick | Summary]:
         """Yield the ticks of a run and, when it has come to rest, its summary."""

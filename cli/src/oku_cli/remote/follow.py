@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 PAUSE_PATIENCE_S, PAUSE_TRY_S = 1.0, 10.0
 """After Ctrl-C, a failure to pause is reported after the first time; one response may take the second."""
+STANDSTILL_S = 8.0
+"""After Ctrl-C a run is left once its coordinator has not been ready for so long: it cannot come to rest.
+Whoever has sent SIGTERM often sends SIGKILL 10 s later."""
+READINESS_LOOK_S = 0.5
 
 
 class Follower:
@@ -54,7 +58,7 @@ class Follower:
         """Show a run until it rests; Ctrl-C pauses it.
 
         Raises:
-            InterruptedAtOnceError: Ctrl-C came twice.
+            InterruptedAtOnceError: Ctrl-C came twice, or the run cannot come to rest.
             UnreachableError: only when the run cannot be found any more.
         """
         self.view.start(title)
@@ -104,10 +108,28 @@ class Follower:
         await self._interrupts.take()
         self.view.log(self._hints.describe_first(run))
         pausing = asyncio.create_task(self._pause(run))
-        await self._interrupts.take()
-        delivery = pausing.result() if pausing.done() else Delivery.OPEN
-        pausing.cancel()
-        raise InterruptedAtOnceError(self._hints.describe_second(run, delivery))
+        again = asyncio.create_task(self._interrupts.take())
+        standing = asyncio.create_task(self._find_standstill())
+        try:
+            await asyncio.wait({again, standing}, return_when=asyncio.FIRST_COMPLETED)
+            obstacle = "" if again.done() else await standing
+            delivery = pausing.result() if pausing.done() else Delivery.OPEN
+        finally:
+            for task in (pausing, again, standing):
+                task.cancel()
+            await asyncio.gather(pausing, again, standing, return_exceptions=True)
+        raise InterruptedAtOnceError(self._hints.describe_second(run, delivery, obstacle))
+
+    async def _find_standstill(self) -> str:
+        """Wait until the coordinator has not been ready for a while, and return why."""
+        ready_at = time.monotonic()
+        while True:
+            obstacle = await self._client.find_obstacle()
+            if not obstacle:
+                ready_at = time.monotonic()
+            elif time.monotonic() - ready_at >= STANDSTILL_S:
+                return obstacle
+            await asyncio.sleep(READINESS_LOOK_S)
 
     async def _pause(self, run: str) -> Delivery:
         outage = Outage(self.view.warn, f"run {run} has been told to pause", PAUSE_PATIENCE_S)

@@ -32,12 +32,14 @@ import msgspec
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from oku_coordinator.api.metrics_cache import MetricsCache
 from oku_coordinator.api.run_json import build_row_object, build_run_object
 from oku_coordinator.api.streams import Handler, TooManyFollowersError, build_follower, stream_pieces
 from oku_coordinator.files.file_store import DigestError, FileTooLargeError, NoRoomError
 from oku_coordinator.files.uploads import OffsetError
 from oku_coordinator.ledger import UnknownRunError
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
+from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.runs.readiness import QueueFullError, UserCodeRefusedError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.metrics import Metrics
@@ -77,7 +79,7 @@ def build_api(
     runs: Runs,
     metrics: Metrics,
     token: str,
-    is_ready: Callable[[], bool],
+    find_obstacle: Callable[[], str],
     publisher: Publisher | None = None,
     describe_scaling: Callable[[], Mapping[str, Any] | None] = lambda: None,
 ) -> web.Application:
@@ -87,11 +89,13 @@ def build_api(
         runs: what the calls act on.
         metrics: what `/metrics` shows.
         token: what callers must bear.
-        is_ready: whether the broker is within reach.
+        find_obstacle: why the coordinator is not ready; empty if it is.
         publisher: what takes lines to Loki, if anything does.
         describe_scaling: how many pods a run may have, in a cluster.
     """
     api = web.Application(middlewares=[_answer_errors, _build_guard(token)], client_max_size=_MAX_BODY)
+
+    exposed = MetricsCache(metrics)
 
     async def show_scaling(_: web.Request) -> web.Response:
         return _json(describe_scaling())
@@ -100,10 +104,11 @@ def build_api(
         return _json(publisher.describe() if publisher is not None else None)
 
     async def probe_ready(_: web.Request) -> web.Response:
-        return web.Response(text="ok\n") if is_ready() else web.Response(status=503, text="no broker\n")
+        obstacle = find_obstacle()
+        return web.Response(status=503 if obstacle else 200, text=f"{obstacle or 'ok'}\n")
 
     async def show_metrics(request: web.Request) -> web.Response:
-        body, content_type = metrics.expose(",".join(request.headers.getall("Accept", ())))
+        body, content_type = exposed.expose(",".join(request.headers.getall("Accept", ())))
         return web.Response(body=body, headers={"Content-Type": content_type})
 
     api.add_routes(_build_run_routes(runs))
@@ -248,7 +253,8 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
     except web.HTTPException as error:
         return _json({"error": f"{request.method} {request.path}: {error.reason}"}, status=error.status)
     except sqlite3.OperationalError as error:
-        _log.error("the ledger cannot be used: %s", error)
+        if not isinstance(error, StorageError):  # that is logged once, and not with each call
+            _log.error("the ledger cannot be used: %s", error)
         return _json({"error": f"the ledger cannot be used: {error}"}, status=503)
     except Exception:  # noqa: BLE001  # it is logged; the caller is told whose fault it is
         _log.exception("%s %s", request.method, request.path)

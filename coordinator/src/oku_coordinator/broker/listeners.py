@@ -16,6 +16,7 @@ from typing import Any
 
 from celery.utils.threads import bound_open_broker_sockets
 
+from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_core.messaging.celery_app import CHECKPOINTS_QUEUE, PROGRESS_EVENT, App
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import decode_checkpoints, decode_progress
@@ -27,11 +28,12 @@ from oku_core.messaging.transport import (
     build_checkpoints_transport_options,
     find_call_s,
     find_last_call_s,
+    find_refusals,
     has_last_call_returned,
     read_json_body,
     take_many,
 )
-from oku_core.process.supervision import Health, keep_going
+from oku_core.process.supervision import Health, describe_error, keep_going
 
 _log = logging.getLogger(__name__)
 
@@ -71,6 +73,9 @@ class _Listener(threading.Thread):
         self._on_connect = on_connect
         self._ending = threading.Event()
         self.is_connected = False
+        self._refusals = find_refusals(app)
+        self.refusal = ""
+        """Why the broker refuses what is asked of it, although it answers; empty if it does not."""
         self.caught_up_at = time.monotonic()
         """When nothing waited to be taken, in monotonic seconds."""
 
@@ -85,8 +90,11 @@ class _Listener(threading.Thread):
     def _connect(self) -> None:
         try:
             self._listen()
-        except Exception:
+        except StorageError:
+            raise  # it is not the broker that fails, and what it has brought comes again
+        except Exception as error:
             self.is_connected = False
+            self.refusal = describe_error(error) if isinstance(error, self._refusals) else ""
             raise
 
     def _note_connected(self) -> None:
@@ -141,6 +149,7 @@ class CheckpointListener(_Listener):
                 self._note_connected()
                 while not self._ending.is_set():
                     self._fill_batch(connection)
+                    self.refusal = ""
                     self._finish_batch()
                     self._health.note_well()
             _put_back(connection, channel, find_last_call_s(self._app))
@@ -216,6 +225,7 @@ class ProgressListener(_Listener):
                 self._note_connected()
                 while not self._ending.is_set():
                     has_heard = self._take_burst(connection)
+                    self.refusal = ""
                     self._health.note_well()
                     if time.monotonic() - self._heard_at > self._silence_s:
                         _log.info("no worker has been heard for a while: reconnecting")

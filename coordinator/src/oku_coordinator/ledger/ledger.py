@@ -17,6 +17,8 @@ from oku_coordinator.ledger.ledger_outbox import LedgerOutbox
 from oku_coordinator.ledger.ledger_runs import LedgerRuns
 from oku_coordinator.ledger.ledger_schedules import LedgerSchedules
 from oku_coordinator.ledger.rules import conservation
+from oku_coordinator.ledger.storage.schema import LOCK_WAIT_S
+from oku_coordinator.ledger.storage.storage_health import StorageHealth
 from oku_coordinator.ledger.storage.transaction import LedgerFile
 from oku_coordinator.ledger.tables.account_table import fetch_account
 from oku_core.accounting.interval import Lengths
@@ -26,13 +28,15 @@ class Ledger:
     """An open ledger. Safe to call from several threads; every time is Unix time, given by the caller.
 
     Methods that change something raise `BreachError`, a `ConservationError`, when the account of a run would
-    not balance, and `sqlite3.Error` when the file cannot be written. Both leave the ledger as it was, except
+    not balance, and `StorageError` when the file cannot be written. Both leave the ledger as it was, except
     that the run has failed after a breach.
 
     Args:
         path: where its file is.
         read_only: whether another process may write it.
         publishes: whether lines of the runs that are created or resumed here are kept for Loki.
+        storage: is told whether the file can be used.
+        lock_wait_s: how long to wait for another process that writes.
 
     Attributes:
         runs: their records and states.
@@ -45,11 +49,23 @@ class Ledger:
         deletions: runs that are being removed.
         files: which run uses which file.
         file: the transactions behind the rooms, for what no room offers.
+        storage: says whether the file can be used.
     """
 
-    def __init__(self, path: Path, *, read_only: bool = False, publishes: bool = False) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        read_only: bool = False,
+        publishes: bool = False,
+        storage: StorageHealth | None = None,
+        lock_wait_s: float = LOCK_WAIT_S,
+    ) -> None:
         self._path = path
-        self.file = LedgerFile(path, conservation.finish, read_only=read_only)
+        self.storage = storage or StorageHealth()
+        self.file = LedgerFile(
+            path, conservation.finish, self.storage, read_only=read_only, lock_wait_s=lock_wait_s
+        )
         self.runs = LedgerRuns(self.file, publishes=publishes)
         self.leases = LedgerLeases(self.file)
         self.schedules = LedgerSchedules(self.file)

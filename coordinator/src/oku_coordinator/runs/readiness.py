@@ -85,7 +85,7 @@ class Readiness:
         ledger: says which run has its turn.
         roster: the workers that live.
         assignment: which of them the run has that has its turn.
-        has_broker: whether there is a connection to the broker.
+        find_broker_trouble: what is wrong with the broker; empty if nothing is.
         kube: scales for runs, in a cluster.
         server_watch: watches the delay servers, where there are any.
         find_troubles: what else is wrong, a line each.
@@ -100,7 +100,7 @@ class Readiness:
     ledger: Ledger
     roster: Roster
     assignment: Assignment
-    has_broker: Callable[[], bool] = field(default=lambda: True, kw_only=True)
+    find_broker_trouble: Callable[[], str] = field(default=lambda: "", kw_only=True)
     kube: "KubeFacade | None" = field(default=None, kw_only=True)
     server_watch: ServerWatch | None = field(default=None, kw_only=True)
     find_troubles: Callable[[], Iterable[str]] = field(default=tuple, kw_only=True)
@@ -182,6 +182,7 @@ class Readiness:
         yield from self._find_of_hooks(run)
         yield from self.find_outages(run.run)
         yield from self._find_of_workers(run)
+        yield from self.roster.find_host_ends(run.run)
         yield from self._find_of_servers(run)
         yield from self._find_of_others()
 
@@ -266,8 +267,10 @@ class Readiness:
             yield f"waiting for delay servers: {count}{surplus}{_add(servers.obstacle)}"
 
     def _find_of_others(self) -> Iterator[str]:
-        if not self.has_broker():
-            yield "the broker does not answer: no leases go out and no checkpoints come in"
+        if trouble := self.ledger.storage.trouble:
+            yield f"the ledger cannot be used: {trouble}; nothing is dealt out or accounted until it can"
+        if trouble := self.find_broker_trouble():
+            yield f"{trouble}: no leases go out and no checkpoints come in"
         if self.kube is not None and self.kube.trouble:
             yield f"Kubernetes: {self.kube.trouble}"
         yield from self.roster.find_troubles()

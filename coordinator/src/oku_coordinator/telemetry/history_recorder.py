@@ -14,6 +14,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.telemetry.coverage_recorder import build_coverage
 from oku_core.accounting.histogram import coarsen
 from oku_core.accounting.outcome import build_no_counts, count_sent
+from oku_core.messaging.host_end import HostEnd
 from oku_core.messaging.progress import Progress, RunProgress
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import (
@@ -119,6 +120,21 @@ class HistoryRecorder:
             text = f"worker {worker} {_WORKER_TEXTS[type_][0]}"
             self._events.append(Event(at=now, type=type_, text=text, worker=worker))
 
+    def note_host_end(self, worker: str, end: HostEnd, now: float) -> None:
+        """Note that a process of the user code of the active run has ended; kept with the next sample."""
+        what = _WORKER_TEXTS[EventType.HOST_ENDED][0]
+        text = f"worker {worker} {what}: {end.text}; it had {end.requests:,} iterations in hand"
+        self._events.append(
+            Event(
+                at=now,
+                type=EventType.HOST_ENDED,
+                text=text,
+                worker=worker,
+                requests=end.requests,
+                reason=end.reason,
+            )
+        )
+
     def _build_lines(self, tick: Tick, *, is_last: bool) -> Iterator[tuple[LineKind, Iterable[Fields]]]:
         sample = tick.sample
         yield LineKind.LATENCY, build_latency_lines(sample.latency)
@@ -146,7 +162,9 @@ def merge_events(events: Sequence[Event]) -> list[Event]:
         alike = [event for event in events if event.type == type_]
         if len(alike) > MOST_ALIKE:
             text = f"{len(alike):,} workers {text_of_many}"
-            alike = [Event(at=alike[-1].at, type=type_, text=text)]
+            reasons = {event.reason for event in alike}
+            reason = reasons.pop() if len(reasons) == 1 else None
+            alike = [Event(at=alike[-1].at, type=type_, text=text, reason=reason)]
         merged += alike
     return merged
 
@@ -157,6 +175,10 @@ _WORKER_TEXTS = {
     EventType.WORKER_LOST: (
         "is dead: it was silent for too long, or was restarted",
         "are dead: they were silent for too long, or were restarted",
+    ),
+    EventType.HOST_ENDED: (
+        "has another process for the user code, whose last one has ended",
+        "have another process for the user code, whose last one has ended",
     ),
 }
 """What is said of one worker, and of many."""

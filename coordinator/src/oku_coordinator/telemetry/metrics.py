@@ -6,6 +6,7 @@ from itertools import chain
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
+from oku_coordinator.ledger.storage.storage_health import StorageFault
 from oku_coordinator.telemetry import protobuf_format
 from oku_coordinator.telemetry.target_metrics import INNER, TARGETS, RequestCollector, RequestFigures
 from oku_core.accounting.lease_state import ExpiryReason
@@ -81,6 +82,17 @@ class Metrics:
         self._lines = Counter(
             "oku_loki_lines", "Lines for Loki by verdict.", ["verdict"], registry=self._registry
         )
+        self._ledger_usable = Gauge(
+            "oku_ledger_usable",
+            "1 while the ledger can be read and written, else 0.",
+            registry=self._registry,
+        )
+        self._ledger_faults = Counter(
+            "oku_ledger_faults",
+            "Uses of the ledger's file that failed, by reason.",
+            ["reason"],
+            registry=self._registry,
+        )
         self._outbox_lines = Gauge("oku_outbox_lines", "Lines waiting for Loki.", registry=self._registry)
         self._outbox_bytes = Gauge(
             "oku_outbox_bytes",
@@ -95,6 +107,8 @@ class Metrics:
             self._rejected.labels(rejection)
         for reason in ExpiryReason:
             self._expired.labels(reason)
+        for fault in StorageFault:
+            self._ledger_faults.labels(fault)
 
     def show_targets(self, read: ReadFigures) -> None:
         """Show from now on what `read` gives of the targets of a run at each scrape; to be said once."""
@@ -117,6 +131,14 @@ class Metrics:
     def count_expired(self, reason: ExpiryReason) -> None:
         """Count a lease that was taken back."""
         self._expired.labels(reason).inc()
+
+    def show_ledger(self, is_usable: Callable[[], bool]) -> None:
+        """Show from now on whether the ledger can be used; to be said once."""
+        self._ledger_usable.set_function(lambda: float(is_usable()))
+
+    def count_storage_fault(self, fault: StorageFault) -> None:
+        """Count a use of the ledger's file that failed."""
+        self._ledger_faults.labels(fault).inc()
 
     def count_progress(self) -> None:
         """Count a progress event."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError, Receipt, RunRecord, UnknownRunError
 from oku_coordinator.ledger.storage.run_account import RunAccount
+from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.runs.target_watch import TargetWatch
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
@@ -89,6 +90,9 @@ class Ticker:
         self.metrics.count_progress()
         is_new = not self.roster.is_current(progress.worker, progress.incarnation)
         replaced = self.roster.find_replaced(progress.worker, progress.incarnation)
+        for end in self.roster.list_new_host_ends(progress):
+            if end.run == self.active:
+                self.recorder.note_host_end(progress.worker, end, self.clock())
         self.roster.record(progress, now, self.clock())
         if replaced is not None:
             self.runs.thresholds.told.forget(replaced.incarnation)
@@ -205,8 +209,8 @@ class Ticker:
         try:
             spec = self.ledger.runs.fetch(self._latest).spec
             return self.ledger.runs.read_account(self._latest, functools.partial(build, self._latest, spec))
-        except (UnknownRunError, BreachError):
-            return []  # it was deleted, or has failed and says so elsewhere
+        except (UnknownRunError, BreachError, StorageError):
+            return []  # it was deleted, or it is said elsewhere what has failed
 
     def _build_tick(self, run: str, at: float) -> Tick:
         standing = self.ledger.runs.fetch_standing(run)

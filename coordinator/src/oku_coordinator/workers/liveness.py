@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import HookAttempt
+from oku_core.messaging.host_end import HostEnd
 from oku_core.messaging.progress import Progress
 
 EVENTS_PER_S = 1000
@@ -129,6 +130,28 @@ class Roster:
             for trouble, count in said.items()
         ]
 
+    def find_host_ends(self, run: str) -> list[str]:
+        """How processes of the user code of a run have ended lately, a line for each way, with how often."""
+        ends = [
+            (worker.name, end)
+            for worker in self._workers.values()
+            for end in worker.host_ends
+            if end.run == run
+        ]
+        counts = Counter(end.text for _, end in ends)
+        first = {end.text: name for name, end in reversed(ends)}
+        return [
+            f"worker {first[text]}: the process of the user code has ended: {text}"
+            + (f" (and {count - 1:,} more)" if count > 1 else "")
+            for text, count in counts.items()
+        ]
+
+    def list_new_host_ends(self, progress: Progress) -> list[HostEnd]:
+        """Those that a worker tells of and has not told of before; to be asked before it is recorded."""
+        known = self.find(progress.worker, progress.incarnation)
+        newest = known.host_ends[-1].number if known is not None and known.host_ends else 0
+        return [end for end in progress.host_ends if end.number > newest]
+
     def enlist(self, name: str, incarnation: str, now: float) -> None:
         """Begin the time of a worker that was named by something else than its own event."""
         if name not in self._workers:
@@ -148,6 +171,7 @@ class Roster:
         known.heartbeat_interval_s = progress.seconds
         known.stopping = progress.stopping
         known.troubles = progress.troubles
+        known.host_ends = progress.host_ends
         known.clock_ahead_s = progress.at - wall_now
         known.clock_bound_s = progress.clock_bound_s
         known.is_suspect = False

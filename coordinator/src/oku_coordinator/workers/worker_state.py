@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from oku_coordinator.workers.run_rate import RunRate
 from oku_core.accounting.outcome import count_sent
 from oku_core.messaging.hook import HookAttempt
+from oku_core.messaging.host_end import HostEnd
 from oku_core.messaging.lease import read_lease_run
 from oku_core.messaging.progress import LeaseProgress, Progress
 
@@ -45,6 +46,8 @@ class WorkerState:
     """The files of the run that has its turn, by their digests, that it has or cannot have."""
     loaded: str = ""
     """The run whose user code it has loaded or cannot load, by `build_spec_key`."""
+    host_ends: Sequence[HostEnd] = ()
+    """The processes of its user code that have ended lately, the newest last."""
     is_suspect: bool = False
     """Whether it has been silent for longer than others."""
     rate: RunRate = field(default_factory=lambda: RunRate(""))

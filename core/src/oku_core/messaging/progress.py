@@ -12,6 +12,7 @@ from oku_core.accounting.histogram import HistogramSnapshot, coarsen
 from oku_core.accounting.outcome import build_no_counts, is_account
 from oku_core.messaging.flight_record import FlightRecord, find_records_fault
 from oku_core.messaging.hook import HookAttempt
+from oku_core.messaging.host_end import HostEnd, find_host_ends_fault
 
 MOST_TROUBLES = 10
 _LONGEST_TROUBLE = 300
@@ -95,6 +96,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         stopping: whether the worker is about to leave and takes no more leases.
         troubles: the worker's own tasks that have failed and are retried, one line each.
         found: the records of dead processes that it has found on its machine.
+        host_ends: the processes of its user code that have ended lately without being told to, the newest
+            last; each is told for half a minute.
     """
 
     worker: str
@@ -115,6 +118,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     stopping: bool = False
     troubles: list[str] = []
     found: list[FlightRecord] = []
+    host_ends: list[HostEnd] = []
 
     def find_fault(self) -> str | None:
         """Say what is wrong with received progress; None if nothing is."""
@@ -138,7 +142,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
             return f"its troubles are more than {MOST_TROUBLES}, or not single lines"
         histograms = (histogram for each in of_runs for histogram in each.histograms)
         fault = next((fault for histogram in histograms if (fault := histogram.find_fault())), None)
-        return fault or find_records_fault(self.found)
+        return fault or find_records_fault(self.found) or find_host_ends_fault(self.host_ends)
 
 
 def _is_line(text: str) -> bool:

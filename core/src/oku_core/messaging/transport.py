@@ -262,6 +262,12 @@ def find_connection_errors(app: Celery) -> tuple[type[Exception], ...]:
     return (OperationalError, *errors)
 
 
+def find_refusals(app: Celery) -> tuple[type[Exception], ...]:
+    """The exceptions that are raised if the broker answers and refuses what was asked of it."""
+    errors: tuple[type[Exception], ...] = app.connection_for_read().channel_errors
+    return errors
+
+
 def find_call_s(app: Celery) -> float:
     """How long a blocking call for a message lasts on Redis; a process that ends has to wait for it."""
     return _LOCAL_CALL_S if str(app.conf.broker_url).startswith("redis+socket") else _CALL_S

@@ -48,11 +48,13 @@ class Health:
         self._failed_at = 0.0
         self.trouble = ""
         """What keeps the task from working; empty while it works."""
+        self.cause: Exception | None = None
+        """The last failure of a task that has a trouble."""
 
     def note_well(self) -> None:
         """Record a success, which ends the trouble."""
         if self.trouble:
-            self.trouble = ""
+            self.trouble, self.cause = "", None
             if _is_power_of_two(self._failures):
                 _log.info("%s: works again", self.name)
 
@@ -63,7 +65,7 @@ class Health:
         self._failed_at = now
         pause_s = min(FIRST_PAUSE_S * 2.0 ** min(self._failures - 1, 16), self._longest_pause_s)
         # The pause is left out, so that a notice does not change with each retry.
-        self.trouble = f"{self.name}: {describe_error(error)}"
+        self.trouble, self.cause = f"{self.name}: {describe_error(error)}", error
         if _is_power_of_two(self._failures):
             traceback = None if isinstance(error, self._passing) else error
             _log.error("%s; trying again in %.1f s", self.trouble, pause_s, exc_info=traceback)
@@ -101,7 +103,15 @@ class Supervisor:
     @property
     def troubles(self) -> list[str]:
         """What keeps tasks and threads from working, one line for each that has a trouble."""
-        return [health.trouble for health in tuple(self._healths) if health.trouble]
+        return self.find_troubles()
+
+    def find_troubles(self, besides: tuple[type[Exception], ...] = ()) -> list[str]:
+        """The same without those that errors of some types cause, which something else reports."""
+        return [
+            health.trouble
+            for health in tuple(self._healths)
+            if health.trouble and not isinstance(health.cause, besides)
+        ]
 
     def enlist(self, name: str, longest_pause_s: float = LONGEST_PAUSE_S) -> Health:
         """Build and watch the health of a thread, for `keep_going`, or of a task that retries by itself."""
@@ -117,9 +127,10 @@ class Supervisor:
         """Stop watching the health of a task that has ended normally."""
         self._healths.pop(health, None)
 
-    def start(self, name: str, work: Work) -> asyncio.Task[None]:
+    def start(self, name: str, work: Work, longest_pause_s: float = LONGEST_PAUSE_S) -> asyncio.Task[None]:
         """Start a task in the running event loop; the caller may cancel it."""
-        task = asyncio.get_running_loop().create_task(self._keep_going(self.enlist(name), work), name=name)
+        health = self.enlist(name, longest_pause_s)
+        task = asyncio.get_running_loop().create_task(self._keep_going(health, work), name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

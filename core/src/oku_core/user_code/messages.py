@@ -124,6 +124,18 @@ class Refused(msgspec.Struct, frozen=True, tag="refused", array_like=True):
     reason: str
 
 
+class Leaving(msgspec.Struct, frozen=True, tag="leaving", array_like=True):
+    """The host ends although it was not told to; its last message.
+
+    Attributes:
+        text: why, in one line, of which "it" is the host.
+        is_memory: whether it got no more memory.
+    """
+
+    text: str
+    is_memory: bool = False
+
+
 class Returned(msgspec.Struct, frozen=True, tag="returned", array_like=True):
     """A hook has ended.
 
@@ -171,7 +183,7 @@ class Report(msgspec.Struct, frozen=True, tag="report", array_like=True):
 REQUEST_FIELDS, ENDED_FIELDS, HANDED_FIELDS = 7, 5, 3
 """How many numbers stand for one request, one iteration that has ended, and one that is handed out."""
 
-FromHost = Ready | Refused | Returned | Report | Deserted
+FromHost = Ready | Refused | Leaving | Returned | Report | Deserted
 
 
 def frame(message: ToHost | FromHost) -> bytes:

@@ -8,8 +8,11 @@ import io
 import os
 import socket
 import sys
+from contextlib import suppress
 
 from oku.host.confinement import AbandonedError, confine
+from oku.host.exit_reason import explain_leaving
+from oku_core.user_code.messages import frame
 
 
 def main() -> None:
@@ -23,10 +26,20 @@ def main() -> None:
     for file in (socket_file, slots_file):
         os.set_inheritable(file, False)  # noqa: FBT003  # its only argument but the file
     connection = socket.socket(fileno=socket_file)
+    last_words = connection.dup()  # whoever runs the user code closes the other one
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # What is printed stands in the log at once, as the worker reads it, and never fails.
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    try:
+        _serve(kind, connection, slots_file)
+    except BaseException as error:
+        with suppress(OSError, MemoryError):
+            last_words.send(frame(explain_leaving(error)), socket.MSG_DONTWAIT)
+        raise
+
+
+def _serve(kind: str, connection: socket.socket, slots_file: int) -> None:
     if kind == "locust":
         from oku.locust_host.serve import serve  # noqa: PLC0415  # it patches the standard library
 

@@ -1,5 +1,6 @@
 import asyncio
 import dataclasses
+import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -8,6 +9,8 @@ import pytest
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.local.stack import LocalStack, StackError, StackPlan
+from oku_cli.process import child as child_module
+from oku_cli.process.child import Child
 from oku_cli.user_code.included_files import MOST_FILES
 from oku_core.spec.secrets import SecretSource
 
@@ -45,6 +48,20 @@ async def test_a_stack_is_broker_coordinator_servers_and_workers(build: Build) -
     assert [child.name for child in build(without).children] == [
         "broker", "coordinator", "worker-1",
     ]  # fmt: skip
+
+
+async def test_the_logs_of_all_children_are_bounded_while_they_run(
+    build: Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever program a child is, and whoever makes it print."""
+    monkeypatch.setattr(child_module, "MOST_LOG_BYTES", 1000)
+    stack = build()
+    command = ["/bin/sh", "-c", "yes | head -c 2000; sleep 60"]
+    stack.children = [Child(name, command, tmp_path / f"{name}.log", os.environ) for name in ("a", "b")]
+    stack.launch()
+    async with asyncio.timeout(5):
+        while not all((tmp_path / f"{name}.log.1").exists() for name in ("a", "b")):  # noqa: ASYNC110  # files
+            await asyncio.sleep(0.02)
 
 
 async def test_the_delay_servers_are_started_with_the_delay_and_seed_of_the_plan(build: Build) -> None:

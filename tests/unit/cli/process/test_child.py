@@ -28,6 +28,44 @@ def test_a_child_writes_into_its_log(tmp_path: Path) -> None:
     assert child.read_last_line() == "two"
 
 
+def test_the_log_of_a_child_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process goes on in a log that begins anew, and what was there is kept once."""
+    monkeypatch.setattr(child_module, "MOST_LOG_BYTES", 1000)
+    log = tmp_path / "c.log"
+    os.mkfifo(tmp_path / "p")
+    child = Child("c", ["/bin/sh", "-c", f"while read line; do echo $line; done < {tmp_path}/p"], log, {})
+    child.start()
+    with (tmp_path / "p").open("w", buffering=1) as pipe:
+        for round_ in range(3):
+            pipe.write("".join(f"{round_} {number:090d}\n" for number in range(12)))
+            last = f"{round_} {11:090d}"
+            wait_until(lambda last=last: child.read_last_line() == last, 5, "it has written")  # type: ignore[misc]
+            child.bound_log()
+            assert log.stat().st_size == 0
+            assert (tmp_path / "c.log.1").read_text().splitlines()[-1] == last
+        pipe.write("few\n")
+        wait_until(lambda: child.read_last_line() == "few", 5, "it has written again")
+        child.bound_log()
+    assert log.read_text() == "few\n"
+    assert {path.stat().st_mode & 0o777 for path in (log, tmp_path / "c.log.1")} == {0o600}
+    child.kill()
+    assert child.wait(2)
+
+
+def test_a_log_that_is_too_large_already_is_bounded_at_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many runs in one folder, too; its last line is found without reading all of it."""
+    monkeypatch.setattr(child_module, "MOST_LOG_BYTES", 1000)
+    log = tmp_path / "c.log"
+    log.write_text("x" * 2000)
+    child = Child("c", ["/bin/sh", "-c", "yes | head -c 200000; echo last"], log, os.environ)
+    child.start()
+    assert child.wait(5)
+    assert (tmp_path / "c.log.1").read_text() == "x" * 2000
+    assert child.read_last_line() == "last"
+
+
 def test_a_child_has_no_say_before_its_start(tmp_path: Path) -> None:
     """It has no process, has not died and has written nothing."""
     child = Child("c", ["true"], tmp_path / "c.log", {})

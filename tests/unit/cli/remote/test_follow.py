@@ -160,6 +160,60 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
     )
 
 
+@pytest.mark.parametrize(
+    ("pause_status", "is_here", "end"),
+    [
+        (202, True, "stopped at once (the ledger cannot be used)"),
+        (503, True, "stopped at once (the ledger cannot be used)"),
+        (503, False, "run r goes on: its coordinator could not be told to pause it; pause it with: "),
+        (202, False, "run r is being paused and comes to rest by itself; look at it with: "),
+    ],
+)
+async def test_one_interrupt_is_enough_where_the_run_cannot_come_to_rest(
+    monkeypatch: pytest.MonkeyPatch,
+    pause_status: int,
+    end: str,
+    *,
+    is_here: bool,
+) -> None:
+    """Its coordinator is not ready, and stays so; one that is ready again in between is waited for."""
+    monkeypatch.setattr("oku_cli.remote.follow.STANDSTILL_S", 0.1)
+    monkeypatch.setattr("oku_cli.remote.follow.READINESS_LOOK_S", 0.01)
+    statuses = iter([503, 200, 503, 200])
+    asked: list[float] = []
+
+    async def follow(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await asyncio.Event().wait()
+        return response
+
+    async def pause(_: web.Request) -> web.Response:
+        return web.json_response({"state": "pausing", "error": "not now"}, status=pause_status)
+
+    async def probe(_: web.Request) -> web.Response:
+        asked.append(asyncio.get_running_loop().time())
+        return web.Response(status=next(statuses, 503), text="the ledger cannot be used\n")
+
+    app = web.Application()
+    app.add_routes([web.get("/api/runs/r/ticks", follow), web.post("/api/runs/r/pause", pause)])
+    app.add_routes([web.get("/readyz", probe)])
+    async with TestServer(app) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        async with TellingClient(Endpoint(url, "t")) as client:
+            hints = InterruptHints(["--x"], outlives=not is_here)
+            following = asyncio.create_task(
+                Follower(client, Watch(), hints, Interrupts()).follow("r", "title")
+            )
+            await asyncio.sleep(0)
+            signal.raise_signal(signal.SIGINT)
+            with pytest.raises(InterruptedAtOnceError) as ended:
+                await following
+    assert str(ended.value).startswith(end)
+    assert str(ended.value).endswith(" (the ledger cannot be used)")
+    assert asked[-1] - asked[3] >= 0.1
+
+
 class TellingClient(Client):
     """A client that says when the coordinator has answered its order."""
 

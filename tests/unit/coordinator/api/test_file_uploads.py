@@ -22,7 +22,7 @@ Client = TestClient[Any, Any]
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
     """A client that bears the token."""
     store = FileStore(tmp_path / "files", FileLimits(most_file_bytes=100))
-    api = build_api(None, None, "token", lambda: True)  # type: ignore[arg-type]  # no other call is made
+    api = build_api(None, None, "token", lambda: "")  # type: ignore[arg-type]  # no other call is made
     api.add_routes(build_upload_routes(store))
     async with TestClient(TestServer(api), headers={"Authorization": "Bearer token"}) as client:
         yield client

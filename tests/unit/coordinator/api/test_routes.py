@@ -47,7 +47,7 @@ class World:
         counter, conditions = ServedCounter(NamedServers([]), ledger), build_readiness(ledger)
         self.runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
         self.metrics = Metrics()
-        self.is_ready = True
+        self.obstacle = ""
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def world(ledger: Ledger) -> World:
 @pytest.fixture
 async def client(world: World) -> AsyncIterator[Client]:
     """A client that bears the token."""
-    api = build_api(world.runs, world.metrics, TOKEN, lambda: world.is_ready)
+    api = build_api(world.runs, world.metrics, TOKEN, lambda: world.obstacle)
     async with TestClient(TestServer(api), headers={"Authorization": f"Bearer {TOKEN}"}) as client:
         yield client
 
@@ -235,7 +235,7 @@ async def test_every_call_needs_the_token(
     world: World, method: str, call_path: str, authorization: str | None
 ) -> None:
     """Without the token nothing is done and nothing is revealed, not even which runs exist."""
-    api = build_api(world.runs, world.metrics, TOKEN, lambda: True)
+    api = build_api(world.runs, world.metrics, TOKEN, lambda: "")
     headers = {} if authorization is None else {"Authorization": authorization}
     async with TestClient(TestServer(api)) as stranger:
         answer = await call(stranger, method, call_path, headers=headers, json={"requests": 1})
@@ -257,19 +257,20 @@ async def test_a_token_that_is_not_text_is_wrong(client: Client) -> None:
 
 async def test_probes_and_metrics_are_open(world: World) -> None:
     """The kubelet and Prometheus bear no token."""
-    api = build_api(world.runs, world.metrics, TOKEN, lambda: world.is_ready)
+    api = build_api(world.runs, world.metrics, TOKEN, lambda: world.obstacle)
     async with TestClient(TestServer(api)) as stranger:
         statuses = [(await stranger.get(path)).status for path in ("/healthz", "/readyz", "/metrics")]
         assert statuses == [200, 200, 200]
         assert "oku_workers" in await (await stranger.get("/metrics")).text()
-        world.is_ready = False
+        world.obstacle = "the ledger cannot be used: its disk is full"
+        assert await (await stranger.get("/readyz")).text() == f"{world.obstacle}\n"
         statuses = [(await stranger.get(path)).status for path in ("/healthz", "/readyz", "/metrics")]
         assert statuses == [200, 503, 200]
 
 
 async def test_metrics_are_protobuf_for_those_who_accept_it(world: World) -> None:
     """Several headers count as one; without any it is text."""
-    api = build_api(world.runs, world.metrics, TOKEN, lambda: True)
+    api = build_api(world.runs, world.metrics, TOKEN, lambda: "")
     async with TestClient(TestServer(api)) as scraper:
         accepted = [("Accept", "text/plain;q=0.5"), ("Accept", f"{CONTENT_TYPE};q=0.6")]
         answer = await scraper.get("/metrics", headers=accepted)
@@ -359,12 +360,13 @@ async def test_what_cannot_be_is_a_conflict(client: Client) -> None:
 async def test_a_ledger_that_cannot_be_written_is_said(
     client: Client, ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The caller may try again."""
+    """The caller may try again; what is logged of it is not logged with each call."""
     ledger.file.read(lambda transaction: transaction.execute("PRAGMA query_only = ON"))
     status, document = await call(client, "POST", "/api/runs", json={"requests": 1})
     assert status == 503
-    assert document == {"error": "the ledger cannot be used: attempt to write a readonly database"}
-    assert "the ledger cannot be used" in caplog.text
+    assert document == {"error": f"the ledger cannot be used: {ledger.storage.trouble}"}
+    assert "attempt to write a readonly database" in document["error"]
+    assert not caplog.records
 
 
 async def test_a_fault_of_ours_is_said_without_its_insides(

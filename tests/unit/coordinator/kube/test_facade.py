@@ -66,7 +66,7 @@ async def test_what_is_beyond_the_bounds_is_refused_when_it_is_submitted(ledger:
     counter = ServedCounter(NamedServers([]), ledger)
     readiness = build_readiness(ledger, kube=facade)
     runs = Runs(ledger, counter, lambda: None, lambda: None, readiness)
-    api = build_api(runs, Metrics(), "t", lambda: True, None, facade.describe)
+    api = build_api(runs, Metrics(), "t", lambda: "", None, facade.describe)
     headers = {"Authorization": "Bearer t"}
     async with TestClient[Any, Any](TestServer(api), headers=headers) as client:
         refused = await client.post("/api/runs", json={"workers": 9})

@@ -23,6 +23,7 @@ from oku_core.accounting.outcome import NOT_SENT, build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.messaging.hook import HookAttempt
+from oku_core.messaging.host_end import HostEnd, HostEndReason
 from oku_core.messaging.lease import build_lease_id
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.spec.files import SpecFiles
@@ -65,9 +66,11 @@ class World:
         self.roster = Roster(10.0)
         self.pods = PodsTwin()
         self.troubles: list[str] = []
-        self.has_broker = True
+        self.broker_trouble = ""
         self.assignment = Assignment(ledger=ledger, roster=self.roster)
-        self.alone = self.build(has_broker=lambda: self.has_broker, find_troubles=lambda: self.troubles)
+        self.alone = self.build(
+            find_broker_trouble=lambda: self.broker_trouble, find_troubles=lambda: self.troubles
+        )
         self.in_cluster = self.build(kube=cast("KubeFacade", self.pods), find_troubles=lambda: self.troubles)
 
     def build(self, **parts: Any) -> Readiness:
@@ -342,10 +345,41 @@ def test_a_broker_that_is_away_is_told(world: World, running: RunRecord) -> None
     """Without it a run stands still, and nobody else says so."""
     world.record("w1")
     assert world.alone.build_notices(running) == []
-    world.has_broker = False
+    world.broker_trouble = "the broker does not answer"
     assert world.alone.build_notices(running) == [
         "the broker does not answer: no leases go out and no checkpoints come in"
     ]
+
+
+def test_a_ledger_that_cannot_be_used_is_told_first(world: World, running: RunRecord, ledger: Ledger) -> None:
+    """It is why nothing comes in, whatever else is wrong because of it."""
+    world.record("w1")
+    world.broker_trouble = "the broker does not answer"
+    ledger.storage.note_free(0)
+    assert world.alone.build_notices(running) == [
+        "the ledger cannot be used: its disk is full; nothing is dealt out or accounted until it can",
+        "the broker does not answer: no leases go out and no checkpoints come in",
+    ]
+    assert world.alone.find_obstacle(running).startswith("the ledger cannot be used")
+
+
+def test_how_processes_of_user_code_end_is_told_of_their_run(
+    world: World, running: RunRecord, ledger: Ledger
+) -> None:
+    """Once for each way, with how many more; not of another run."""
+    killed, crashed, other = (
+        HostEnd(run=run, number=1, reason=HostEndReason.OUT_OF_MEMORY, text=text)
+        for run, text in (("r1", "it was killed"), ("r1", "it crashed"), ("r0", "it exited"))
+    )
+    for worker, ends in (("w1", [other, killed]), ("w2", [killed, killed]), ("w3", [crashed])):
+        world.roster.record(Progress(worker=worker, incarnation=worker, at=0.0, host_ends=ends), 0.0, 0.0)
+    world.settle()
+    assert world.alone.build_notices(running) == [
+        "worker w1: the process of the user code has ended: it was killed (and 2 more)",
+        "worker w3: the process of the user code has ended: it crashed",
+    ]
+    world.record("w1", "w2", "w3")
+    assert world.alone.build_notices(running) == []
 
 
 def test_what_workers_say_of_themselves_is_told_once(world: World, running: RunRecord) -> None:

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.kit.outcomes import make_counts
 
@@ -15,6 +16,7 @@ from oku_coordinator.telemetry.history_recorder import (
 )
 from oku_core.accounting.histogram import Histogram, coarsen
 from oku_core.accounting.run_state import RunState
+from oku_core.messaging.host_end import HostEnd, HostEndReason
 from oku_core.messaging.progress import Progress, RunProgress
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import LineKind
@@ -189,4 +191,22 @@ def test_a_crowd_is_one_event() -> None:
         for number in range(MOST_ALIKE + 1)
     ]
     assert [event.text for event in merge_events(crowd)] == [f"{MOST_ALIKE + 1} workers joined"]
+
+
+def test_the_end_of_a_process_of_user_code_is_an_event_with_its_reason(ledger: Ledger) -> None:
+    """That of many at once has the reason, too, if it is the same."""
+    recorder = HistoryRecorder(ledger, publishes=False)
+    end = HostEnd(run="r1", number=1, reason=HostEndReason.OUT_OF_MEMORY, text="it was killed", requests=3)
+    recorder.note_host_end("w1", end, 1.0)
+    recorder.keep_tick(build_tick(2.0))
+    event = ledger.history.fetch("r1").events[-1]
+    assert (event.type, event.worker, event.reason, event.requests) == (
+        EventType.HOST_ENDED, "w1", "out_of_memory", 3,
+    )  # fmt: skip
+    assert event.text.endswith(": it was killed; it had 3 iterations in hand")
+    crowd = [event] * (MOST_ALIKE + 1)
+    [merged] = merge_events(crowd)
+    assert (merged.type, merged.reason, merged.worker) == (EventType.HOST_ENDED, "out_of_memory", None)
+    [merged] = merge_events([*crowd, msgspec.structs.replace(event, reason="killed")])
+    assert merged.reason is None
     assert merge_events(crowd[1:]) == crowd[1:]

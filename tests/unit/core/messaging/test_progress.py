@@ -7,6 +7,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import build_no_counts
+from oku_core.messaging.host_end import HostEnd, HostEndReason
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 
 
@@ -28,9 +29,16 @@ def build_done(**changes: Any) -> RunProgress:
     return msgspec.structs.replace(RunProgress(outcomes=make_counts(2), latency=latency), **changes)
 
 
+def build_end(**changes: Any) -> HostEnd:
+    """The end of a process of user code."""
+    end = HostEnd(run="r1", number=1, reason=HostEndReason.KILLED, text="it was killed", requests=2)
+    return msgspec.structs.replace(end, **changes)
+
+
 def test_true_progress_passes() -> None:
     """Neither a second with answers nor an idle one has a fault."""
     assert build_progress().find_fault() is None
+    assert build_progress(host_ends=[build_end(), build_end(number=2, requests=0)]).find_fault() is None
     assert Progress(worker="w1", incarnation="b1", at=0.0).find_fault() is None
 
 
@@ -49,6 +57,10 @@ def test_true_progress_passes() -> None:
         ({"rss_mb": -0.1}, "a figure is negative or not a number"),
         ({"seconds": 0.0}, "it tells of 0.0 s"),
         ({"seconds": math.inf}, "it tells of inf s"),
+        ({"host_ends": [build_end()] * 11}, "it tells of more than 10 ends of processes"),
+        ({"host_ends": [build_end(text="a\nb")]}, "the end of a process is not told in a line"),
+        ({"host_ends": [build_end(text="a" * 201)]}, "the end of a process is not told in a line"),
+        ({"host_ends": [build_end(requests=-1)]}, "a process had less than nothing in hand"),
     ],
 )
 def test_the_fault_of_impossible_progress_is_named(changes: dict[str, Any], fault: str) -> None:

@@ -1,11 +1,12 @@
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 
 import pytest
+import uvloop
 
-from oku_workers.health.liveness_port import LivenessPort
+from oku_workers.health.liveness_port import MOST_WAITING, LivenessPort
 
 Address = tuple[str, int]
 
@@ -53,12 +54,41 @@ async def test_what_is_no_request_is_not_answered(address: Address) -> None:
     assert await ask(address, b"GET / HTTP/1.0\r\n\r\n") != b""
 
 
-async def test_nobody_keeps_probes_away_by_many_connections(address: Address) -> None:
-    """Those beyond the first are closed at once, and there is room again when others have gone."""
-    idle = [await asyncio.open_connection(*address) for _ in range(32)]
-    assert await ask(address, b"GET / HTTP/1.1\r\n\r\n") == b""
-    for _, writer in idle:
-        writer.close()
-        await writer.wait_closed()
-    while await ask(address, b"GET / HTTP/1.1\r\n\r\n") == b"":  # noqa: ASYNC110  # the port notices soon
-        await asyncio.sleep(0)
+@pytest.mark.parametrize("run", [asyncio.run, uvloop.run], ids=["asyncio", "uvloop"])
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nX: "], ids=["nothing", "half"])
+def test_nobody_keeps_probes_away_by_many_connections(sent: bytes, run: Callable[..., None]) -> None:
+    """Whatever these have sent, and in the event loop of a worker: the one that has waited longest goes."""
+
+    async def hold_many() -> None:
+        listening = socket.create_server(("127.0.0.1", 0))
+        port = LivenessPort(listening)
+        await port.open()
+        address: Address = listening.getsockname()
+        idle = [await asyncio.open_connection(*address) for _ in range(MOST_WAITING + 50)]
+        for _, writer in idle:
+            with suppress(ConnectionError):
+                writer.write(sent)
+        for _ in range(3):
+            assert (await ask(address, b"GET / HTTP/1.1\r\n\r\n")).startswith(b"HTTP/1.1 200 OK\r\n")
+        for reader, _ in idle[:50]:
+            with suppress(ConnectionError):
+                assert await reader.read() == b""
+        assert not any(reader.at_eof() or reader.exception() for reader, _ in idle[-50:])
+        for _, writer in idle:
+            writer.close()
+        await port.close()
+
+    run(hold_many())
+
+
+async def test_a_connection_that_sends_no_request_is_closed() -> None:
+    """Its time begins with the connection, however slowly it sends."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    port = LivenessPort(listening, reading_s=0.05)
+    await port.open()
+    reader, writer = await asyncio.open_connection(*listening.getsockname())
+    writer.write(b"GET / HTTP/1.1\r\n")
+    with suppress(ConnectionError):
+        assert await reader.read() == b""
+    writer.close()
+    await port.close()

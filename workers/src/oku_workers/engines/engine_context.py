@@ -7,6 +7,7 @@ from pathlib import Path
 
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.engine_error import EngineError
+from oku_workers.engines.user_code.host_ends import HostEnds
 from oku_workers.engines.user_code.isolation import Isolation
 
 
@@ -25,6 +26,8 @@ class EngineContext:
         find_file: gives the path of a file of the run by its digest.
         setup_data: what `setup` of the user code returned, as JSON.
         isolation: what the process of user code gets and may take.
+        run: the run whose user code it is; empty without any.
+        host_ends: takes note of processes of user code that end.
     """
 
     local_address: str | None = None
@@ -33,3 +36,5 @@ class EngineContext:
     find_file: Callable[[str], Path] = _find_none
     setup_data: str = "null"
     isolation: Isolation = field(default_factory=Isolation)
+    run: str = ""
+    host_ends: HostEnds = field(default_factory=HostEnds)

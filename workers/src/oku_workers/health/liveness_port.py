@@ -2,20 +2,22 @@
 
 It is a port and not a file, because user code runs as the same user and could touch a file, and because a
 process that nobody may look into (`become_isolated`) is not within reach of a probe that runs beside it.
+
+Anybody who reaches the port can connect. A probe sends its request at once, so where too many connections
+wait for one, the one that has waited longest makes room: whoever holds many open keeps no probe away.
 """
 
 import asyncio
-import logging
 import socket
-from contextlib import suppress
-
-_log = logging.getLogger(__name__)
+from typing import cast
 
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n"
-_READING_S = 5.0
+READING_S = 5.0
+"""A request may take so long from its connection on."""
 _MOST_HEAD_BYTES = 8192
-_MOST_PROBES = 32
-"""At a time: whoever opens more is no probe."""
+_BACKLOG = 64
+"""As many come in one turn of the event loop; they are read from, and answered, before more come."""
+MOST_WAITING = 3 * _BACKLOG
 
 
 class LivenessPort:
@@ -23,33 +25,71 @@ class LivenessPort:
 
     Args:
         listening: a listening socket, which it takes over.
+        reading_s: how long a request may take.
     """
 
-    def __init__(self, listening: socket.socket) -> None:
+    def __init__(self, listening: socket.socket, reading_s: float = READING_S) -> None:
         self._listening = listening
+        self._reading_s = reading_s
         self._server: asyncio.Server | None = None
-        self._probes = 0
+        self._waiting: dict[_Connection, None] = {}
+        """Those whose request has not come, in the order in which they have connected."""
 
     async def open(self) -> None:
         """Begin to answer."""
-        self._server = await asyncio.start_server(
-            self._answer, sock=self._listening, limit=_MOST_HEAD_BYTES, start_serving=True
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: _Connection(self._waiting, self._reading_s),
+            sock=self._listening,
+            backlog=_BACKLOG,
         )
 
     async def close(self) -> None:
         """Answer no more."""
         if self._server is not None:
             self._server.close()
+        for connection in tuple(self._waiting):
+            connection.drop()
 
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._probes += 1
-        try:
-            if self._probes <= _MOST_PROBES:
-                with suppress(OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-                    async with asyncio.timeout(_READING_S):
-                        await reader.readuntil(b"\r\n\r\n")
-                        writer.write(_ANSWER)
-                        await writer.drain()
-        finally:
-            self._probes -= 1
-            writer.close()
+
+class _Connection(asyncio.Protocol):
+    """One connection, which has one request answered.
+
+    Args:
+        waiting: where it stands while it waits for its request.
+        reading_s: how long it does.
+    """
+
+    def __init__(self, waiting: dict["_Connection", None], reading_s: float) -> None:
+        self._waiting = waiting
+        self._reading_s = reading_s
+        self._head = bytearray()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Somebody has connected; the one that has waited longest may have to go for it."""
+        self._transport = cast("asyncio.Transport", transport)  # of uvloop in a worker
+        if len(self._waiting) >= MOST_WAITING:
+            next(iter(self._waiting)).drop()
+        self._waiting[self] = None
+        self._deadline = asyncio.get_running_loop().call_later(self._reading_s, self.drop)
+
+    def data_received(self, data: bytes) -> None:
+        """A request, or a part of one, has come."""
+        self._head += data
+        if b"\r\n\r\n" in self._head:
+            self._transport.write(_ANSWER)
+            self._transport.close()
+        elif len(self._head) > _MOST_HEAD_BYTES:
+            self.drop()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # why does not matter
+        """It has ended."""
+        self._leave()
+
+    def drop(self) -> None:
+        """Close it at once."""
+        self._leave()
+        self._transport.abort()
+
+    def _leave(self) -> None:
+        self._waiting.pop(self, None)
+        self._deadline.cancel()

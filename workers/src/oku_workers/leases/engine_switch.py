@@ -30,6 +30,7 @@ from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.engine_registry import EngineProtocol, build_engine
 from oku_workers.engines.host_load import HostLoad
+from oku_workers.engines.user_code.host_ends import HostEnds
 from oku_workers.engines.user_code.isolation import Isolation
 from oku_workers.engines.window import choose_window, describe_lowered_window, limit_window
 from oku_workers.executions.execution import Execution
@@ -94,6 +95,7 @@ class EngineSwitch:
         on_loaded: called when user code has been loaded ahead, or could not be.
         loaded: the run whose user code is loaded, or could not be, by `build_spec_key`; empty without one.
         isolation: what the process of user code gets and may take.
+        host_ends: the processes of user code that have ended.
     """
 
     def __init__(
@@ -120,6 +122,7 @@ class EngineSwitch:
         self.on_loaded: Callable[[], None] = ignore
         self.loaded = ""
         self.isolation = Isolation()
+        self.host_ends = HostEnds()
         self._paces: dict[Spec, Pace] = {}
         self._served: set[Execution] = set()
         """The executions that the engine has; those that wait for another one are not among them."""
@@ -315,7 +318,7 @@ class EngineSwitch:
                     return
                 if self._key != key:
                     await self._close_engine()
-                    await self._open_engine(spec, setup.value)
+                    await self._open_engine(key, setup.value)
                     self._key = key
         except (EngineError, FileError) as error:
             _log.warning("user code of run %s cannot be loaded: %s", run, error, extra={"run": run})
@@ -355,7 +358,7 @@ class EngineSwitch:
                 return
             if self._key != key:
                 await self._close_engine()
-                await self._open_engine(execution.spec, execution.setup.value)
+                await self._open_engine(key, execution.setup.value)
                 self._key = key
             if execution.spec.runs_user_code:
                 self.loaded = build_spec_key(key.run, key.attempt)
@@ -365,12 +368,20 @@ class EngineSwitch:
                 self._begin(execution.spec)
             self._served.add(execution)
 
-    async def _open_engine(self, spec: Spec, setup_data: str) -> None:
+    async def _open_engine(self, key: "_EngineKey", setup_data: str) -> None:
+        spec = key.spec
         filled, tls = await self._read_sources(spec)
         self.feed = self._build_feed(spec)
         self._rows = self._open_rows(filled)
         context = EngineContext(
-            self._local_address, tls, self._rows, self._find_path, setup_data, self.isolation
+            self._local_address,
+            tls,
+            self._rows,
+            self._find_path,
+            setup_data,
+            self.isolation,
+            key.run,
+            self.host_ends,
         )
         engine = self._build(filled, self.feed, self._supervisor, context)
         await engine.open()

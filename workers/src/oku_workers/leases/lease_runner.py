@@ -247,6 +247,7 @@ class LeaseRunner:
             stopping=self.is_stopping,
             troubles=self._supervisor.troubles[:MOST_TROUBLES],
             found=list(found),
+            host_ends=self._engines.host_ends.list_latest(),
         )
 
     async def close(self) -> None:

@@ -14,6 +14,7 @@ from oku_coordinator.ledger.storage.hook_schema import HOOK_TABLES, LIVE_RUNS
 from oku_coordinator.ledger.storage.inner_schema import INNER_TABLES
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
+from oku_coordinator.ledger.storage.storage_health import explain_error
 from oku_coordinator.ledger.storage.threshold_schema import STRETCH_COLUMNS, THRESHOLD_TABLES
 from oku_coordinator.ledger.storage.timing_schema import TIMING_COLUMNS
 from oku_coordinator.ledger.storage.upgrades import UPGRADES, teach
@@ -158,10 +159,18 @@ CREATE TABLE deletions (
 """
 )
 _BESIDE = ("-wal", "-shm")
+LOCK_WAIT_S = 10.0
 
 
-def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+def open_database(
+    path: Path, *, read_only: bool = False, lock_wait_s: float = LOCK_WAIT_S
+) -> sqlite3.Connection:
     """Open the ledger's file: a new one gets its tables, an older one is upgraded.
+
+    Args:
+        path: where it is.
+        read_only: whether nothing is to be written.
+        lock_wait_s: how long to wait for another process that writes.
 
     Raises:
         UserError: the file is not a ledger, or has a version that this Oku does not read. Whoever opens it
@@ -171,14 +180,14 @@ def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
         raise UserError(f"{path}: there is no ledger")
     _close_to_others(path)
     try:
-        database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
+        database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=lock_wait_s)
         try:
             _prepare(database, path, read_only=read_only)
         except BaseException:
             database.close()
             raise
     except sqlite3.OperationalError as error:
-        raise UserError(f"{path}: the ledger cannot be used: {error}") from error
+        raise UserError(f"{path}: the ledger cannot be used: {explain_error(error) or error}") from error
     except sqlite3.DatabaseError as error:
         raise UserError(f"{path}: is not a ledger: {error}") from error
     return database

@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 from oku_coordinator.ledger.storage.row_watch import RowWatch
 from oku_coordinator.ledger.storage.run_account import PartName, RunAccount
-from oku_coordinator.ledger.storage.schema import open_database
+from oku_coordinator.ledger.storage.schema import VERSION, open_database
+from oku_coordinator.ledger.storage.storage_health import StorageHealth, measure_free_bytes
 from oku_coordinator.ledger.storage.tally import Tally
 from oku_core.spec.spec import Spec
 
@@ -88,12 +89,24 @@ class LedgerFile:
     Args:
         path: where the file is.
         check: called at the end of every change; the change is rolled back if it raises.
+        storage: is told whether the file can be used.
         read_only: whether only `read` will be called; another process may write meanwhile.
+        lock_wait_s: how long to wait for another process that writes.
     """
 
-    def __init__(self, path: Path, check: Callable[[Transaction], None], *, read_only: bool) -> None:
-        self._database = open_database(path, read_only=read_only)
+    def __init__(
+        self,
+        path: Path,
+        check: Callable[[Transaction], None],
+        storage: StorageHealth,
+        *,
+        read_only: bool,
+        lock_wait_s: float,
+    ) -> None:
+        self._path = path
+        self._database = open_database(path, read_only=read_only, lock_wait_s=lock_wait_s)
         self._check = check
+        self._storage = storage
         self._mutex = threading.RLock()
         self._memory = Memory()
         if not read_only:
@@ -109,9 +122,10 @@ class LedgerFile:
         """Do `work` in one durable transaction, or not at all.
 
         Raises:
-            sqlite3.Error: the file cannot be written; nothing was changed.
+            StorageError: the file cannot be written; nothing was changed.
         """
-        with self._mutex:
+        with self._mutex, self._storage.watching():
+            changes = self._database.total_changes
             self._roll_back()
             self._database.execute("BEGIN IMMEDIATE")
             try:
@@ -123,11 +137,13 @@ class LedgerFile:
                 self._memory.forget()
                 self._roll_back()
                 raise
+            if self._database.total_changes != changes:
+                self._storage.note_written()
             return result
 
     def read(self, work: Callable[[Transaction], _T]) -> _T:
-        """Do `work`, which only reads, on one state of the file."""
-        with self._mutex:
+        """Do `work`, which only reads, on one state of the file; `StorageError` if it cannot be read."""
+        with self._mutex, self._storage.watching():
             self._roll_back()
             self._database.execute("BEGIN")
             try:
@@ -135,9 +151,27 @@ class LedgerFile:
             finally:
                 self._roll_back()
 
+    def try_writing(self) -> None:
+        """Write a page that says what it said before, and see how much space is left.
+
+        Raises:
+            StorageError: the file cannot be written.
+        """
+        self._storage.note_free(measure_free_bytes(self._path))
+        with self._mutex, self._storage.watching():
+            self._roll_back()
+            try:
+                self._database.execute("BEGIN IMMEDIATE")
+                # Unlike an UPDATE to the same value, this writes the page.
+                self._database.execute(f"PRAGMA user_version = {VERSION}")
+                self._database.execute("COMMIT")
+            finally:
+                self._roll_back()
+            self._storage.note_written()
+
     def give_back(self, pages: int) -> bool:
         """Give at most so many free pages back to the file system; gives whether more can be given back."""
-        with self._mutex:
+        with self._mutex, self._storage.watching():
             before = self._count_free()
             if before == 0:
                 return False
@@ -147,7 +181,7 @@ class LedgerFile:
 
     def rebuild(self) -> None:
         """Write the file anew without free pages, unless it can give them back as it is."""
-        with self._mutex:
+        with self._mutex, self._storage.watching():
             if self._database.execute("PRAGMA auto_vacuum").fetchone()[0] == 0:
                 self._database.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 self._database.execute("VACUUM")

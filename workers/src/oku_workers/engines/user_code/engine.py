@@ -11,6 +11,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from oku_core.messaging.host_end import HostEndReason
 from oku_core.process.supervision import Health, Supervisor, cancel
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec, encode_spec
@@ -32,6 +33,7 @@ from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.host_load import HostLoad
 from oku_workers.engines.user_code.code_folder import build_code_folder, remove_code_folder
 from oku_workers.engines.user_code.hands import Handed, Hands
+from oku_workers.engines.user_code.host_ends import ProcessEnd
 from oku_workers.engines.user_code.host_process import HostProcess
 from oku_workers.engines.user_code.report_reader import ReportReader, give_back_or_end
 from oku_workers.executions.execution import Execution
@@ -101,7 +103,7 @@ class UserCodeEngine:
         self._folder: Path | None = None
         self._heard_at = self._swept_at = 0.0
         self._ends = 0
-        self._why_killed = ""
+        self._why_killed: ProcessEnd | None = None
         self._loaded: asyncio.Future[None] | None = None
         self.host_load = HostLoad()
         self._ended_cpu_s = self._ended_busy_s = 0.0
@@ -299,7 +301,7 @@ class UserCodeEngine:
         self._heard_at = asyncio.get_running_loop().time()
         self._loaded = asyncio.get_running_loop().create_future()
         self._reader = ReportReader(self._hands, self._find_execution)
-        self._why_killed = ""
+        self._why_killed = None
         spec, context = self._spec, self._context
         host = self._host = HostProcess(
             spec.engine, self._folder, context.isolation, self._on_message, self._has_ended.set
@@ -322,8 +324,9 @@ class UserCodeEngine:
             await asyncio.wait(waiting, timeout=LOADING_S, return_when=asyncio.FIRST_COMPLETED)
             if not self._loaded.done():
                 if ended.done():
+                    how = await self._end_host(is_unexpected=True)
                     raise _LoadingEndedError(
-                        f"the scenario ended its process while it was loaded ({await self._end_host()})"
+                        f"the process of the scenario ended while it was loaded: {how.text}"
                     )
                 raise EngineError(f"the scenario was not loaded within {LOADING_S:g} s")
             self._loaded.result()
@@ -341,14 +344,13 @@ class UserCodeEngine:
             if self._host is None:
                 continue
             is_new = self._reader.ended == 0
-            how = await self._end_host()
+            how = await self._end_host(is_unexpected=True)
             if self.fault:
                 return
-            why = self._why_killed or f"it ended its process ({how})"
-            _log.error("user code: %s; what it had in hand is given back", why)
+            _log.error("user code: %s; what it had in hand is given back", how.text)
             self._ends = self._ends + 1 if is_new else 1
             if self._ends >= _MOST_ENDS:
-                self._break(f"user code is not tried again: {why}, {self._ends} times in a row")
+                self._break(f"user code is not tried again: {how.text}, {self._ends} times in a row")
                 return
             await asyncio.sleep(_RESTART_PAUSE_S)
             try:
@@ -365,23 +367,36 @@ class UserCodeEngine:
             self._feed.withdraw(execution)
 
     def _kill(self, host: HostProcess, why: str) -> None:
-        if not self._why_killed:
-            self._why_killed = why
+        if self._why_killed is None:
+            if host.is_at_memory_limit:
+                text = f"{why}, and holds as much memory as it may"
+                self._why_killed = ProcessEnd(HostEndReason.MEMORY_LIMIT, text)
+            else:
+                self._why_killed = ProcessEnd(HostEndReason.NO_ANSWER, why)
             host.kill()
 
-    async def _end_host(self) -> str:
-        """Wait for the end of the host, and account for what it had; returns how it ended."""
+    async def _end_host(self, *, is_unexpected: bool = False) -> ProcessEnd:
+        """Wait for the end of the host, and account for what it had; returns how it ended.
+
+        One that was not told to end, and has not said itself that user code is over, is to be reported.
+        """
         host, self._host = self._host, None
         self._wanted, self.host_load.idle_users = 0, self.window  # until there is another one
         if self._leaving is not None:
             self._are_gone.set()
+        how = ProcessEnd(HostEndReason.EXITED, "it was over")
         if host is None:
-            return ""
+            return how
         try:
             # What it has said until it ends counts.
-            return await host.wait(_ENDING_S if self._is_closing else _EXITING_S)
+            how = await host.wait(_ENDING_S if self._is_closing else _EXITING_S)
+            how = self._why_killed or how
+            return how
         finally:
-            for slot, handed in self._hands.take_all():
+            in_hand = self._hands.take_all()
+            if is_unexpected and not self.fault:
+                self._context.host_ends.note(self._context.run, how, len(in_hand))
+            for slot, handed in in_hand:
                 give_back_or_end(handed, host.slots.begun_ns(slot), self._spec.iteration_timeout_s)
             self._ended_cpu_s, self._ended_busy_s = self.host_load.cpu_s, self.host_load.busy_s
             host.close()

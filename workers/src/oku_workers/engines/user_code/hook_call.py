@@ -69,7 +69,7 @@ async def call_hook(attempt: HookAttempt, spec: Spec, context: EngineContext, li
             return Returned(error=f"it took longer than {limit_s:g} s")
         how = await host.wait(_ENDING_S if answer.done() else _LAST_WORDS_S)
         if not answer.done():
-            raise HostLostError(f"its process has ended ({how})")
+            raise HostLostError(f"its process has ended: {how.text}")
         return answer.result()
     finally:
         waiting.cancel()

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -16,10 +17,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from oku_core.messaging.host_end import HostEndReason
 from oku_core.process.redaction import redact
-from oku_core.user_code.messages import FrameReader, FromHost, ToHost, frame
+from oku_core.user_code.messages import FrameReader, FromHost, Leaving, ToHost, frame
 from oku_core.user_code.slots import Slots, create_slots
+from oku_workers.engines.user_code.host_ends import ProcessEnd, explain_end
 from oku_workers.engines.user_code.isolation import Isolation
+from oku_workers.engines.user_code.oom_watch import OomWatch
 from oku_workers.engines.user_code.orphans import bury_orphans, end_orphans, forget_host, register_host
 
 _log = logging.getLogger(__name__)
@@ -28,6 +32,8 @@ _MOST_LINE_BYTES = 4096
 _MOST_LINES_PER_S = 200
 """User code that prints more has the rest dropped: a log is not for results."""
 _LAST_WORDS_S = 1.0
+_DATA, _NEARLY_ALL = 5, 0.95
+"""The place of the pages of data in /proc/PID/statm (proc(5)); what its limit bounds but for rounding."""
 
 
 class HostProcess:
@@ -60,6 +66,8 @@ class HostProcess:
         self._unsent: list[bytes] = []
         self._is_over = False
         self._silent = asyncio.Event()
+        self._oom_watch = OomWatch()
+        self._last_word: ProcessEnd | None = None
         ours, theirs = socket.socketpair()
         memory = create_slots()
         output, output_end = os.pipe()
@@ -108,9 +116,20 @@ class HostProcess:
 
     def has_ended(self) -> bool:
         """Whether the process has ended, even if somebody else holds its socket open."""
+        self._oom_watch.look()
         if self._isolation.adopts:
             bury_orphans()
         return self._process.poll() is not None
+
+    @property
+    def is_at_memory_limit(self) -> bool:
+        """Whether it holds nearly all of the memory that it may hold."""
+        limit = self._isolation.memory_bytes
+        try:
+            pages = int(Path(f"/proc/{self.pid}/statm").read_bytes().split()[_DATA])
+        except (OSError, IndexError):  # it is gone, or the system has no such file
+            return False
+        return limit > 0 and pages * resource.getpagesize() > _NEARLY_ALL * limit
 
     def kill(self) -> None:
         """End it at once, with the processes that it has started."""
@@ -119,19 +138,23 @@ class HostProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
-    async def wait(self, ending_s: float) -> str:
+    async def wait(self, ending_s: float) -> ProcessEnd:
         """Wait until it has ended and all that it has said is read, and kill it if it takes too long.
 
-        Returns how it ended, in a few words.
+        Returns how it ended, as if nobody had called `kill`.
         """
         with contextlib.suppress(subprocess.TimeoutExpired):
             await asyncio.to_thread(self._process.wait, ending_s)
+        lives_on = self._process.poll() is None
+        out_of_memory = self._oom_watch.has_risen()
         self.kill()
         code = await asyncio.to_thread(self._bury)
         # Somebody else may hold its socket open: a process of another session that user code has started.
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._silent.wait(), _LAST_WORDS_S)
-        return describe_exit(code)
+        if lives_on:
+            return ProcessEnd(HostEndReason.NO_ANSWER, "it had closed its connection and did not end")
+        return explain_end(code, out_of_memory=out_of_memory, last_word=self._last_word)
 
     def close(self) -> None:
         """Hear nothing more of it; one that nobody has waited for is killed."""
@@ -167,7 +190,10 @@ class HostProcess:
     def _feed(self, data: bytes) -> None:
         try:
             for message in self._reader.feed(data):
-                if not self._is_over:
+                if isinstance(message, Leaving):
+                    reason = HostEndReason.MEMORY_LIMIT if message.is_memory else HostEndReason.EXITED
+                    self._last_word = ProcessEnd(reason, message.text)
+                elif not self._is_over:
                     self._on_message(message)
         except ValueError as error:
             # User code can reach the socket; what is not a message has not come from the host.
@@ -204,16 +230,6 @@ class _Protocol(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # how it ended is the exit code
         """The host has closed its end."""
         self._on_end()
-
-
-def describe_exit(code: int) -> str:
-    """How a process has ended, by its exit code, in a few words."""
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"
 
 
 async def _log_output(output: int) -> None:

@@ -1,0 +1,139 @@
+"""Whether the ledger's file can be used: why SQLite last failed to, and whether there is space left.
+
+A fault passes by itself. Whatever met it tries again, so nothing here has to be reset: the next change that
+reaches the disk ends it.
+"""
+
+import enum
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+LEAST_FREE_BYTES = 1 << 20
+"""With less space the disk counts as full: small changes may still succeed, the next large one does not."""
+STEADY_S = 3.0
+"""A fault lasts at least so long: on a full disk a small change may succeed between two that do not."""
+_PRIMARY = 0xFF
+"""The bits of an extended result code that say its kind (sqlite.org/rescode.html)."""
+
+
+class StorageFault(enum.StrEnum):
+    """Why the file cannot be used."""
+
+    DISK_FULL = "disk_full"
+    IO_ERROR = "io_error"
+    READ_ONLY = "read_only"
+    NOT_OPENED = "not_opened"
+    LOCKED = "locked"
+
+
+_FAULTS = {
+    sqlite3.SQLITE_FULL: StorageFault.DISK_FULL,
+    sqlite3.SQLITE_IOERR_SHMSIZE: StorageFault.DISK_FULL,  # there is no space for the index of the log
+    sqlite3.SQLITE_IOERR: StorageFault.IO_ERROR,
+    sqlite3.SQLITE_READONLY: StorageFault.READ_ONLY,
+    sqlite3.SQLITE_CANTOPEN: StorageFault.NOT_OPENED,
+    sqlite3.SQLITE_PERM: StorageFault.NOT_OPENED,
+    sqlite3.SQLITE_BUSY: StorageFault.LOCKED,
+    sqlite3.SQLITE_LOCKED: StorageFault.LOCKED,
+    sqlite3.SQLITE_PROTOCOL: StorageFault.LOCKED,
+}
+_TEXTS = {
+    StorageFault.DISK_FULL: "its disk is full",
+    StorageFault.IO_ERROR: "its disk reports an error",
+    StorageFault.READ_ONLY: "it may not be written, or its file system is read-only",
+    StorageFault.NOT_OPENED: "its files cannot be opened",
+    StorageFault.LOCKED: "another process has locked it",
+}
+
+
+class StorageError(sqlite3.OperationalError):
+    """The file cannot be used now; nothing was changed.
+
+    Args:
+        fault: why not.
+        said: what SQLite says.
+    """
+
+    def __init__(self, fault: StorageFault, said: str) -> None:
+        super().__init__(f"{_TEXTS[fault]} (SQLite: {said})")
+        self.fault = fault
+
+
+class StorageHealth:
+    """The health of one ledger's file. Any thread may use it.
+
+    Args:
+        count: is called with each fault that is met.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        count: Callable[[StorageFault], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._count = count
+        self._clock = clock
+        self._trouble = ""
+        self._failed_at = 0.0
+        self._is_short = False
+        self.written_at = clock()
+        """When a change was last known to have reached the disk, in monotonic seconds."""
+
+    @property
+    def trouble(self) -> str:
+        """Why the ledger cannot be used, in a few words; empty while it can."""
+        return self._trouble or (_TEXTS[StorageFault.DISK_FULL] if self._is_short else "")
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Take note of a fault of the file, and raise it as `StorageError`; other errors pass unchanged."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            if (explained := explain_error(error)) is None:
+                raise
+            self._note_failure(explained)
+            raise explained from error
+
+    def note_written(self) -> None:
+        """A change has reached the disk."""
+        self.written_at = now = self._clock()
+        if self._trouble and now - self._failed_at >= STEADY_S:
+            self._trouble = ""
+
+    def note_free(self, free_bytes: int | None) -> None:
+        """So much space is left for the file; None if nobody knows."""
+        is_short = free_bytes is not None and free_bytes < LEAST_FREE_BYTES
+        if is_short and not self.trouble:
+            self._count(StorageFault.DISK_FULL)
+        self._is_short = is_short
+
+    def _note_failure(self, error: StorageError) -> None:
+        self._failed_at = self._clock()
+        self._trouble = str(error)
+        self._count(error.fault)
+
+
+def explain_error(error: sqlite3.OperationalError) -> StorageError | None:
+    """What an error says of the file; None if it is about something else, such as wrong SQL."""
+    if isinstance(error, StorageError):
+        return error
+    code: int | None = getattr(error, "sqlite_errorcode", None)  # only what SQLite has raised has one
+    fault = None if code is None else _FAULTS.get(code) or _FAULTS.get(code & _PRIMARY)
+    return None if fault is None else StorageError(fault, str(error))
+
+
+def measure_free_bytes(path: Path) -> int | None:
+    """How much this process may still write where a file is; None where the file system does not say so."""
+    try:
+        found = os.statvfs(path)
+    except OSError:
+        return None
+    if not found.f_blocks:
+        return None
+    return found.f_frsize * (found.f_bavail if os.geteuid() else found.f_bfree)

@@ -1,0 +1,63 @@
+"""Tries whether the ledger can be written while nobody else does, and says so when that changes.
+
+A coordinator without a run writes nothing: it would not notice that its disk has filled, and one that was not
+ready for that would never notice that there is space again.
+"""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.storage_health import StorageError
+from oku_core.process.supervision import Health, Supervisor, cancel
+
+_log = logging.getLogger(__name__)
+
+_LOOK_S = 1.0
+IDLE_S = 5.0
+"""After so long without a change the file is tried; each second while it cannot be used."""
+
+
+class StorageWatch:
+    """Looks at the health of the ledger's file each second.
+
+    Args:
+        ledger: whose file it is.
+        clock: monotonic seconds.
+    """
+
+    def __init__(self, ledger: Ledger, clock: Callable[[], float] = time.monotonic) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._said = ""
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self, supervisor: Supervisor) -> None:
+        """Begin to look in the background."""
+        self._task = supervisor.start("ledger", self._work)
+
+    async def end(self) -> None:
+        """Look no more."""
+        await cancel([self._task])
+
+    def look(self) -> None:
+        """Try the file if it is time to, and log what has changed."""
+        storage = self._ledger.storage
+        if storage.trouble or self._clock() - storage.written_at >= IDLE_S:
+            with contextlib.suppress(StorageError):  # its health knows
+                self._ledger.file.try_writing()
+        if storage.trouble != self._said:
+            self._said = storage.trouble
+            if self._said:
+                _log.error("the ledger cannot be used: %s", self._said)
+            else:
+                _log.info("the ledger can be used again")
+
+    async def _work(self, health: Health) -> None:
+        while True:
+            self.look()
+            health.note_well()
+            await asyncio.sleep(_LOOK_S)

@@ -1,0 +1,19 @@
+"""What a host says when it ends although nobody has told it to: by an exception that went through it."""
+
+from oku_core.user_code.messages import Leaving
+
+_MOST_CHARS = 120
+
+
+def explain_leaving(error: BaseException) -> Leaving:
+    """Why a host ends, by the exception that ends it."""
+    if isinstance(error, MemoryError):
+        return Leaving("it got no more memory than it has, and could not go on (MemoryError)", is_memory=True)
+    if isinstance(error, SystemExit):
+        return Leaving(f"it exited by sys.exit({_shorten(repr(error.code))})")
+    said = " ".join(str(error).split())
+    return Leaving(f"it failed: {type(error).__name__}{f': {_shorten(said)}' if said else ''}")
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _MOST_CHARS else f"{text[: _MOST_CHARS - 2]} …"

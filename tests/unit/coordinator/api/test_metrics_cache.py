@@ -1,0 +1,63 @@
+from oku_coordinator.api.metrics_cache import LIFETIME_S, MetricsCache
+from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
+
+
+class SlowMetrics(Metrics):
+    """Metrics that take their time, by a clock that only they move."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.takes_s = 0.0
+        self.now = 100.0
+        self.made: list[str] = []
+
+    def expose(self, accept: str = "") -> tuple[bytes, str]:
+        """Take note of the call."""
+        self.made.append(accept)
+        self.now += self.takes_s
+        return super().expose(accept)
+
+
+def test_metrics_are_made_once_a_second_however_many_ask() -> None:
+    """Each format by itself, whatever else stands in the header."""
+    metrics = SlowMetrics()
+    cache = MetricsCache(metrics, lambda: metrics.now)
+    for _ in range(3):
+        metrics.show_workers(len(metrics.made))
+        for number in range(90):
+            body, kind = cache.expose(f"text/plain;q=0.{number}")
+            assert b"oku_workers " in body
+            assert kind.startswith("text/plain")
+            assert cache.expose(f"{CONTENT_TYPE}, text/plain;q=0.{number}")[1] == CONTENT_TYPE
+        metrics.now += LIFETIME_S
+    assert len(metrics.made) == 6
+
+
+def test_what_is_shown_is_a_second_old_at_most() -> None:
+    """Whoever asks again after it sees what is new."""
+    metrics = SlowMetrics()
+    cache = MetricsCache(metrics, lambda: metrics.now)
+    for workers in range(3):
+        metrics.show_workers(workers)
+        assert f"oku_workers {float(workers)}".encode() in cache.expose("")[0]
+        metrics.show_workers(100)
+        metrics.now += 0.99 * LIFETIME_S
+        assert f"oku_workers {float(workers)}".encode() in cache.expose("")[0]
+        metrics.now += 0.02 * LIFETIME_S
+
+
+def test_metrics_that_take_long_are_kept_for_longer() -> None:
+    """Those who ask without end take a tenth of the time, and those who came meanwhile share the answer."""
+    metrics = SlowMetrics()
+    metrics.takes_s = 0.5
+    cache = MetricsCache(metrics, lambda: metrics.now)
+    cache.expose("")
+    cache.expose("")
+    assert len(metrics.made) == 1
+    metrics.now += 4.9
+    cache.expose("")
+    assert len(metrics.made) == 1
+    metrics.now += 0.2
+    cache.expose("")
+    assert len(metrics.made) == 2

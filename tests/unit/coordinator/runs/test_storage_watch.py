@@ -1,0 +1,68 @@
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.storage_health import STEADY_S, StorageFault, StorageHealth
+from oku_coordinator.runs.storage_watch import IDLE_S, StorageWatch
+
+
+class World:
+    """A ledger that nobody writes, with its watch and a clock."""
+
+    def __init__(self, path: Path) -> None:
+        self.now = 0.0
+        self.faults: list[StorageFault] = []
+        self.ledger = Ledger(path, storage=StorageHealth(self.faults.append, lambda: self.now))
+        self.watch = StorageWatch(self.ledger, lambda: self.now)
+
+    def set_read_only(self, *, is_on: bool) -> None:
+        """Let no change succeed, or let them again."""
+        self.ledger.file.read(lambda transaction: transaction.execute(f"PRAGMA query_only = {int(is_on)}"))
+
+    def look(self, after_s: float) -> str:
+        """What is wrong after so many seconds more."""
+        self.now += after_s
+        self.watch.look()
+        return self.ledger.storage.trouble
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    """A ledger that can be used."""
+    world = World(tmp_path / "ledger.sqlite3")
+    yield world
+    world.ledger.close()
+
+
+def test_a_ledger_that_nobody_writes_is_tried(world: World) -> None:
+    """One that cannot be written is found out before somebody needs it."""
+    world.set_read_only(is_on=True)
+    assert world.look(IDLE_S - 0.1) == ""
+    assert "read-only" in world.look(0.1)
+
+
+def test_it_is_found_out_by_itself_that_a_ledger_can_be_written_again(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is tried each second; the beginning and the end are logged once each."""
+    caplog.set_level(logging.INFO, "oku_coordinator.runs.storage_watch")
+    world.set_read_only(is_on=True)
+    for _ in range(3):
+        assert world.look(IDLE_S)
+    world.set_read_only(is_on=False)
+    assert world.look(STEADY_S - 0.1)
+    assert world.look(0.1) == ""
+    assert len(world.faults) == 3
+    assert [record.levelname for record in caplog.records] == ["ERROR", "INFO"]
+    assert "the ledger cannot be used: it may not be written" in caplog.text
+
+
+def test_a_ledger_that_is_written_is_not_tried(world: World) -> None:
+    """Each trial costs a synchronisation of the disk."""
+    assert world.look(IDLE_S) == ""
+    assert world.ledger.storage.written_at == IDLE_S
+    assert world.look(IDLE_S - 0.1) == ""
+    assert world.ledger.storage.written_at == IDLE_S
