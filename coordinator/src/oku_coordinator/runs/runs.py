@@ -35,7 +35,7 @@ from oku_core.results.lines import (
     build_threshold_lines,
 )
 from oku_core.results.summary import ProcessSummary, Summary, Validity
-from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.spec import Spec
 
 _log = logging.getLogger(__name__)
 
@@ -74,9 +74,9 @@ class Runs:
         self.followers = Followers(ledger)
         self.thresholds = ThresholdWatch(ledger, wake, clock)
 
-    def submit(self, values: Mapping[str, Any]) -> RunRecord:
-        """Submit a run with the spec in `values`; `SpecError` when it is wrong."""
-        spec, now = parse_spec(Source("spec", values)), self._clock()
+    def submit(self, spec: Spec) -> RunRecord:
+        """Submit a run with a spec."""
+        now = self._clock()
         self._readiness.check(spec)
         self._readiness.check_queue()
         record = self._ledger.runs.create(build_run_id(now), spec, now)
