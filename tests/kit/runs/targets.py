@@ -49,7 +49,7 @@ def expectations(draw: st.DrawFn) -> Expectation:
     return Expectation(
         status=tuple(draw(st.lists(STATUSES, **_FEW))),
         body=tuple(texts),
-        match=patterns,
+        match=tuple(patterns),
         json=tuple(map(JsonValue, values)),
         header=tuple(draw(st.lists(HEADERS, **_FEW))),
         size=tuple(map(SizeBound, sizes)),

@@ -28,7 +28,7 @@ URL = "http://127.0.0.1:9/"
         ),
         (
             {"targets": [{"url": URL, "expect": {"match": ["(", *map(str, range(MOST_PATTERNS))]}}]},
-            f"spec: targets: '{URL}': expect: match: a spec has at most 100 different regular expressions",
+            f"spec: targets: GET {URL}: expect: match: a spec has at most 100 different regular expressions",
         ),
     ],
 )

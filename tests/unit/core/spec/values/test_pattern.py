@@ -1,4 +1,5 @@
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -23,7 +24,7 @@ FOUND = [
     (r"\Qa.b\E", b"a.b"),
     (r"\p{Greek}", "µλ".encode()),
     ("[[a]", b"["),
-    (r"\\{,3}|\{,3}", b"\\\\\\"),
+    (r"\{,3}", b"{,3}"),
     (r"\101\012", b"A\n"),
     ("(?P<name>a)", b"a"),
 ]
@@ -115,20 +116,22 @@ def test_a_pattern_has_a_longest_length() -> None:
 def test_no_search_takes_more_than_linear_time() -> None:
     """What would take a backtracking engine for ever; ten times the body takes less than 30 times the time."""
     worst = [
-        ("(a+)+$", b"a" * MIB + b"b"),
-        ("(a|aa)+$", b"a" * MIB + b"b"),
-        ("(x+x+)+y", b"x" * MIB),
-        ("(.*)(.*)(.*)(.*)(.*)[^ab]", b"ab" * (MIB // 2)),
-        ("(?:a?){40}a{40}b", b"a" * MIB),
+        ("(a+)+$", "a", "b"),
+        ("(a|aa)+$", "a", "b"),
+        ("(x+x+)+y", "x", "x"),
+        ("(.*)(.*)(.*)(.*)(.*)[^ab]", "ab", "a"),
+        ("(?:a?){40}a{40}b", "a", "c"),
+        ("(a|b)*a(a|b){9}c", "abba", "d"),
     ]
-    for pattern, body in worst:
+    for pattern, filling, end in worst:
         search = compile_pattern(pattern).search
-        small, large = (_measure_s(search, body[:size]) for size in (MIB // 10, MIB))
+        small, large = (
+            _measure_s(search, (filling * (size // len(filling)) + end).encode()) for size in (MIB // 10, MIB)
+        )
         assert large < 30 * max(small, 0.001), pattern
 
 
-def _measure_s(search: object, body: bytes) -> float:
-    assert callable(search)
+def _measure_s(search: Callable[[bytes], object], body: bytes) -> float:
     taken_s = []
     for _ in range(3):
         started = time.thread_time()
