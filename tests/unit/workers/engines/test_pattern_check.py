@@ -35,11 +35,12 @@ def test_a_body_matches_or_it_does_not() -> None:
 
 
 def test_a_pattern_that_takes_too_long_in_all_is_not_looked_for_in_bodies_of_half_that_length() -> None:
-    """The worst that RE2 knows is bounded over all answers of a target; shorter bodies are searched as before."""
+    """However fast it was before. Shorter bodies are searched as ever."""
     clock = Clock()
     check = PatternCheck("b", clock)
-    clock.search_ns = MOST_EXCESS_NS // 2 + MIB * USUAL_NS_PER_BYTE
     long = b"b" * MIB
+    assert [check.find_failure(long) for _ in range(100)] == [None] * 100
+    clock.search_ns = MOST_EXCESS_NS // 2 + MIB * USUAL_NS_PER_BYTE
     assert [check.find_failure(long) for _ in range(3)] == [None, None, None]
     assert check.find_failure(long) == MATCH_TOO_EXPENSIVE
     assert check.find_failure(b"b" * (MIB // 2 + 1)) == MATCH_TOO_EXPENSIVE
