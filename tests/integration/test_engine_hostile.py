@@ -293,7 +293,7 @@ async def test_answers_in_one_segment(engine: Engine, worker: EngineWorker, serv
 async def test_a_pattern_at_its_worst_stops_no_worker(
     engine: Engine, worker: EngineWorker, serve: Serve
 ) -> None:
-    """Looked for in each answer, it would take 0.3 s for each; all are counted, and most say why they fail."""
+    """It is looked for in a few answers, for 0.3 s in each; the others say why it is not."""
     body = bytes(random.Random(1).choices(b"ab", k=MIB))
     server = await serve(always(build_response("200 OK", body)))
     spec = build_spec(engine, server.url, concurrency=50, timeout_s=30, expect_match=("a[ab]{48}c",))

@@ -5,11 +5,10 @@ import logging
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow

@@ -294,7 +294,10 @@ async def test_metrics_are_protobuf_for_those_who_accept_it(world: World) -> Non
         (b'{"reqests": 5}', "spec: reqests: unknown key, did you mean requests?"),
         (b'{"requests": null}', "spec: requests: null is not a number"),
         (b'{"url": "example.org"}', "spec: url: example.org has no scheme"),
-        (b'{"url": "http://h/", "expect-match": "(?=a)"}', "spec: expect-match: (?=a) is not a regular expression"),
+        (
+            b'{"url": "http://h/", "expect-match": "(?=a)"}',
+            "spec: expect-match: (?=a) is not a regular expression",
+        ),
         (b'{"url": "http://h/", "expect-match": "%b"}' % (b"(a|b)" * 170_000), "spec: expect-match: '(a|b)"),
     ],
 )
@@ -307,9 +310,7 @@ async def test_a_wrong_body_is_answered_in_one_sentence(client: Client, body: by
     assert await call(client, "GET", "/api/runs") == (200, [])
 
 
-async def test_a_spec_is_read_outside_the_event_loop(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_spec_is_read_outside_the_event_loop(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its patterns may take seconds to compile; others are answered meanwhile."""
     has_answered = threading.Event()
 

@@ -19,6 +19,7 @@ class Clock:
         self._is_before = False
 
     def __call__(self) -> int:
+        """The time before a search, and then the time after it."""
         self._is_before = not self._is_before
         if not self._is_before:
             self._now_ns += self.search_ns
@@ -50,7 +51,7 @@ def test_a_pattern_that_takes_too_long_in_all_is_not_looked_for_in_bodies_of_hal
 
 
 def test_searches_that_are_fast_make_up_for_one_that_was_not() -> None:
-    """A machine that stood still for a moment stops no check; a pattern that is always fast never builds up."""
+    """A machine that stands still for a moment, now and then, stops no check."""
     clock = Clock()
     check = PatternCheck("b", clock)
     body = b"b" * MIB
@@ -66,7 +67,9 @@ def test_a_long_program_is_not_run_over_a_long_body() -> None:
     check = PatternCheck("a[ab]{1000}c", Clock())
     assert check.find_failure(b"b" * MIB) == MATCH_TOO_EXPENSIVE
     assert check.find_failure(b"b" * 50_000) == CHECK_MATCH
-    assert PatternCheck(r'"total": *[0-9]+, *"status": *"(ok|queued)"').find_failure(b"b" * MIB) == CHECK_MATCH
+    assert (
+        PatternCheck(r'"total": *[0-9]+, *"status": *"(ok|queued)"').find_failure(b"b" * MIB) == CHECK_MATCH
+    )
 
 
 def test_what_is_not_utf_8_becomes_a_character() -> None:

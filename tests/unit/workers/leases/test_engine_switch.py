@@ -276,7 +276,7 @@ async def test_user_code_that_cannot_be_loaded_is_refused_with_its_first_lease()
 
 
 async def test_patterns_are_compiled_elsewhere_before_their_engine_is_made() -> None:
-    """Compiling may take seconds. One that RE2 does not support, which no submission lets through, is refused."""
+    """Compiling may take seconds. A pattern that RE2 does not support is refused with the lease."""
     made: list[int] = []
 
     async def call_elsewhere(function: Callable[[], Any]) -> Any:
@@ -298,9 +298,7 @@ async def test_what_a_pattern_has_cost_counts_for_one_run_alone() -> None:
     bench = AheadBench()
     for spec, engines in ((SPEC, 1), (replace(SPEC, expect_match=("a+",)), 3)):
         for run in ("r1", "r2"):
-            execution = Execution(
-                build_lease(0, 5, run), spec, asyncio.get_running_loop().create_future()
-            )
+            execution = Execution(build_lease(0, 5, run), spec, asyncio.get_running_loop().create_future())
             serving = asyncio.ensure_future(bench.switch.serve(execution))
             await settle()
             await bench.end(execution, serving)

@@ -102,8 +102,8 @@ class AnswerChecks:
         if self._patterns:
             text = as_utf8(content)
             for pattern in self._patterns:
-                if reason := pattern.find_failure(text):
-                    return reason
+                if failure := pattern.find_failure(text):
+                    return failure
         return _find_failed_json(self._json, content) if self._json else None
 
 

@@ -1,9 +1,10 @@
 """Looks for a regular expression in the bodies of answers, for a bounded time of the event loop.
 
-The time of a search is linear in the body (`oku_core.spec.values.pattern`). Nearly all take 1 to 8 ns per byte. Some
-make RE2 follow each of their instructions at each byte, which takes 10 ns for each: `(a|b)*a(a|b){14}c` takes 0.1 s
-for 1 MiB of a and b. Hence two limits: of the instructions times the bytes of one search, and of the time that
-searches take in all beyond what is usual.
+The time of a search is linear in the body (`oku_core.spec.values.pattern`). Nearly all searches take 1
+to 8 ns per byte. At the worst, RE2 follows each instruction of a pattern at each byte, which takes 9 ns
+for each of them: `(a|b)*a(a|b){14}c` takes 0.1 s for 1 MiB of a and b. Hence two limits: one of the
+instructions times the bytes of a search, one of the time that all searches for a pattern take beyond
+what is usual.
 """
 
 import time
@@ -21,14 +22,15 @@ USUAL_NS_PER_BYTE = 30
 _MOST_WORK = 1 << 26
 """The most instructions times bytes of a search: 0.6 s at the worst, and 1 MiB for 64 instructions."""
 _UNTIMED_WORK = 1 << 17
-"""A search with so little work takes 1 ms at the worst, and is not timed: reading the clock twice takes up to 4 µs."""
+"""A search with so little work takes 1 ms at the worst and is not timed, for the clock takes up to 2 µs."""
 
 
 class PatternCheck:
     """Whether bodies match a pattern; belongs to one target and one worker.
 
-    What takes longer than usual adds to an excess, and what does not takes from it. Once the excess is a second, the
-    pattern is not looked for any more in bodies that are at least half as long as the last one.
+    A search that takes longer than usual adds to an excess; all others take from it. Once the excess is
+    more than a second, the pattern is looked for only in bodies that are at most half as long as the
+    last one.
 
     Args:
         pattern: a pattern of a spec.

@@ -22,8 +22,8 @@ from oku_core.messaging.order import CallHook
 from oku_core.process.processor_time import measure_busy_s
 from oku_core.process.supervision import Supervisor, cancel
 from oku_core.spec.files import SpecFileError, list_files
-from oku_core.spec.secrets import NO_SOURCES, SecretError, SpecSources, reads_sources
 from oku_core.spec.pattern_rules import compile_patterns, has_patterns
+from oku_core.spec.secrets import NO_SOURCES, SecretError, SpecSources, reads_sources
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.pattern import PatternError
@@ -467,8 +467,8 @@ class EngineSwitch:
 
 
 class _EngineKey(NamedTuple):
-    """An engine serves leases of one spec and, if the spec names files or secrets of this worker, has patterns
-    or runs user code, of one run, with what one attempt at its setup returned.
+    """An engine serves leases of one spec and, if the spec names files or secrets of this worker, has
+    patterns or runs user code, of one run, with what one attempt at its setup returned.
     """
 
     spec: Spec

@@ -1,7 +1,7 @@
 """Regular expressions that a body must match, as users write them: those of RE2.
 
-RE2 never backtracks: the time of a search is linear in the body, whatever the pattern and the body are. A spec
-holds patterns as text; who searches compiles them.
+RE2 never backtracks: whatever the pattern and the body are, the time of a search is linear in the body. A
+spec holds patterns as text; the process that searches compiles them.
 """
 
 import re
@@ -46,7 +46,7 @@ class CompiledPattern(NamedTuple):
     """A pattern that can be searched for.
 
     Attributes:
-        instructions: the length of its program; a search takes at most a time that is proportional to this and to
+        instructions: the length of its program; the time of a search is at most proportional to this and to
             the length of the body.
         search: finds it anywhere in a body of UTF-8; None if it is not there.
     """
@@ -56,7 +56,7 @@ class CompiledPattern(NamedTuple):
 
 
 def parse_patterns(value: object) -> tuple[str, ...]:
-    """Parse patterns that a body must match anywhere: one or a list. `compile_pattern` says whether they are any."""
+    """Parse patterns that a body must match anywhere: one or a list. They are not compiled."""
     patterns = tuple(parse_scalar(item) for item in list_values(value))
     if not patterns:
         raise ValueError("no regular expression is given")
