@@ -15,7 +15,7 @@ from oku_core.spec.values.pattern import compile_pattern
 CHECK_MATCH = "check match"
 MATCH_TOO_EXPENSIVE = "check match: too expensive for a body of this length"
 """The reason of an answer in which a regular expression is not looked for."""
-MOST_EXCESS_NS = 1_000_000_000
+MOST_EXCESS_NS = 500_000_000
 """How long searches for a pattern may take in all, beyond `USUAL_NS_PER_BYTE`."""
 USUAL_NS_PER_BYTE = 30
 
@@ -29,8 +29,8 @@ class PatternCheck:
     """Whether bodies match a pattern; belongs to one target and one worker.
 
     A search that takes longer than usual adds to an excess; all others take from it. Once the excess is
-    more than a second, the pattern is looked for only in bodies that are at most half as long as the
-    last one.
+    more than half a second, the pattern is looked for only in bodies that are at most half as long as
+    the last one.
 
     Args:
         pattern: a pattern of a spec.
