@@ -27,6 +27,7 @@ FOUND = [
     (r"\{,3}", b"{,3}"),
     (r"\101\012", b"A\n"),
     ("(?P<name>a)", b"a"),
+    (r"^[\w\x{80}-\x{10ffff}]+\n?$", "Müller\n".encode()),
 ]
 NOT_FOUND = [
     ("^ok$", b"not ok"),
