@@ -19,6 +19,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics
+from oku_core.spec.spec import Spec
 
 TOKEN = "t0"
 PATIENCE_S = 10.0
@@ -196,7 +197,7 @@ async def test_half_heads_make_room_for_whole_ones(port: Port) -> None:
 
 async def test_a_follower_is_not_cut_off(port: Port) -> None:
     """Neither time nor later callers cut a follower off; a refusal says why."""
-    run = port.runs.submit({"requests": 10}).run
+    run = port.runs.submit(Spec(requests=10)).run
     follow = b"GET /api/runs/%b/ticks HTTP/1.1\r\n%b\r\n" % (run.encode(), AUTHORIZED)
     followers = [port.connect() for _ in range(LIMITS.most_per_address)]
     for follower in followers:

@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from tests.kit.workers.measured_worker import measure
 
 from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
 from oku_core.spec.values.url import Url
+from oku_workers.engines.pattern_check import CHECK_MATCH, MATCH_TOO_EXPENSIVE
 
 OK = build_response(body=b"hi")
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -286,3 +288,17 @@ async def test_answers_in_one_segment(engine: Engine, worker: EngineWorker, serv
     assert account.outcomes[0] >= 50
     assert account.part.bytes_received in (sum(range(100)), sum(range(0, 100, 2)))
     assert server.targets == [f"/{index}" for index in range(100)]
+
+
+async def test_a_pattern_at_its_worst_stops_no_worker(
+    engine: Engine, worker: EngineWorker, serve: Serve
+) -> None:
+    """It is looked for in a few answers, for 0.3 s in each; the others say why it is not."""
+    body = bytes(random.Random(1).choices(b"ab", k=MIB))
+    server = await serve(always(build_response("200 OK", body)))
+    spec = build_spec(engine, server.url, concurrency=20, timeout_s=30, expect_match=("a[ab]{48}c",))
+
+    account = await worker.run(spec, 60)
+
+    assert count(account) == {"failed_check": 60}
+    assert {reason.reason for reason in account.part.reasons} == {CHECK_MATCH, MATCH_TOO_EXPENSIVE}

@@ -9,7 +9,7 @@ from oku_core.spec.expectation import Expectation
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import HEAVIEST, Target
 from oku_core.spec.values.body import find_body_type
-from oku_core.spec.values.check import JsonValue, Pattern, SizeBound
+from oku_core.spec.values.check import JsonValue, SizeBound
 from oku_core.spec.values.expected_status import ExpectedStatus
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
@@ -49,7 +49,7 @@ def expectations(draw: st.DrawFn) -> Expectation:
     return Expectation(
         status=tuple(draw(st.lists(STATUSES, **_FEW))),
         body=tuple(texts),
-        match=tuple(map(Pattern, patterns)),
+        match=tuple(patterns),
         json=tuple(map(JsonValue, values)),
         header=tuple(draw(st.lists(HEADERS, **_FEW))),
         size=tuple(map(SizeBound, sizes)),

@@ -50,6 +50,7 @@ from oku_core.accounting.run_state import TransitionError
 from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.json_reader import decode_json
+from oku_core.spec.parser import Source, parse_spec
 
 _log = logging.getLogger(__name__)
 
@@ -127,7 +128,9 @@ def build_api(
 def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
     async def submit(request: web.Request) -> web.Response:
         values = await _read_object(request)
-        return _json(build_run_object(runs.submit(values)), status=201)
+        # In a thread, for the patterns of a spec may take seconds to compile.
+        spec = await asyncio.to_thread(parse_spec, Source("spec", values))
+        return _json(build_run_object(runs.submit(spec)), status=201)
 
     async def fetch_page(request: web.Request) -> web.Response:
         most = _read_limit(request.query.get("limit", ""))

@@ -5,11 +5,10 @@ import logging
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow
@@ -35,7 +34,7 @@ from oku_core.results.lines import (
     build_threshold_lines,
 )
 from oku_core.results.summary import ProcessSummary, Summary, Validity
-from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.spec import Spec
 
 _log = logging.getLogger(__name__)
 
@@ -74,9 +73,9 @@ class Runs:
         self.followers = Followers(ledger)
         self.thresholds = ThresholdWatch(ledger, wake, clock)
 
-    def submit(self, values: Mapping[str, Any]) -> RunRecord:
-        """Submit a run with the spec in `values`; `SpecError` when it is wrong."""
-        spec, now = parse_spec(Source("spec", values)), self._clock()
+    def submit(self, spec: Spec) -> RunRecord:
+        """Submit a run with a spec."""
+        now = self._clock()
         self._readiness.check(spec)
         self._readiness.check_queue()
         record = self._ledger.runs.create(build_run_id(now), spec, now)

@@ -8,16 +8,15 @@ import msgspec
 from oku_core.errors import format_value
 from oku_core.spec.values.check import (
     JsonValue,
-    Pattern,
     SizeBound,
     parse_contained,
     parse_expected_headers,
     parse_json_values,
-    parse_patterns,
     parse_sizes,
 )
 from oku_core.spec.values.expected_status import ExpectedStatus, parse_expect_status
 from oku_core.spec.values.header import Header
+from oku_core.spec.values.pattern import parse_patterns
 from oku_core.spec.values.quantity import parse_duration_between
 
 _SHORTEST_WITHIN, _LONGEST_WITHIN = "1ms", "1h"
@@ -40,7 +39,7 @@ class Expectation(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     status: tuple[ExpectedStatus, ...] = ()
     body: tuple[str, ...] = ()
-    match: tuple[Pattern, ...] = ()
+    match: tuple[str, ...] = ()
     json: tuple[JsonValue, ...] = ()
     header: tuple[Header, ...] = ()
     size: tuple[SizeBound, ...] = ()

@@ -20,7 +20,6 @@ from oku_core.spec.values.check import (
     parse_contained,
     parse_expected_headers,
     parse_json_values,
-    parse_patterns,
     parse_sizes,
 )
 from oku_core.spec.values.code_file import parse_code_file, parse_code_files
@@ -31,6 +30,7 @@ from oku_core.spec.values.header import parse_headers
 from oku_core.spec.values.late import parse_late
 from oku_core.spec.values.method import parse_method
 from oku_core.spec.values.name import parse_name, parse_names
+from oku_core.spec.values.pattern import parse_patterns
 from oku_core.spec.values.quantity import parse_count, parse_duration_s
 from oku_core.spec.values.rate import parse_rate
 from oku_core.spec.values.scalar import parse_text
@@ -209,7 +209,7 @@ FIELDS: tuple[Field, ...] = (
     ),
     Field(
         "expect-match", "expect_match", FieldGroup.TARGET, parse_patterns, "REGEX",
-        "Regular expression that the body of every answer must match anywhere.",
+        "Regular expression of RE2 that the body of every answer must match anywhere.",
         repeatable=True,
     ),
     Field(

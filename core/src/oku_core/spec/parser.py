@@ -16,6 +16,7 @@ from oku_core.spec.expectation import find_body_check
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field
 from oku_core.spec.http2_rules import find_http2_fault
 from oku_core.spec.load_rules import Fault, complete_load, find_load_fault
+from oku_core.spec.pattern_rules import find_pattern_fault
 from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import OPEN_END, URL_REQUESTS, Engine, Spec
 from oku_core.spec.target import add_content_type
@@ -87,6 +88,7 @@ def parse_spec(*sources: Source) -> Spec:
     _check_key(given)
     _check_framing(spec, given)
     _check_expectations(spec, given)
+    _refuse(find_pattern_fault(spec), given)
     _check_thresholds(spec, given)
     _refuse(find_data_fault(spec), given)
     complete = complete_load(spec, given.keys())

@@ -12,7 +12,7 @@ from oku_core.schedule.arrivals import Arrivals
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.expectation import Expectation
 from oku_core.spec.target import Target
-from oku_core.spec.values.check import JsonValue, Pattern, SizeBound
+from oku_core.spec.values.check import JsonValue, SizeBound
 from oku_core.spec.values.code_file import CodeFile
 from oku_core.spec.values.delay import Delay, parse_delay
 from oku_core.spec.values.expected_status import ExpectedStatus
@@ -117,7 +117,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     stop_when_down_s: float | None = None
     expect_status: tuple[ExpectedStatus, ...] = (ExpectedStatus("200"),)
     expect_body: tuple[str, ...] = ()
-    expect_match: tuple[Pattern, ...] = ()
+    expect_match: tuple[str, ...] = ()
     expect_json: tuple[JsonValue, ...] = ()
     expect_header: tuple[Header, ...] = ()
     expect_size: tuple[SizeBound, ...] = ()
@@ -210,7 +210,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 _PARSER_BY_TYPE: dict[type, Callable[[str], object]] = {
     CodeFile: CodeFile, Delay: parse_delay, ExpectedStatus: ExpectedStatus, Header: Header,
-    JsonValue: JsonValue, Late: Late, Pattern: Pattern, Rate: Rate, SizeBound: SizeBound,
+    JsonValue: JsonValue, Late: Late, Rate: Rate, SizeBound: SizeBound,
     StageText: StageText, Threshold: Threshold,
     Url: Url,
 }  # fmt: skip

@@ -4,6 +4,7 @@ import json
 import logging
 import re
 import sqlite3
+import threading
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
 from oku_core.spec.fields import FIELD_BY_KEY
+from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.code_file import CodeFile
 
@@ -296,6 +298,11 @@ async def test_metrics_are_protobuf_for_those_who_accept_it(world: World) -> Non
         (b'{"reqests": 5}', "spec: reqests: unknown key, did you mean requests?"),
         (b'{"requests": null}', "spec: requests: null is not a number"),
         (b'{"url": "example.org"}', "spec: url: example.org has no scheme"),
+        (
+            b'{"url": "http://h/", "expect-match": "(?=a)"}',
+            "spec: expect-match: (?=a) is not a regular expression",
+        ),
+        (b'{"url": "http://h/", "expect-match": "%b"}' % (b"(a|b)" * 170_000), "spec: expect-match: '(a|b)"),
     ],
 )
 async def test_a_wrong_body_is_answered_in_one_sentence(client: Client, body: bytes, said: str) -> None:
@@ -305,6 +312,21 @@ async def test_a_wrong_body_is_answered_in_one_sentence(client: Client, body: by
     assert document["error"].startswith(said)
     assert "\n" not in document["error"]
     assert await call(client, "GET", "/api/runs") == (200, [])
+
+
+async def test_a_spec_is_read_outside_the_event_loop(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its patterns may take seconds to compile; others are answered meanwhile."""
+    has_answered = threading.Event()
+
+    def read_slowly(source: Source) -> Spec:
+        assert has_answered.wait(10)
+        return parse_spec(source)
+
+    monkeypatch.setattr("oku_coordinator.api.routes.parse_spec", read_slowly)
+    submitting = asyncio.ensure_future(submit(client, **{"expect-match": "a+", "url": "http://h/"}))
+    assert (await client.get("/healthz")).status == 200
+    has_answered.set()
+    await submitting
 
 
 async def test_the_charset_of_a_body_does_not_matter(client: Client) -> None:

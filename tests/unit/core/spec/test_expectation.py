@@ -25,7 +25,7 @@ from oku_core.spec.values.expected_status import ExpectedStatus
         ({"body": ""}, "body: '' is in every body"),
         ({"body": []}, "body: no text is given"),
         ({"body": True}, "body: true is not text, put it in quotes"),
-        ({"match": "("}, "match: ( is not a regular expression: missing )"),
+        ({"match": True}, "match: true is not text, put it in quotes"),
         ({"match": []}, "match: no regular expression is given"),
         ({"json": "id=1"}, "json: id=1 is not a JSON pointer and its value, such as /user/id=17"),
         ({"json": {}}, "json: no JSON value is given"),

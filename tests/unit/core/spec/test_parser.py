@@ -14,7 +14,7 @@ from oku_core.spec.fields import FIELDS
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
 from oku_core.spec.spec import Engine, Hook, Spec, decode_spec, encode_spec
 from oku_core.spec.target import Target
-from oku_core.spec.values.check import JsonValue, Pattern, SizeBound
+from oku_core.spec.values.check import JsonValue, SizeBound
 from oku_core.spec.values.code_file import CodeFile
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.expected_status import ExpectedStatus, list_codes
@@ -124,7 +124,7 @@ def test_every_key_fills_its_attribute() -> None:
         duration_s=600.0,
         warm_up_s=30.0,
         expect_body=("ok",),
-        expect_match=(Pattern("o+"),),
+        expect_match=("o+",),
         expect_json=(JsonValue("/id=17"),),
         expect_header=(Header("X-Cache: HIT"),),
         expect_size=(SizeBound("> 0"),),

@@ -1,10 +1,11 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.kit.workers.engines_in_memory import (
     OTHER_SPEC,
     SPEC,
@@ -207,9 +208,9 @@ async def _call_here(function: Callable[[], Any]) -> Any:
 class AheadBench:
     """A switch whose engines the test sees."""
 
-    def __init__(self) -> None:
+    def __init__(self, run_blocking: Callable[[Callable[[], Any]], Awaitable[Any]] = _call_here) -> None:
         self.engines: list[CountingEngine] = []
-        self.switch = EngineSwitch(Supervisor(), build=self._build, run_blocking=_call_here)
+        self.switch = EngineSwitch(Supervisor(), build=self._build, run_blocking=run_blocking)
 
     def _build(self, *arguments: Any) -> CountingEngine:
         self.engines.append(CountingEngine(*arguments))
@@ -271,6 +272,37 @@ async def test_user_code_that_cannot_be_loaded_is_refused_with_its_first_lease()
     assert bench.switch.loaded == "r1"
     with pytest.raises(EngineError, match="it cannot be loaded"):
         await (await bench.serve(BROKEN))[1]
+    await bench.switch.close()
+
+
+async def test_patterns_are_compiled_elsewhere_before_their_engine_is_made() -> None:
+    """Compiling may take seconds. A pattern that RE2 does not support is refused with the lease."""
+    made: list[int] = []
+
+    async def call_elsewhere(function: Callable[[], Any]) -> Any:
+        made.append(len(bench.engines))
+        return function()
+
+    bench = AheadBench(call_elsewhere)
+    await bench.end(*await bench.serve(SPEC))
+    assert made == []
+    await bench.end(*await bench.serve(replace(SPEC, expect_match=("a+",))))
+    assert made == [1]
+    with pytest.raises(EngineError, match=r"^\( is not a regular expression of RE2: missing \): \($"):
+        await (await bench.serve(replace(SPEC, expect_match=("(",))))[1]
+    await bench.switch.close()
+
+
+async def test_what_a_pattern_has_cost_counts_for_one_run_alone() -> None:
+    """The engine of another run begins anew, even if the spec is the same."""
+    bench = AheadBench()
+    for spec, engines in ((SPEC, 1), (replace(SPEC, expect_match=("a+",)), 3)):
+        for run in ("r1", "r2"):
+            execution = Execution(build_lease(0, 5, run), spec, asyncio.get_running_loop().create_future())
+            serving = asyncio.ensure_future(bench.switch.serve(execution))
+            await settle()
+            await bench.end(execution, serving)
+        assert len(bench.engines) == engines
     await bench.switch.close()
 
 

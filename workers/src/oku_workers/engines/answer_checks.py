@@ -14,18 +14,16 @@ from typing import NamedTuple
 from oku_core.http_client.error_reason import explain_status
 from oku_core.json_reader import JsonError, decode_answer
 from oku_core.spec.expectation import Expectation
-from oku_core.spec.values.check import MOST_MATCH_S, JsonValue, Pattern
+from oku_core.spec.values.check import JsonValue
 from oku_core.spec.values.expected_status import list_codes
 from oku_core.spec.values.header import Header
+from oku_workers.engines.pattern_check import PatternCheck, as_utf8
 from oku_workers.executions.tally import FAILED_CHECK, OK, UNEXPECTED_STATUS
 
 MOST_CHECKED_BYTES = 1 << 20
 """How much of a body is looked at."""
 CHECK_WITHIN = "check within"
 """The reason of an answer that took longer than it may."""
-CHECK_MATCH = "check match"
-MATCH_TOO_LONG = f"check match: took more than {MOST_MATCH_S * 1000:.0f} ms"
-"""The reason of an answer for which a regular expression takes too long."""
 CANNOT_UNPACK = "check body: compressed, and not as gzip or deflate"
 """The reason of an answer that cannot be looked into."""
 
@@ -74,7 +72,7 @@ class AnswerChecks:
         self._headers = [_build_header_check(header) for header in expect.header]
         self._sizes = expect.size
         self._bodies = [_build_contains(text) for text in expect.body]
-        self._patterns = expect.match
+        self._patterns = [PatternCheck(pattern) for pattern in expect.match]
         self._json = expect.json
         self.kept_bytes = MOST_CHECKED_BYTES if self._bodies or self._patterns or self._json else 0
 
@@ -100,8 +98,11 @@ class AnswerChecks:
         for reason, passes in self._bodies:
             if not passes(content):
                 return reason
-        if self._patterns and (unmatched := _find_unmatched(self._patterns, content)):
-            return unmatched
+        if self._patterns:
+            text = as_utf8(content)
+            for pattern in self._patterns:
+                if failure := pattern.find_failure(text):
+                    return failure
         return _find_failed_json(self._json, content) if self._json else None
 
 
@@ -194,13 +195,6 @@ def _build_header_check(header: Header) -> _Check:
 def _build_contains(text: str) -> _Check:
     wanted = text.encode()
     return "check body", lambda content: wanted in content
-
-
-def _find_unmatched(patterns: tuple[Pattern, ...], content: bytes) -> str | None:
-    try:
-        return None if all(pattern.search(content) for pattern in patterns) else CHECK_MATCH
-    except TimeoutError:
-        return MATCH_TOO_LONG
 
 
 def _find_failed_json(values: tuple[JsonValue, ...], content: bytes) -> str | None:

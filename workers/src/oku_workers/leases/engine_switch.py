@@ -22,9 +22,11 @@ from oku_core.messaging.order import CallHook
 from oku_core.process.processor_time import measure_busy_s
 from oku_core.process.supervision import Supervisor, cancel
 from oku_core.spec.files import SpecFileError, list_files
+from oku_core.spec.pattern_rules import compile_patterns, has_patterns
 from oku_core.spec.secrets import NO_SOURCES, SecretError, SpecSources, reads_sources
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.pattern import PatternError
 from oku_workers.engines.data_rows import open_rows
 from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.engine_error import EngineError
@@ -422,19 +424,23 @@ class EngineSwitch:
         self._files_health.trouble = reason
 
     async def _read_sources(self, spec: Spec) -> tuple[Spec, ssl.SSLContext | None]:
-        """The spec with its secrets, and how to speak TLS for it; read in a thread, for files may block."""
-        if not (may_speak_tls(spec) or reads_sources(spec)):
+        """The spec with its secrets, and how to speak TLS for it.
+
+        Read in a thread, for files may block, and compiling patterns may take long.
+        """
+        if not (may_speak_tls(spec) or reads_sources(spec) or has_patterns(spec)):
             return spec, None
 
         files = replace(self._sources.files, find=self._find_file)
 
         def read() -> tuple[Spec, ssl.SSLContext | None]:
+            compile_patterns(spec)
             return self._sources.secrets.fill_in(files.fill_in_bodies(spec)), build_tls(spec, files)
 
         try:
             async with asyncio.timeout(_FILES_TIMEOUT_S):
                 return await self._run_blocking(read)
-        except (SecretError, SpecFileError, TlsError) as error:
+        except (PatternError, SecretError, SpecFileError, TlsError) as error:
             raise EngineError(str(error)) from error
         except TimeoutError:
             raise EngineError(
@@ -472,8 +478,8 @@ class EngineSwitch:
 
 
 class _EngineKey(NamedTuple):
-    """An engine serves leases of one spec and, if the spec names files or secrets of this worker or runs user
-    code, of one run, with what one attempt at its setup returned.
+    """An engine serves leases of one spec and, if the spec names files or secrets of this worker, has
+    patterns or runs user code, of one run, with what one attempt at its setup returned.
     """
 
     spec: Spec
@@ -483,5 +489,5 @@ class _EngineKey(NamedTuple):
 
 def _build_key(execution: Execution) -> _EngineKey:
     spec = execution.spec
-    is_of_one_run = reads_sources(spec) or spec.runs_user_code
+    is_of_one_run = reads_sources(spec) or has_patterns(spec) or spec.runs_user_code
     return _EngineKey(spec, execution.lease.run if is_of_one_run else "", execution.setup.attempt)

@@ -2,7 +2,6 @@
 
 import operator
 import re
-import warnings
 from collections.abc import Callable, Mapping
 from typing import Any, Self
 
@@ -25,36 +24,6 @@ _LONGEST_PLACE = 100
 _POINTER = re.compile(r"(?:/[^/~]*+(?:~[01][^/~]*+)*+)*+")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 _MISSING = object()
-MOST_MATCH_S = 0.1
-"""How much time of a processor a regular expression has for an answer."""
-
-
-class Pattern(str):
-    """A regular expression; as a string, it is the text that the user wrote.
-
-    Attributes:
-        search: looks for it anywhere in a body, which is read as UTF-8; None if it is not there.
-            `TimeoutError` if that takes longer than `MOST_MATCH_S`: nested repetitions can take for ever.
-    """
-
-    __slots__ = ("search",)
-    search: Callable[[bytes], object]
-
-    def __new__(cls, text: str) -> Self:
-        """Compile the text; raise `ValueError` if it is not a regular expression of Python's `re`."""
-        import regex  # noqa: PLC0415  # specs without a pattern do not pay for it
-
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of what Python may come to read differently
-                re.compile(text)
-                compiled = regex.compile(text)
-        except (re.error, regex.error, ValueError, OverflowError, RecursionError) as error:
-            why = format_value(str(error))
-            raise ValueError(f"{format_value(text)} is not a regular expression: {why}") from error
-        pattern = super().__new__(cls, text)
-        pattern.search = lambda body: compiled.search(body.decode(errors="replace"), timeout=MOST_MATCH_S)
-        return pattern
 
 
 class JsonValue(str):
@@ -142,14 +111,6 @@ def parse_contained(value: object) -> tuple[str, ...]:
     if not all(texts):
         raise ValueError("'' is in every body")
     return texts
-
-
-def parse_patterns(value: object) -> tuple[Pattern, ...]:
-    """Parse regular expressions that a body must match anywhere: one or a list."""
-    patterns = tuple(Pattern(parse_scalar(item)) for item in list_values(value))
-    if not patterns:
-        raise ValueError("no regular expression is given")
-    return patterns
 
 
 def parse_json_values(value: object) -> tuple[JsonValue, ...]:

@@ -50,7 +50,7 @@ def test_what_is_expected_of_answers_can_be_said_with_flags() -> None:
     ("words", "fault"),
     [
         (["--expect-body", ""], "--expect-body: '' is in every body"),
-        (["--expect-match", "("], "--expect-match: ( is not a regular expression: missing )"),
+        (["--expect-match", "("], "--expect-match: ( is not a regular expression of RE2: missing ): ("),
         (["--expect-json", "id=1"], "--expect-json: id=1 is not a JSON pointer and its value"),
         (["--expect-header", "ETag"], "--expect-header: ETag is not of the form 'Name: value'"),
         (["--expect-size", "<"], "--expect-size: < is not a size such as 1kB, > 0 or <= 10kB"),

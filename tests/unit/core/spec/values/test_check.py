@@ -7,12 +7,10 @@ from hypothesis import strategies as st
 
 from oku_core.spec.values.check import (
     JsonValue,
-    Pattern,
     SizeBound,
     parse_contained,
     parse_expected_headers,
     parse_json_values,
-    parse_patterns,
     parse_sizes,
 )
 from oku_core.spec.values.scalar import PlainScalar
@@ -29,58 +27,6 @@ def test_texts_are_one_or_a_list() -> None:
     assert parse_contained("ok") == ("ok",)
     assert parse_contained(["ok", 5, PlainScalar("010")]) == ("ok", "5", "010")
     assert {type(text) for text in parse_contained(PlainScalar("a"))} == {str}
-
-
-@pytest.mark.parametrize(
-    ("pattern", "body"),
-    [
-        ("[0-9]+ items", b"12 items"),
-        ("(?i)ORDER", b'{"order": 1}'),
-        ("^.$", "ä".encode()),
-        ("(?s)a.b", b"a\nb"),
-        ("(?m)^b$", b"a\nb"),
-        ("x", b"\xff\xfex"),
-        ("", b""),
-    ],
-)
-def test_a_pattern_is_looked_for_anywhere_in_a_text(pattern: str, body: bytes) -> None:
-    """A body is read as UTF-8; what is not is no reason to fail."""
-    assert Pattern(pattern).search(body)
-
-
-@pytest.mark.parametrize(("pattern", "body"), [("^ok$", b"not ok"), ("[äö]", "ü".encode()), ("a.b", b"a\nb")])
-def test_a_pattern_that_is_not_there_is_not_found(pattern: str, body: bytes) -> None:
-    """Letters are compared, not the bytes that they are sent as."""
-    assert not Pattern(pattern).search(body)
-
-
-@pytest.mark.parametrize(
-    ("pattern", "why"),
-    [
-        ("(", "missing ), unterminated subpattern at position 0"),
-        ("[", "unterminated character set at position 0"),
-        ("*", "nothing to repeat at position 0"),
-        ("a{99999999999}", "the repetition number is too large"),
-        ("(?\n)", r"'unknown extension ?\n at position 1 (line 1, column 2)'"),
-    ],
-)
-def test_what_is_not_a_regular_expression_is_told_in_a_line(pattern: str, why: str) -> None:
-    """It says what Python says of it."""
-    with pytest.raises(ValueError, match=r"is not a regular expression") as caught:
-        parse_patterns(["x", pattern])
-    assert str(caught.value).endswith(why)
-    assert str(caught.value).isprintable()
-
-
-def test_a_pattern_that_python_warns_of_is_a_pattern() -> None:
-    """The warning would be for whoever runs the coordinator."""
-    assert Pattern("[[a]").search(b"[")
-
-
-def test_a_pattern_that_is_nested_too_deep_is_refused() -> None:
-    """Nobody's process ends with it."""
-    with pytest.raises(ValueError, match=r"is not a regular expression"):
-        Pattern("(" * 5000 + ")" * 5000)
 
 
 @pytest.mark.parametrize(
