@@ -66,6 +66,18 @@ class RangeSet:
             return False
         return True
 
+    def append(self, start: int, stop: int) -> bool:
+        """Add the positions `start <= p < stop`, behind all that are there; whether there was room for them."""
+        if self._stops and self._stops[-1] == start:
+            self._stops[-1] = stop
+        elif self._room.left > 0:
+            self._starts.append(start)
+            self._stops.append(stop)
+            self._room.left -= 1
+        else:
+            return False
+        return True
+
     def pack(self) -> list[int]:
         """The set as it is sent."""
         return pack_ranges(zip(self._starts, self._stops, strict=True))

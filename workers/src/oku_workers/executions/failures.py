@@ -27,20 +27,44 @@ class Failures:
             position: where in its lease it is.
             reason: why, a text of the catalogue.
         """
-        counted = self._reasons.get((outcome, reason))
-        if counted is None:
-            if len(self._reasons) >= MOST_REASONS:
-                reason = OTHER
-            counted = self._reasons.setdefault((outcome, reason), [0, position, position])
+        counted = self._find_reason(outcome, position, reason)
         counted[0] += 1
         if position > counted[2]:
             counted[2] = position
         elif position < counted[1]:
             counted[1] = position
+        self._find_failed(outcome).add(position)
+
+    def note_many(self, outcome: int, positions: range, reason: str, requests: int | None = None) -> None:
+        """Several requests have failed in the same way.
+
+        Args:
+            outcome: as what, as an index; not `ok`.
+            positions: where in their lease they are, in a row; behind all that have failed so before.
+            reason: why, a text of the catalogue.
+            requests: how many they are, if they are only some of these positions: then these are not listed.
+        """
+        counted = self._find_reason(outcome, positions[0], reason)
+        counted[0] += len(positions) if requests is None else requests
+        counted[1] = min(counted[1], positions[0])
+        counted[2] = max(counted[2], positions[-1])
+        if requests is None:
+            self._find_failed(outcome).append(positions.start, positions.stop)
+
+    def _find_reason(self, outcome: int, position: int, reason: str) -> list[int]:
+        """The count of a reason, with its first and last position."""
+        counted = self._reasons.get((outcome, reason))
+        if counted is None:
+            if len(self._reasons) >= MOST_REASONS:
+                reason = OTHER
+            counted = self._reasons.setdefault((outcome, reason), [0, position, position])
+        return counted
+
+    def _find_failed(self, outcome: int) -> RangeSet:
         failed = self._failed.get(outcome)
         if failed is None:
             failed = self._failed[outcome] = RangeSet(self._room)
-        failed.add(position)
+        return failed
 
     def build_reasons(self) -> list[ReasonCount]:
         """The counts by reason, with the first and last position of each."""
