@@ -6,6 +6,7 @@ behind the end of the one before it, at first behind 0, and how long it is.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from oku_core.accounting.index_ranges import Range
 
@@ -126,6 +127,12 @@ def merge_ranges(ranges: Iterable[Range]) -> Iterator[Range]:
         pending = (start, stop)
     if pending is not None:
         yield pending
+
+
+def is_in_ranges(position: int, ranges: Sequence[Range]) -> bool:
+    """Whether a position is in ranges in rising order."""
+    place = bisect_right(ranges, position, key=itemgetter(0)) - 1
+    return place >= 0 and position < ranges[place][1]
 
 
 def is_contained(inner: Sequence[int], outer: Sequence[int]) -> bool:

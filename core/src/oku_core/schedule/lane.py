@@ -99,14 +99,15 @@ class Lane:
         for block, pieces in self._iter_blocks(ranges):
             if isinstance(block, RandomBlock):
                 for cell in self._iter_cells(block, pieces):
-                    yield from self._iter_random(cell, _clip(pieces, cell.start, cell.stop))
+                    yield from self._iter_random(cell, clip_ranges(pieces, cell.start, cell.stop))
             else:
                 yield from self._iter_even(block, pieces)
 
     def iter_indices(self, ranges: Sequence[Range]) -> Iterator[Sequence[int]]:
         """The indices of ranges of coordinates, some at a time, in the order of the coordinates.
 
-        Where all random arrivals of a cell are wanted, they are not drawn, and come in rising order.
+        Some of random arrivals are of one cell, or of whole cells in a row: these are not drawn, and come in
+        rising order.
         """
         if not self.is_random:
             for start, stop in ranges:
@@ -119,14 +120,14 @@ class Lane:
                 reached = max(start, reached)
                 while reached < stop:
                     cell = self._find_cell(block, reached)
-                    wanted = _clip(pieces, cell.start, cell.stop)
+                    wanted = clip_ranges(pieces, cell.start, cell.stop)
                     if wanted == [(cell.start, cell.stop)]:
                         last = self._find_cell(block, stop - 1)
                         reached = stop if last.stop == stop else last.start
                         yield self._list_indices(cell.start, reached)
                     else:
                         reached = cell.stop
-                        yield from (chunk.indices for chunk in self._iter_random(cell, wanted) if chunk.indices)
+                        yield [index for chunk in self._iter_random(cell, wanted) for index in chunk.indices]
 
     def iter_dues(self, start: int, stop: int) -> Iterator[tuple[int, int]]:
         """The index and the due time, in nanoseconds, of each of the coordinates `start <= c < stop`."""
@@ -194,7 +195,7 @@ class Lane:
         wanted = [(start - self.start, stop - self.start) for start, stop in ranges]
         before = 0
         for number, until in enumerate(self._wave.blocks):
-            if pieces := _clip(wanted, self._count_in_lane(before), self._count_in_lane(until)):
+            if pieces := clip_ranges(wanted, self._count_in_lane(before), self._count_in_lane(until)):
                 yield self._find_block(number), pieces
             before = until
 
@@ -242,7 +243,7 @@ class Lane:
         for number, (chances, members) in enumerate(classes):
             classes[number] = [], []  # to free them all at the end would take a millisecond
             pairs = sorted(zip(chances, members, strict=True))
-            ranges = _clip(wanted, at, at + len(pairs))
+            ranges = clip_ranges(wanted, at, at + len(pairs))
             chosen = [each for start, stop in ranges for each in pairs[start - at : stop - at]]
             dues_ns = block.list_random((chance for chance, _ in chosen), cell.number, block.cells)
             yield Chunk([index for _, index in chosen], dues_ns)
@@ -257,7 +258,7 @@ class Lane:
         return range(begin + first * lanes, begin + last * lanes, lanes)
 
 
-def _clip(ranges: Sequence[Range], first: int, last: int) -> list[Range]:
+def clip_ranges(ranges: Sequence[Range], first: int, last: int) -> list[Range]:
     """What of ranges in rising order lies in `first <= p < last`."""
     clipped: list[Range] = []
     for number in range(bisect_right(ranges, first, key=itemgetter(1)), len(ranges)):
