@@ -253,7 +253,8 @@ class ScheduledExecution(Execution):
         turns = self.turns
         if turns is None:
             tallies[0].skip(cause, range(first, first + count))
-        elif isinstance(indices, range) and count > MOST_IN_CHUNK:
+        elif isinstance(indices, range) and (count > MOST_IN_CHUNK or self._lane.is_random):
+            # Too many to look at each, or not in the order of their positions.
             if self._turn_counts is None:
                 self._turn_counts = TurnCounts(turns, self._lane.indices)
             at = self._lane.indices.index(indices[0])
