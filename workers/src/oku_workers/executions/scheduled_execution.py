@@ -225,9 +225,10 @@ class ScheduledExecution(Execution):
         if self.turns is None:
             self._pass_over(range(position - self.taken), cause)
         else:
-            for indices in self._lane.iter_indices(self.ranges.cut(self.taken, position)):
+            for number, indices in enumerate(self._lane.iter_indices(self.ranges.cut(self.taken, position))):
                 self._pass_over(indices, cause)
-                if is_time_up():
+                # The first may be the rest of a cell, and the second all cells behind it.
+                if number and is_time_up():
                     break
         self._chunks = self._lane.iter_chunks(self.ranges.cut(self.taken, self.ranges.length))
         self._fetched.clear()
