@@ -1,7 +1,7 @@
 """What an engine needs beside its spec and its feed."""
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,6 +12,10 @@ from oku_workers.engines.user_code.isolation import Isolation
 
 def _find_none(digest: str) -> Path:
     raise EngineError(f"the file {digest[:12]} of the run is not here")
+
+
+async def _fetch_none() -> bool:
+    return True
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,7 @@ class EngineContext:
         find_file: gives the path of a file of the run by its digest.
         setup_data: what `setup` of the user code returned, as JSON.
         isolation: what the process of user code gets and may take.
+        fetch_files: has the files of the run again, if somebody has removed any; `EngineError` if it cannot.
     """
 
     local_address: str | None = None
@@ -33,3 +38,4 @@ class EngineContext:
     find_file: Callable[[str], Path] = _find_none
     setup_data: str = "null"
     isolation: Isolation = field(default_factory=Isolation)
+    fetch_files: Callable[[], Awaitable[object]] = _fetch_none
