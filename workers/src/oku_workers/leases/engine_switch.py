@@ -380,25 +380,27 @@ class EngineSwitch:
             self._served.add(execution)
 
     async def _open_engine(self, spec: Spec, setup_data: str, fetch: Callable[[], Awaitable[bool]]) -> bool:
-        """Have an engine; False if it is needed no more. A file may be removed between its coming and its use.
+        """Have an engine; False if it is needed no more. What it has read of files that are whole is right.
 
         Args:
             spec: what it is to serve.
             setup_data: what the setup of the run returned.
             fetch: has the files of the spec; gives whether the engine is still needed.
         """
+        files = self.files
         for left in reversed(range(_MOST_OPENINGS)):
             if not await fetch():
                 return False
             try:
                 await self._try_to_open(spec, setup_data, fetch)
             except EngineError:
-                if not left or self.files is None or self.files.are_whole(list_files(spec)):
+                if not left or files is None or files.are_whole(list_files(spec)):
                     raise
-                await self._close_engine()
             else:
-                break
-        return True
+                if files is None or files.are_whole(list_files(spec)):
+                    return True
+            await self._close_engine()
+        raise EngineError("files of the run are removed or changed here again and again")
 
     async def _try_to_open(
         self, spec: Spec, setup_data: str, fetch: Callable[[], Awaitable[bool]]
@@ -491,7 +493,7 @@ class EngineSwitch:
             await engine.close()
             if load is not None:
                 self._ended_cpu_s += load.cpu_s - counted_s
-            self.feed.close()
+        self.feed.close()  # there is one also where no engine could be opened
         if self._rows is not None:
             self._rows.close()
             self._rows = None
