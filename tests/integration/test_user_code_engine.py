@@ -251,6 +251,34 @@ async def test_a_host_that_dies_is_replaced(bench: UserCodeBench, death: str) ->
     assert account.outcomes == {"ok": 101 - len(execution.given_back)}
 
 
+async def test_a_host_that_dies_is_replaced_although_its_files_were_removed(
+    bench: UserCodeBench, tmp_path: Path
+) -> None:
+    """Those of the run are fetched again, and stand under their paths again."""
+    source = write(
+        """
+        if index == 10 and more.NUMBER == 7:
+            shutil.rmtree(Path(__file__).parent)
+            os._exit(7)
+        """,
+        "import os, shutil\nfrom pathlib import Path\nimport more",
+    )
+    files = {"more.py": b"NUMBER = 7"}
+    spec = bench.build_spec(source, files, concurrency=1)
+    kept = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+
+    async def fetch() -> None:
+        for path, content in kept.items():
+            path.write_bytes(content)
+
+    await bench.open(spec, fetch_files=fetch)
+    for path in kept:
+        path.unlink()
+    await bench.finish(bench.add(spec, 11))
+    again = await bench.finish(bench.add(spec, 50, start=1000))
+    assert again.outcomes == {"ok": 50}
+
+
 async def test_processor_time_never_falls_whatever_user_code_says(bench: UserCodeBench) -> None:
     """It can report for its host; the coordinator takes no checkpoint whose processor time has fallen."""
     source = write(
