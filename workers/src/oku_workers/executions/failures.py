@@ -27,13 +27,16 @@ class Failures:
             position: where in its lease it is.
             reason: why, a text of the catalogue.
         """
-        counted = self._find_reason(outcome, position, reason)
+        counted = self._reasons.get((outcome, reason)) or self._add_reason(outcome, position, reason)
         counted[0] += 1
         if position > counted[2]:
             counted[2] = position
         elif position < counted[1]:
             counted[1] = position
-        self._find_failed(outcome).add(position)
+        failed = self._failed.get(outcome)
+        if failed is None:
+            failed = self._add_failed(outcome)
+        failed.add(position)
 
     def note_many(self, outcome: int, positions: range, reason: str, requests: int | None = None) -> None:
         """Several requests have failed in the same way.
@@ -44,26 +47,24 @@ class Failures:
             reason: why, a text of the catalogue.
             requests: how many they are, if they are only some of these positions: then these are not listed.
         """
-        counted = self._find_reason(outcome, positions[0], reason)
+        first, last = positions[0], positions[-1]
+        counted = self._reasons.get((outcome, reason)) or self._add_reason(outcome, first, reason)
         counted[0] += len(positions) if requests is None else requests
-        counted[1] = min(counted[1], positions[0])
-        counted[2] = max(counted[2], positions[-1])
+        counted[1:] = min(counted[1], first), max(counted[2], last)
         if requests is None:
-            self._find_failed(outcome).append(positions.start, positions.stop)
+            failed = self._failed.get(outcome)
+            if failed is None:
+                failed = self._add_failed(outcome)
+            failed.append(first, last + 1)
 
-    def _find_reason(self, outcome: int, position: int, reason: str) -> list[int]:
-        """The count of a reason, with its first and last position."""
-        counted = self._reasons.get((outcome, reason))
-        if counted is None:
-            if len(self._reasons) >= MOST_REASONS:
-                reason = OTHER
-            counted = self._reasons.setdefault((outcome, reason), [0, position, position])
-        return counted
+    def _add_reason(self, outcome: int, position: int, reason: str) -> list[int]:
+        """A count for a reason, or for those beyond the bound, with its first and last position."""
+        if len(self._reasons) >= MOST_REASONS:
+            reason = OTHER
+        return self._reasons.setdefault((outcome, reason), [0, position, position])
 
-    def _find_failed(self, outcome: int) -> RangeSet:
-        failed = self._failed.get(outcome)
-        if failed is None:
-            failed = self._failed[outcome] = RangeSet(self._room)
+    def _add_failed(self, outcome: int) -> RangeSet:
+        failed = self._failed[outcome] = RangeSet(self._room)
         return failed
 
     def build_reasons(self) -> list[ReasonCount]:

@@ -202,15 +202,23 @@ class ScheduledExecution(Execution):
 
     def _step(self) -> None:
         self.next_coordinate += 1
-        self._advance(1)
-
-    def _advance(self, count: int) -> None:
-        """So many of the chunk have been taken: have the due time of the next one."""
-        self._at = at = self._at + count
+        self._at = at = self._at + 1
         dues_ns = self._chunk.dues_ns
         if at < len(dues_ns):
             self.due_ns = self._origin_ns + dues_ns[at]
-            return
+        else:
+            self._end_chunk()
+
+    def _advance(self, count: int) -> None:
+        """So many of the chunk have been passed over: have the due time of the next one."""
+        self._at += count
+        if self._at < len(self._chunk.dues_ns):
+            self.due_ns = self._origin_ns + self._chunk.dues_ns[self._at]
+        else:
+            self._end_chunk()
+
+    def _end_chunk(self) -> None:
+        """Go on to the next chunk."""
         self.due_ns, self._chunk, self._at = None, _NO_CHUNK, 0
         if self._fetched:
             self._begin_chunk()
@@ -232,9 +240,7 @@ class ScheduledExecution(Execution):
                     break
         self._chunks = self._lane.iter_chunks(self.ranges.cut(self.taken, self.ranges.length))
         self._fetched.clear()
-        self._chunk, self._at, self.due_ns = _NO_CHUNK, 0, None
-        if self.untaken:
-            self.fetch()
+        self._end_chunk()
         return True
 
     def _find_past(self, until_ns: int) -> int:

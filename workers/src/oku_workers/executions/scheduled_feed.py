@@ -203,9 +203,9 @@ class ScheduledFeed:
 
     def _skip_expired(self, now_ns: int) -> bool:
         """Account for what can't be sent in time any more; whether that was possible at once for all of it."""
-        if self._late_ns is None:
+        heap = self._heap
+        if self._late_ns is None or not heap or heap[0][0] >= (expired_ns := now_ns - self._late_ns):
             return True
-        expired_ns, heap = now_ns - self._late_ns, self._heap
         ends_ns = self._timing.monotonic_ns() + _TURN_NS
 
         def is_time_up() -> bool:
