@@ -9,6 +9,7 @@ import pytest
 from tests.kit.servers.shop import Shop
 from tests.kit.workers.user_code_bench import UserCodeBench
 
+from oku_core.spec.files import list_files
 from oku_core.spec.values.header import Header
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.user_code.engine import UserCodeEngine
@@ -251,9 +252,7 @@ async def test_a_host_that_dies_is_replaced(bench: UserCodeBench, death: str) ->
     assert account.outcomes == {"ok": 101 - len(execution.given_back)}
 
 
-async def test_a_host_that_dies_is_replaced_although_its_files_were_removed(
-    bench: UserCodeBench, tmp_path: Path
-) -> None:
+async def test_a_host_that_dies_is_replaced_although_its_files_were_removed(bench: UserCodeBench) -> None:
     """Those of the run are fetched again, and stand under their paths again."""
     source = write(
         """
@@ -265,15 +264,15 @@ async def test_a_host_that_dies_is_replaced_although_its_files_were_removed(
     )
     files = {"more.py": b"NUMBER = 7"}
     spec = bench.build_spec(source, files, concurrency=1)
-    kept = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+    kept = {file.digest: bench.find_file(file.digest).read_bytes() for file in list_files(spec)}
 
     async def fetch() -> None:
-        for path, content in kept.items():
-            path.write_bytes(content)
+        for digest, content in kept.items():
+            bench.find_file(digest).write_bytes(content)
 
     await bench.open(spec, fetch_files=fetch)
-    for path in kept:
-        path.unlink()
+    for digest in kept:
+        bench.find_file(digest).unlink()
     await bench.finish(bench.add(spec, 11))
     again = await bench.finish(bench.add(spec, 50, start=1000))
     assert again.outcomes == {"ok": 50}

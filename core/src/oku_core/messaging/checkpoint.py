@@ -14,6 +14,7 @@ import msgspec
 
 from oku_core.accounting.failure_reason import LONGEST_REASON, ReasonCount, find_reason_fault
 from oku_core.accounting.histogram import HistogramSnapshot, subtract
+from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.outcome import (
     LOST,
     NOT_DEALT,
@@ -27,7 +28,6 @@ from oku_core.accounting.outcome import (
     count_sent,
     is_account,
 )
-from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.range_set import count_packed, is_packed, iter_ranges, merge_ranges
 from oku_core.accounting.request_timing import TIMINGS, find_timing_fault
 from oku_core.messaging.hook import HookReport

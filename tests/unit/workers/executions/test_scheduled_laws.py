@@ -110,7 +110,10 @@ class Story:
         for execution in bench.executions:
             assert execution.finished.done()
             assert sum(execution.outcomes) == execution.taken == execution.end
-            counts = [sum(of_one) for of_one in zip([0, 0, 0], *(each.not_sent for each in execution.tallies), strict=True)]
+            counts = [
+                sum(of_one)
+                for of_one in zip([0, 0, 0], *(each.not_sent for each in execution.tallies), strict=True)
+            ]
             self.check_targets(execution)
             assert execution.sent + sum(counts) == execution.taken
             assert counts[NOT_DEALT] == 0
@@ -129,7 +132,12 @@ class Story:
         asked = Counter(self.turns[index % len(self.turns)] for index in indices)
         for place, tally in enumerate(execution.tally.by_target if taken else ()):
             assert sum(tally.outcomes) == asked[place]
-            failed = {position for span in tally.failures.build_failed().values() for start, stop in iter_ranges(span) for position in range(start, stop)}
+            failed = {
+                position
+                for span in tally.failures.build_failed().values()
+                for start, stop in iter_ranges(span)
+                for position in range(start, stop)
+            }
             assert len(failed) <= sum(tally.not_sent)
             assert len(execution.tallies) > 1 or len(failed) == sum(tally.not_sent)
             assert all(self.turns[indices[position] % len(self.turns)] == place for position in failed)

@@ -1,13 +1,16 @@
 import hashlib
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from oku_core.spec.values.file_reference import FileRef
 from oku_workers.files.file_cache import FileCache, FileError, HeldFile, PartialFile, WrongContentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CONTENT = b"what is in a file"
 
@@ -176,9 +179,7 @@ def test_a_damaged_file_is_not_taken_for_whole(cache: FileCache) -> None:
         again.release()
 
 
-def test_a_file_that_is_removed_while_it_comes_can_be_fetched_again(
-    cache: FileCache, tmp_path: Path
-) -> None:
+def test_a_file_that_is_removed_while_it_comes_can_be_fetched_again(cache: FileCache, tmp_path: Path) -> None:
     """Neither its process, nor another one that has begun anew, takes the wrong file for it."""
     partial = cache.begin(refer())
     assert partial is not None

@@ -36,7 +36,6 @@ from oku_workers.files.file_cache import FileCache, HeldFile
 from oku_workers.files.run_files import RunFiles
 from oku_workers.leases.engine_switch import EngineSwitch, Pace
 
-
 BODY_BYTES = b"what is sent"
 BODY = FileRef.build(hashlib.sha256(BODY_BYTES).hexdigest(), len(BODY_BYTES), "body.txt")
 WITH_BODY = msgspec.structs.replace(SPEC, method="POST", body=BODY)

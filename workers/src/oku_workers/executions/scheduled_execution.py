@@ -30,8 +30,8 @@ take all of a processor if each has a wake of its own, and half of one this way.
 _SENDING_NS = 60_000
 """The last wake of a second is so long before its end that what it sends is sent in that second."""
 _FASTEST_DRAWN_RPS, _DRAWING_NS = 100_000, 100_000_000
-"""Random arrivals that come faster, which nobody can send, would be too late before they are drawn: so much of
-the schedule is passed over, in addition to what is too late, that some of the next ones are in time."""
+"""Random arrivals that come faster, which nobody can send, would be too late before they are drawn: so much
+of the schedule is passed over, in addition to what is too late, that some of the next ones are in time."""
 _NO_CHUNK = Chunk((), ())
 
 
@@ -157,7 +157,7 @@ class ScheduledExecution(Execution):
     def skip(self, until_ns: int, cause: int, is_time_up: Callable[[], bool] = lambda: False) -> None:
         """Do not send what may be taken and is due before a time, however many requests that are.
 
-        Some that are due a little later may be passed over, too, where random ones could not be drawn in time.
+        Where random ones could not be drawn in time, some that are due a little later are passed over, too.
 
         Args:
             until_ns: nanoseconds of the coordinator's clock.

@@ -202,7 +202,7 @@ class ScheduledFeed:
         self._enlist(execution)
 
     def _skip_expired(self, now_ns: int) -> bool:
-        """Account for what can't be sent in time any more; whether that was possible at once for all of it."""
+        """Account for what can't be sent in time any more; False if it takes another turn of the loop."""
         heap = self._heap
         if self._late_ns is None or not heap or heap[0][0] >= (expired_ns := now_ns - self._late_ns):
             return True

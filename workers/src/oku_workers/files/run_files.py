@@ -112,7 +112,7 @@ class RunFiles:
 
     @property
     def changes(self) -> int:
-        """How many files somebody else has changed while they were in use; one that has them open must know."""
+        """How many files somebody else has changed in use: who has them open must open them again."""
         return self._changes
 
     def are_whole(self, files: Iterable[FileRef]) -> bool:

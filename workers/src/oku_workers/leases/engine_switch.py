@@ -402,9 +402,7 @@ class EngineSwitch:
             await self._close_engine()
         raise EngineError("files of the run are removed or changed here again and again")
 
-    async def _try_to_open(
-        self, spec: Spec, setup_data: str, fetch: Callable[[], Awaitable[bool]]
-    ) -> None:
+    async def _try_to_open(self, spec: Spec, setup_data: str, fetch: Callable[[], Awaitable[bool]]) -> None:
         filled, tls = await self._read_sources(spec)
         self.feed = self._build_feed(spec)
         self._rows = self._open_rows(filled)

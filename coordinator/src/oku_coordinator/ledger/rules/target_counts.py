@@ -79,9 +79,7 @@ def _count_turns(turns: Sequence[int], indices: Sequence[int]) -> Iterator[tuple
         yield place, len(mine), min(mine), max(mine)
 
 
-def _iter_indices(
-    schedule: Schedule, wave: Wave | None, ranges: Sequence[Range]
-) -> Iterator[Sequence[int]]:
+def _iter_indices(schedule: Schedule, wave: Wave | None, ranges: Sequence[Range]) -> Iterator[Sequence[int]]:
     """The indices of coordinates in one wave; those that no wave was made of are their own."""
     if wave is None or ranges == [(wave.begin, wave.stop)]:
         yield from (range(start, stop) for start, stop in ranges)
