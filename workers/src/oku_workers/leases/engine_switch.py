@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oku_core.data.row_reader import RowReader
 from oku_core.http_client.tls import TlsError, build_tls, may_speak_tls
@@ -328,8 +328,9 @@ class EngineSwitch:
         if not any(list_files(execution.spec)):
             return True
         providing = asyncio.ensure_future(self._provide(execution.spec, execution))
+        either: list[asyncio.Future[Any]] = [providing, execution.finished]
         try:
-            await asyncio.wait({providing, execution.finished}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if providing.done():
                 await providing
         finally:
