@@ -183,6 +183,19 @@ async def test_a_window_that_was_full_before_a_pause_is_no_excuse_either() -> No
     assert count_causes(bench) == {NotSentCause.LATE: 1}
 
 
+async def test_a_window_that_was_full_for_what_is_given_up_is_no_excuse_for_a_late_loop() -> None:
+    """Whoever asked, and found that nothing is due any more, has room from then on."""
+    bench = ScheduledBench(build_open_spec("1/s", 4.0, late=Late("500ms")), window=1)
+    for wave in list_waves(bench.schedule):
+        bench.add(wave)
+    bench.time.turn(1.6)
+    bench.time.now_ns = BOOTED_NS + round(2.05 * NS)
+    bench.flights.clear()
+    assert bench.feed.current is None
+    bench.time.stall(3.2)
+    assert count_causes(bench) == {NotSentCause.IN_FLIGHT_CAP: 1, NotSentCause.LATE: 1}
+
+
 async def test_every_request_is_sent_if_the_spec_says_so() -> None:
     """However late."""
     bench = ScheduledBench(SEND_ALL, window=1)

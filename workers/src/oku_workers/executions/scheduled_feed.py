@@ -87,8 +87,11 @@ class ScheduledFeed:
             return None
         self._now_ns = now_ns = self._read_now()
         if self._late_ns is not None and heap[0][0] < now_ns - self._late_ns:
-            has_skipped_all = self._skip_expired(now_ns)
-            if not has_skipped_all or not heap or heap[0][0] > reached_ns:
+            if not self._skip_expired(now_ns):
+                self._arm()
+                return None
+            if not heap or heap[0][0] > reached_ns:
+                self._full_since_ns = None  # nothing that is due waits any more
                 self._arm()
                 return None
         return heap[0][2]
