@@ -14,9 +14,11 @@ from tests.kit.workers.scheduled_bench import (
 from tests.kit.workers.simulated_loop import SimulatedLoop
 
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause
+from oku_core.accounting.range_set import iter_ranges
 from oku_core.messaging.checkpoint import MOST_FAILED_RANGES
 from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.lane import MOST_IN_CHUNK, Lane
+from oku_core.spec.load import build_schedule
 from oku_core.spec.request_template import find_target_turns
 from oku_core.spec.target import Target
 from oku_core.spec.values.late import Late
@@ -428,3 +430,31 @@ def test_due_times_are_not_computed_without_end() -> None:
 
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
         runner.run(play())
+
+
+@pytest.mark.parametrize("arrivals", Arrivals)
+def test_of_several_targets_it_is_listed_which_were_not_sent(arrivals: Arrivals) -> None:
+    """As long as they are not very many: a lease that comes too late is counted request by request."""
+    spec = build_open_spec("2000/s", 2.0, urls=(), targets=TARGETS, arrivals=arrivals)
+
+    async def play() -> ScheduledBench:
+        bench = ScheduledBench(spec)
+        bench.time.now_ns += 5 * NS
+        bench.add(list_waves(bench.schedule)[0])
+        for step in range(5):
+            bench.time.turn(6.0 + step)
+            await asyncio.sleep(0.1)  # in which due times are computed
+        return bench
+
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        [execution] = runner.run(play()).executions
+    assert execution.finished.done()
+    schedule = build_schedule(spec)
+    lane = Lane(schedule, list_waves(schedule)[0], 0)
+    indices = [index for index, _ in lane.iter_dues(lane.start, lane.stop)]
+    turns = find_target_turns(spec)
+    for place, tally in enumerate(execution.tallies):
+        [packed] = tally.failures.build_failed().values()
+        listed = {position for start, stop in iter_ranges(packed) for position in range(start, stop)}
+        assert listed == {at for at, index in enumerate(indices) if turns[index % len(turns)] == place}
+        assert sum(tally.not_sent) == len(listed)

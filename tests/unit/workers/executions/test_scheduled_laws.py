@@ -176,5 +176,6 @@ def test_what_was_due_is_sent_in_time_or_given_up(
         patch.setattr("oku_core.schedule.lane._MEAN_IN_CLASS", chunk)
         patch.setattr("oku_core.schedule.block.MOST_DRAWN", 2 * chunk)
         patch.setattr("oku_workers.executions.scheduled_execution.MOST_IN_CHUNK", chunk)
+        patch.setattr("oku_workers.executions.scheduled_execution._MOST_LISTED", 2 * chunk)
         patch.setattr("oku_workers.executions.scheduled_execution._FASTEST_DRAWN_RPS", chunk)
         runner.run(play())

@@ -32,6 +32,8 @@ _SENDING_NS = 60_000
 _FASTEST_DRAWN_RPS, _DRAWING_NS = 100_000, 100_000_000
 """Random arrivals that come faster, which nobody can send, would be too late before they are drawn: so much
 of the schedule is passed over, in addition to what is too late, that some of the next ones are in time."""
+_MOST_LISTED = 8_192
+"""Of more requests that are passed over together it is counted, and not listed, which target each asks."""
 _NO_CHUNK = Chunk((), ())
 
 
@@ -232,6 +234,10 @@ class ScheduledExecution(Execution):
             return False
         if self.turns is None:
             self._pass_over(range(position - self.taken), cause)
+        elif position - self.taken <= _MOST_LISTED:
+            for chunk in self._lane.iter_chunks(self.ranges.cut(self.taken, position)):
+                if chunk.indices:
+                    self._pass_over(chunk.indices, cause)
         else:
             for number, indices in enumerate(self._lane.iter_indices(self.ranges.cut(self.taken, position))):
                 self._pass_over(indices, cause)
