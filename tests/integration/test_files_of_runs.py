@@ -3,12 +3,13 @@
 import hashlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -29,6 +30,11 @@ from oku_core.spec.values.file_reference import FileRef
 LARGE_MB = 300
 MOST_GROWTH_MB = 100
 """How much more memory a process may take at its peak than without such a file."""
+SCENARIO = """
+async def scenario(row, http):
+    answer = await http.get(f"/{row['name']}")
+    assert row["name"].startswith("row-"), row
+"""
 _UPLOAD = """
 import asyncio, sys
 from oku_cli.remote.client import Client
@@ -239,6 +245,42 @@ def test_a_file_that_cannot_be_had_fails_the_run_with_the_reason(world: World) -
     run = api.submit(url=f"{world.target.url}/", requests=20, body=str(file))
     summary = api.wait_for_state(run, "failed")
     assert "file some.bin cannot be had: the coordinator does not have it any more" in summary["reason"]
+
+
+def test_a_worker_whose_cache_was_cleaned_goes_on(world: World) -> None:
+    """Bodies, rows and user code are fetched again, whatever was done to them since a run before."""
+    path, _ = write_body(world.folder)
+    (world.folder / "rows.csv").write_text("name\n" + "".join(f"row-{i}\n" for i in range(100)))
+    (world.folder / "scenario.py").write_text(SCENARIO)
+    rows = ("--data", "rows.csv:repeat", "-H", "Name: {name}")
+    body = ("-d", f"@{path.name}", *rows)
+    code = ("--scenario", "scenario.py", "--host", world.target.url, *rows[:2])
+    api = world.start_coordinator("--allow-user-code")
+    world.start_worker()
+    cache = world.folder / "cache"
+
+    def cut_all() -> None:
+        for file in cache.iterdir():
+            os.truncate(file, file.stat().st_size // 2)
+
+    def overwrite_all() -> None:
+        for file in cache.iterdir():
+            file.write_bytes(bytes(file.stat().st_size))
+
+    steps: list[tuple[tuple[str, ...], Callable[[], object]]] = [
+        (body, lambda: shutil.rmtree(cache)),
+        ((*body, "--engine", "httptools"), cut_all),
+        (code, overwrite_all),
+        (code, lambda: None),
+    ]
+    for number, (flags, damage) in enumerate(steps):
+        where = ("--coordinator", api.url, "--token", TOKEN, "--json", "--quiet")
+        urls = () if flags[0] == "--scenario" else (f"{world.target.url}/{{i}}",)
+        done = run_oku("run", *urls, "-n", "30", "-c", "2", *flags, *where, cwd=world.folder)
+        assert done.returncode == 0, (number, done.stderr)
+        assert msgspec.json.decode(done.stdout)["outcomes"]["ok"] == 30, number
+        assert list(cache.iterdir())
+        damage()
 
 
 def test_a_large_file_takes_little_memory(world: World) -> None:

@@ -220,6 +220,23 @@ def test_what_finds_no_room_in_time_is_not_sent(play: Play) -> None:
     assert "off_plan" in list_flags(summary)
 
 
+def test_a_rate_that_nobody_can_send_ends_as_any_other(play: Play) -> None:
+    """Its workers stay, send what they can, and say of the rest that it was not sent."""
+    rate = ("--rate", "10M/s", "--duration", "3s", "--concurrency", "20")
+    summary = play(*rate, "--delay", "5ms")
+
+    assert_completed(summary)
+    outcomes = {name: count for name, count in summary["outcomes"].items() if count}
+    assert outcomes.keys() == {"ok", "not_sent"}
+    assert sum(outcomes.values()) == 30_000_000
+    assert summary["servers"] == {"served": outcomes["ok"]}
+    assert outcomes["ok"] > 20
+    assert summary["resent_at_most"] == 0
+    assert "off_plan" in list_flags(summary)
+    assert "worker_lost" not in list_flags(summary)
+    assert summary["active_s"] <= 3 + SLACK_S
+
+
 def test_a_target_that_does_not_answer(play: Play) -> None:
     """The run ends on time: what is in flight times out, what finds no slot is not sent."""
     rate = ("--rate", "50/s", "--duration", "3s", "--concurrency", "10")

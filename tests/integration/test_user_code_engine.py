@@ -11,6 +11,7 @@ from tests.kit.servers.shop import Shop
 from tests.kit.workers.user_code_bench import UserCodeBench
 
 from oku_core.messaging.host_end import HostEndReason
+from oku_core.spec.files import list_files
 from oku_core.spec.values.header import Header
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.user_code.engine import UserCodeEngine
@@ -290,6 +291,32 @@ async def test_a_host_that_dies_is_replaced(
     again = await bench.finish(bench.add(spec, 50, start=1000))
     assert again.outcomes == {"ok": 50}
     assert account.outcomes == {"ok": 101 - len(execution.given_back)}
+
+
+async def test_a_host_that_dies_is_replaced_although_its_files_were_removed(bench: UserCodeBench) -> None:
+    """Those of the run are fetched again, and stand under their paths again."""
+    source = write(
+        """
+        if index == 10 and more.NUMBER == 7:
+            shutil.rmtree(Path(__file__).parent)
+            os._exit(7)
+        """,
+        "import os, shutil\nfrom pathlib import Path\nimport more",
+    )
+    files = {"more.py": b"NUMBER = 7"}
+    spec = bench.build_spec(source, files, concurrency=1)
+    kept = {file.digest: bench.find_file(file.digest).read_bytes() for file in list_files(spec)}
+
+    async def fetch() -> None:
+        for digest, content in kept.items():
+            bench.find_file(digest).write_bytes(content)
+
+    await bench.open(spec, fetch_files=fetch)
+    for digest in kept:
+        bench.find_file(digest).unlink()
+    await bench.finish(bench.add(spec, 11))
+    again = await bench.finish(bench.add(spec, 50, start=1000))
+    assert again.outcomes == {"ok": 50}
 
 
 async def test_processor_time_never_falls_whatever_user_code_says(bench: UserCodeBench) -> None:

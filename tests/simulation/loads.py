@@ -15,6 +15,8 @@ from oku_core.spec.values.stage import StageText
 
 _GIVEN_SHARE = 0.3
 """Of the runs with a rate whose spec says how many requests a worker may have in flight."""
+_FLOOD_SHARE = 0.15
+"""Of the runs with a rate, those whose rate is far above what all workers can send."""
 _MOST_REQUESTS = 2000
 """About so many at most are sent in a run that ends at a time."""
 
@@ -70,7 +72,11 @@ def _draw_rate(chance: random.Random, closed: Spec, _slot_rps: float) -> Spec:
         ]
         spec = replace(spec, stages=(*map(StageText, stages), StageText(f"2s:{peak:.2f}..{peak:.2f}/s")))
     spec = _warm_up(chance, spec)
-    return complete_load(spec, {"concurrency"} if chance.random() < _GIVEN_SHARE else set())
+    given = {"concurrency"} if chance.random() < _GIVEN_SHARE else set()
+    if spec.late.duration_s is not None and chance.random() < _FLOOD_SHARE:
+        rate = Rate(f"{10 ** chance.uniform(2.5, 3.3):.0f}/s")
+        spec = replace(spec, stages=(), warm_up_s=None, rate=rate, duration_s=float(chance.randint(2, 4)))
+    return complete_load(spec, given)
 
 
 def _draw_time(chance: random.Random, closed: Spec, slot_rps: float) -> Spec:

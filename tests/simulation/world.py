@@ -267,11 +267,11 @@ class World:
         self._clock_ns = clock.offset_ns
         return Moment(coordinator.process.clock.monotonic() + clock.offset_ns / 1e9, 0.0)
 
-    def note_skipped(self, execution: ScheduledExecution, cause: int) -> None:
+    def note_skipped(self, execution: ScheduledExecution, cause: int, due_ns: int) -> None:
         """The process that runs now does not send a request."""
         worker = next(worker for worker in self.workers if worker.process is Process.current)
         try:
-            worker.note_skipped(execution, cause)
+            worker.note_skipped(execution, cause, due_ns)
         except LawBrokenError as error:
             self.break_law(error)
 

@@ -80,17 +80,23 @@ class FakeTiming:
 
     Attributes:
         now_ns: what the monotonic clock shows.
+        tick_ns: how long it takes to read it.
     """
 
     def __init__(self, *, is_known: bool = True) -> None:
         self.now_ns = BOOTED_NS
+        self.tick_ns = 0
         self.timers: list[FakeTimer] = []
         self.clock = CoordinatorClock(_KERNEL, lambda: self.now_ns)
         if is_known:
             self.tell()
         self.timing = Timing(
-            coordinator_clock=self.clock, monotonic_ns=lambda: self.now_ns, build_timer=self._build_timer
+            coordinator_clock=self.clock, monotonic_ns=self._read, build_timer=self._build_timer
         )
+
+    def _read(self) -> int:
+        self.now_ns += self.tick_ns
+        return self.now_ns
 
     def tell(self) -> None:
         """The coordinator says what its clock is."""

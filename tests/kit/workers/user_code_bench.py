@@ -86,6 +86,10 @@ class UserCodeBench:
         self._paths[digest] = kept
         return CodeFile.build(path, FileRef.build(digest, len(content), Path(path).name))
 
+    def find_file(self, digest: str) -> Path:
+        """Where a file of the run is."""
+        return self._paths[digest]
+
     def add_data(self, name: str, content: str) -> DataFile:
         """The rows of the run."""
         path, index = self._folder / name, self._folder / f"{name}.rows"
@@ -120,7 +124,7 @@ class UserCodeBench:
 
     async def open(self, spec: Spec, silent_s: float = 30.0, **context: Any) -> UserCodeEngine:
         """Begin with a spec; `EngineError` if it cannot be run."""
-        context = {"find_file": self._paths.__getitem__, **context}
+        context = {"find_file": self.find_file, **context}
         engine = UserCodeEngine(spec, self.feed, Supervisor(), EngineContext(**context), silent_s)
         await engine.open()
         self.engine = engine

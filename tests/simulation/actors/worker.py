@@ -222,16 +222,16 @@ class WorkerActor:
         is_adopted = self._clock.monotonic() - self._clock_since > _ADOPTED_S
         return Moment(moment.now, bound_s) if is_adopted else None
 
-    def note_skipped(self, execution: ScheduledExecution, cause: int) -> None:
+    def note_skipped(self, execution: ScheduledExecution, cause: int, due_ns: int) -> None:
         """A request is not sent: the cause must be true.
 
         Raises:
             LawBrokenError: it is not.
         """
         engine, clock = self.engine, self.runner.coordinator_clock
-        if engine is None or execution.due_ns is None or not clock.is_known:
+        if engine is None or not clock.is_known:
             return
-        due_at = clock.to_local_ns(execution.due_ns / 1e9) / 1e9
+        due_at = clock.to_local_ns(due_ns / 1e9) / 1e9
         since = max(due_at, self._arrived.get(execution.lease.id, due_at))
         if cause == IN_FLIGHT_CAP and not engine.fullness.was_full_at(since):
             raise LawBrokenError(f"{self.process.name}: a request is not sent for a window that was not full")

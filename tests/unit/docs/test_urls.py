@@ -31,6 +31,9 @@ SAFE = {
         "host": "checked by the coordinator, in brackets for IPv6",
         "self.port": "a number",
     },
+    "core/process/redaction.py": {
+        "MASK if url.end() == end else _redact_rest(url[1], queries=queries)": "for a log",
+    },
     "core/spec/target_description.py": {
         "url.authority.rpartition('@')[2]": "part of a URL",
         "url.path": "part of a URL",

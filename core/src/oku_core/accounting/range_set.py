@@ -6,6 +6,7 @@ behind the end of the one before it, at first behind 0, and how long it is.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 from oku_core.accounting.index_ranges import Range
 
@@ -66,6 +67,18 @@ class RangeSet:
             return False
         return True
 
+    def append(self, start: int, stop: int) -> bool:
+        """Add the positions `start <= p < stop`, behind all that are there; whether there was room."""
+        if self._stops and self._stops[-1] == start:
+            self._stops[-1] = stop
+        elif self._room.left > 0:
+            self._starts.append(start)
+            self._stops.append(stop)
+            self._room.left -= 1
+        else:
+            return False
+        return True
+
     def pack(self) -> list[int]:
         """The set as it is sent."""
         return pack_ranges(zip(self._starts, self._stops, strict=True))
@@ -114,6 +127,12 @@ def merge_ranges(ranges: Iterable[Range]) -> Iterator[Range]:
         pending = (start, stop)
     if pending is not None:
         yield pending
+
+
+def is_in_ranges(position: int, ranges: Sequence[Range]) -> bool:
+    """Whether a position is in ranges in rising order."""
+    place = bisect_right(ranges, position, key=itemgetter(0)) - 1
+    return place >= 0 and position < ranges[place][1]
 
 
 def is_contained(inner: Sequence[int], outer: Sequence[int]) -> bool:

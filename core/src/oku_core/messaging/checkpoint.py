@@ -8,11 +8,13 @@ contains its predecessor, and decides whether it counts.
 
 import operator
 import re
+from itertools import chain
 
 import msgspec
 
 from oku_core.accounting.failure_reason import LONGEST_REASON, ReasonCount, find_reason_fault
 from oku_core.accounting.histogram import HistogramSnapshot, subtract
+from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.outcome import (
     LOST,
     NOT_DEALT,
@@ -26,7 +28,7 @@ from oku_core.accounting.outcome import (
     count_sent,
     is_account,
 )
-from oku_core.accounting.range_set import count_packed, is_packed, iter_ranges
+from oku_core.accounting.range_set import count_packed, is_packed, iter_ranges, merge_ranges
 from oku_core.accounting.request_timing import TIMINGS, find_timing_fault
 from oku_core.messaging.hook import HookReport
 
@@ -211,15 +213,14 @@ def find_batch_fault(batch: CheckpointBatch) -> str | None:
     return next((fault for report in batch.hooks if (fault := report.find_fault())), None)
 
 
-def find_unsent(checkpoint: Checkpoint) -> frozenset[int]:
-    """The positions that a worker took and certainly did not send, as far as the checkpoint names them."""
-    skipped = (
-        position
-        for part in checkpoint.parts
-        for start, stop in iter_ranges(part.failed.get(Outcome.NOT_SENT, []))
-        for position in range(start, stop)
-    )
-    return frozenset((*checkpoint.untouched, *skipped))
+def find_unsent(checkpoint: Checkpoint) -> list[Range]:
+    """The positions that a worker took and certainly did not send, as far as the checkpoint names them.
+
+    They are ranges in rising order.
+    """
+    untouched = ((position, position + 1) for position in checkpoint.untouched)
+    skipped = (iter_ranges(part.failed.get(Outcome.NOT_SENT, [])) for part in checkpoint.parts)
+    return list(merge_ranges(sorted((*untouched, *chain.from_iterable(skipped)))))
 
 
 def find_fault(checkpoint: Checkpoint, length: int) -> str | None:

@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
 
 from oku_core.process.redaction import redact
 
@@ -169,7 +170,7 @@ def keep_going(health: Health, work: Callable[[], None], ending: threading.Event
                 ending.wait(health.note_failure(error))
 
 
-async def cancel(tasks: Iterable[asyncio.Task[None] | None]) -> None:
+async def cancel(tasks: Iterable[asyncio.Task[Any] | None]) -> None:
     """Cancel tasks, and wait until they have ended."""
     living = [task for task in tasks if task is not None]
     for task in living:

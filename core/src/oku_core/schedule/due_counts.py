@@ -9,6 +9,7 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.block import MOST_DRAWN
 from oku_core.schedule.poisson import ARRIVALS_STREAM
 from oku_core.schedule.schedule import Schedule, Segment
 from oku_core.uniform import list_uniform
@@ -18,8 +19,6 @@ _ROUNDED = 1e-6
 """What is due so little before a time, in arrivals or seconds, counts as due at that time."""
 _MOST_KEPT = 20_000
 """Drawn numbers; a run of weeks is asked about each of its seconds."""
-MOST_DRAWN = 10_000
-"""Arrivals of a block; to draw so many takes 4 ms."""
 
 
 class DueCount(NamedTuple):

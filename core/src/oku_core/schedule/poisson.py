@@ -50,6 +50,18 @@ class BlockCounts:
                 start, before, count = middle, before + first, count - first
         return before if block <= start else before + count
 
+    def find_block(self, rank: int) -> int:
+        """The block that the arrival of a rank, from 0, lies in; the last one for a rank behind all."""
+        start, stop, count = self._blocks.start, self._blocks.stop, self._count
+        while stop - start > 1:
+            middle = (start + stop) // 2
+            first = self._split(start, stop, count)
+            if rank < first:
+                stop, count = middle, first
+            else:
+                start, rank, count = middle, rank - first, count - first
+        return start
+
     def _draw_split(self, start: int, stop: int, count: int) -> int:
         """How many of the arrivals in some blocks lie in the first half of these."""
         begin, middle, end = (self._get_area(block) for block in (start, (start + stop) // 2, stop))

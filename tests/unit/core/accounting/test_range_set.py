@@ -8,6 +8,7 @@ from oku_core.accounting.range_set import (
     Room,
     count_packed,
     is_contained,
+    is_in_ranges,
     is_packed,
     iter_ranges,
     merge_ranges,
@@ -42,6 +43,25 @@ def test_without_room_only_what_touches_a_range_is_taken(positions: list[int], r
     taken = [position for position in positions if positions_set.add(position)]
     assert list_positions(positions_set.pack()) == sorted(taken)
     assert len(positions_set) <= ranges
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5)), max_size=9), st.integers(0, 5))
+def test_a_range_is_added_behind_all_as_its_positions_are(spans: list[tuple[int, int]], ranges: int) -> None:
+    """Whether it touches the last one or not, as far as there is room."""
+    at_once, one_by_one, at = RangeSet(Room(ranges)), RangeSet(Room(ranges)), 0
+    for gap, length in spans:
+        at += gap
+        taken = [one_by_one.add(position) for position in range(at, at + length)]
+        assert at_once.append(at, at + length) == all(taken)
+        at += length
+    assert at_once.pack() == one_by_one.pack()
+
+
+@given(POSITIONS)
+def test_a_position_is_found_in_ranges(positions: list[int]) -> None:
+    """It is in one of them, or in none."""
+    ranges = list(merge_ranges((position, position + 1) for position in sorted(positions)))
+    assert [position for position in range(70) if is_in_ranges(position, ranges)] == sorted(positions)
 
 
 @given(POSITIONS)

@@ -1,6 +1,6 @@
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import pytest
@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.kit.schedules import list_waves, schedules
 
 from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.block import MOST_DRAWN
 from oku_core.schedule.lane import Lane
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.stage import Stage
@@ -16,6 +17,14 @@ from oku_core.schedule.wave import Wave
 from oku_core.schedule.wave_plan import plan_wave
 
 LANES = st.integers(1, 7) | st.sampled_from([100, 250])
+
+
+@pytest.fixture(params=[MOST_DRAWN, 3], ids=["one cell", "many cells"], autouse=True, scope="module")
+def most_drawn(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Random arrivals are drawn all at a time that a block has, and a few at a time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("oku_core.schedule.block.MOST_DRAWN", request.param)
+        yield
 
 
 def list_lanes(schedule: Schedule, waves: list[Wave]) -> list[Lane]:
@@ -142,3 +151,51 @@ def test_a_lane_must_be_one_of_its_wave() -> None:
     for wave in (Wave(15, 6, 1, 2, (3, 6)), Wave(15, 5, 1, 3, (2, 5))):
         with pytest.raises(ValueError, match=r"behind the end$"):
             Lane(schedule, wave, 0)
+
+
+@given(schedule=schedules(), data=st.data())
+def test_indices_come_without_due_times(schedule: Schedule, data: st.DataObject) -> None:
+    """Those of ranges, in the order of their coordinates, but for whole cells, which are not drawn."""
+    lanes = data.draw(LANES)
+    wave = list_waves(schedule, lambda: lanes)[0]
+    lane = Lane(schedule, wave, data.draw(st.integers(0, lanes - 1)))
+    edges = sorted(data.draw(st.sets(st.integers(lane.start, lane.stop), max_size=6)))
+    ranges = pair(edges)
+    at, wanted = 0, [index for start, stop in ranges for index, _ in lane.iter_dues(start, stop)]
+    for indices in lane.iter_indices(ranges):
+        mine = wanted[at : at + len(indices)]
+        assert indices
+        assert list(indices) == (sorted(mine) if isinstance(indices, range) else mine)
+        at += len(indices)
+    assert at == len(wanted)
+
+
+@given(schedule=schedules(), data=st.data())
+def test_a_cell_begins_with_what_is_past(schedule: Schedule, data: st.DataObject) -> None:
+    """No arrival before it is due at the time or later; of even arrivals, none behind it is due before."""
+    wave = list_waves(schedule, lambda: 1)[0]
+    lane = Lane(schedule, wave, 0)
+    time_ns = data.draw(st.integers(-(10**9), math.ceil(schedule.duration_s * 10**9) + 10**9))
+    start, first = lane.find_cell_start(time_ns), lane.find_first_due(time_ns)
+    assert lane.start <= start <= first
+    assert lane.is_random or start == first
+
+
+@pytest.mark.parametrize("arrivals", Arrivals)
+def test_a_billion_arrivals_in_a_second_are_found_at_once(arrivals: Arrivals) -> None:
+    """Nothing that is asked takes a look at each of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("oku_core.schedule.block.MOST_DRAWN", MOST_DRAWN)
+        stage = Stage("stage 1", Fraction(10), Fraction(10**9), Fraction(10**9))
+        schedule = Schedule([stage], arrivals)
+        wave = plan_wave(schedule, 0, 2)
+        assert wave is not None
+        lane = Lane(schedule, wave, 1)
+        first = lane.find_first_due(500_000_000)
+        assert abs(first - lane.start - 250_000_000) < 100_000
+        [(index, due_ns)] = lane.iter_dues(first, first + 1)
+        assert 500_000_000 <= due_ns < 500_001_000
+        assert index in lane.indices
+        some = list(lane.iter_indices([(first, lane.stop)]))
+        assert sum(map(len, some)) == lane.stop - first
+        assert len(some) < 10

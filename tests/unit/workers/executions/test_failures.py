@@ -4,7 +4,7 @@ from oku_core.accounting.failure_reason import MOST_REASONS, OTHER, ReasonCount
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.range_set import Room
 from oku_workers.executions.failures import Failures
-from oku_workers.executions.tally import CONNECT_ERROR, TIMEOUT
+from oku_workers.executions.tally import CONNECT_ERROR, NOT_SENT, TIMEOUT
 
 
 def test_a_reason_has_its_count_and_its_first_and_last_position() -> None:
@@ -41,3 +41,22 @@ def test_positions_without_room_are_counted_and_not_named() -> None:
         failures.note(TIMEOUT, position, "late")
     assert failures.build_failed() == {Outcome.TIMEOUT: [0, 1]}
     assert failures.build_reasons() == [ReasonCount(TIMEOUT, "late", 3, 0, 4)]
+
+
+def test_many_fail_at_once_as_one_after_the_other() -> None:
+    """Those that are some of their positions are counted, with the first and the last, and not named."""
+    for fills_reasons in (False, True):
+        at_once, one_by_one = Failures(Room(3)), Failures(Room(3))
+        for failures in (at_once, one_by_one):
+            for position in range(MOST_REASONS if fills_reasons else 1):
+                failures.note(TIMEOUT, position, f"reason {position}")
+        for positions in (range(50, 60), range(60, 61), range(70, 75), range(80, 90), range(90, 99)):
+            at_once.note_many(NOT_SENT, positions, "late")
+            for position in positions:
+                one_by_one.note(NOT_SENT, position, "late")
+        assert at_once.build_reasons() == one_by_one.build_reasons()
+        assert at_once.build_failed() == one_by_one.build_failed()
+        at_once.note_many(NOT_SENT, range(100, 111), "late", 3)
+        assert at_once.build_failed() == one_by_one.build_failed()
+        reason = OTHER if fills_reasons else "late"
+        assert at_once.build_reasons()[-1] == ReasonCount(NOT_SENT, reason, 38, 50, 110)

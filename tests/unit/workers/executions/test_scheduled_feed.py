@@ -11,14 +11,25 @@ from tests.kit.workers.scheduled_bench import (
     build_open_spec,
     list_waves,
 )
+from tests.kit.workers.simulated_loop import SimulatedLoop
 
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause
+from oku_core.accounting.range_set import iter_ranges
+from oku_core.messaging.checkpoint import MOST_FAILED_RANGES
 from oku_core.schedule.arrivals import Arrivals
-from oku_core.schedule.lane import Lane
+from oku_core.schedule.lane import MOST_IN_CHUNK, Lane
+from oku_core.spec.load import build_schedule
+from oku_core.spec.request_template import find_target_turns
+from oku_core.spec.target import Target
 from oku_core.spec.values.late import Late
+from oku_core.spec.values.url import Url
 from oku_workers.executions.tally import NOT_SENT
 
 TEN_PER_S = build_open_spec("10/s", 4.0)
+TARGETS = tuple(
+    Target(name=name, url=Url(f"http://127.0.0.1/{name}"), weight=weight)
+    for name, weight in (("a", 3), ("b", 1))
+)
 SEND_ALL = build_open_spec("10/s", 4.0, late=Late("send"))
 
 
@@ -174,6 +185,19 @@ async def test_a_window_that_was_full_before_a_pause_is_no_excuse_either() -> No
     assert count_causes(bench) == {NotSentCause.LATE: 1}
 
 
+async def test_a_window_that_was_full_for_what_is_given_up_is_no_excuse_for_a_late_loop() -> None:
+    """Whoever asked, and found that nothing is due any more, has room from then on."""
+    bench = ScheduledBench(build_open_spec("1/s", 4.0, late=Late("500ms")), window=1)
+    for wave in list_waves(bench.schedule):
+        bench.add(wave)
+    bench.time.turn(1.6)
+    bench.time.now_ns = BOOTED_NS + round(2.05 * NS)
+    bench.flights.clear()
+    assert bench.feed.current is None
+    bench.time.stall(3.2)
+    assert count_causes(bench) == {NotSentCause.IN_FLIGHT_CAP: 1, NotSentCause.LATE: 1}
+
+
 async def test_every_request_is_sent_if_the_spec_says_so() -> None:
     """However late."""
     bench = ScheduledBench(SEND_ALL, window=1)
@@ -319,3 +343,118 @@ async def test_the_first_position_that_is_due_at_a_time_is_known() -> None:
     execution = bench.add(wave, 1, (11, 13), (15, 16))
     ends = [execution.find_end(round((STARTS_AT + at_s) * NS)) for at_s in (0.0, 0.35, 0.36, 0.56, 9.0)]
     assert ends == [0, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("targets", [(), TARGETS], ids=["one target", "two targets"])
+@pytest.mark.parametrize("rate", ["10M/s", "1G/s"])
+@pytest.mark.parametrize("arrivals", Arrivals)
+def test_what_nobody_can_send_is_not_looked_at_one_by_one(
+    arrivals: Arrivals, rate: str, targets: tuple[Target, ...]
+) -> None:
+    """Billions of requests are given up in some steps, and what there is room for is sent in time."""
+    urls = () if targets else (Url("http://127.0.0.1/"),)
+    spec = build_open_spec(rate, 3.0, arrivals=arrivals, targets=targets, urls=urls)
+
+    async def play() -> ScheduledBench:
+        bench = ScheduledBench(spec, window=10)
+        for wave in list_waves(bench.schedule):
+            bench.add(wave, limit=10**10)
+        bench.time.tick_ns = 6 * NS // 1000  # after each step time is up
+        for step in range(25):
+            bench.time.turn(step / 5)
+            bench.answer()
+            bench.feed.look()
+            await asyncio.sleep(0.1)  # in which due times are computed
+        return bench
+
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        bench = runner.run(play())
+    assert all(execution.finished.done() for execution in bench.executions)
+    assert len(bench.taken) > 50
+    assert sum(count_causes(bench).values()) == bench.schedule.requests - len(bench.taken)
+    for at_s, (_, _, _, due_ns) in bench.taken:
+        assert 0 <= at_s - (due_ns - BOOTED_NS) / NS < 1.0 + 5 * 0.006
+    for tally in (tally for execution in bench.executions for tally in execution.tallies):
+        assert len(tally.failures.build_reasons()) <= 2
+        assert sum(map(len, tally.failures.build_failed().values())) <= 2 * MOST_FAILED_RANGES
+
+
+async def test_what_nobody_can_send_is_counted_for_each_target() -> None:
+    """Each has its share of it to one, although it is not listed which request is whose."""
+    for arrivals in Arrivals:
+        spec = build_open_spec("1G/s", 4.0, urls=(), targets=TARGETS, arrivals=arrivals)
+        bench = ScheduledBench(spec, window=0)
+        for wave in list_waves(bench.schedule, lanes=3):
+            bench.add(wave, 1, limit=10**10)
+        bench.time.turn(5.5)
+        asked = [0, 0]
+        for tally in (tally for execution in bench.executions for tally in execution.tallies):
+            asked["ab".index(tally.name)] += sum(tally.not_sent)
+            [count] = tally.failures.build_reasons()
+            assert 0 <= count.first < 1000
+            assert count.requests == sum(tally.not_sent)
+        taken = sum(execution.taken for execution in bench.executions)
+        assert sum(asked) == taken
+        assert asked[0] == pytest.approx(taken * 3 / 4, abs=len(find_target_turns(spec)))
+
+
+async def test_the_event_loop_serves_others_while_much_is_given_up() -> None:
+    """However many leases are past, no turn of it takes longer than some milliseconds."""
+    bench = ScheduledBench(build_open_spec("100/s", 2.0))
+    [wave] = list_waves(bench.schedule, lanes=100)
+    for lane in range(100):
+        bench.add(wave, lane)
+    bench.time.tick_ns = NS // 1000
+    bench.time.now_ns += 5 * NS
+    bench.time.timers[0].fire()
+    assert 0 < sum(count_causes(bench).values()) < 100
+    bench.time.turn(7.0)
+    assert count_causes(bench) == {NotSentCause.LATE: 200}
+
+
+def test_due_times_are_not_computed_without_end() -> None:
+    """A worker that sends late has more that is due behind it than it could keep."""
+
+    async def play() -> None:
+        spec = build_open_spec("10M/s", 20.0, late=Late("send"))
+        bench = ScheduledBench(spec, window=1)
+        for wave in list_waves(bench.schedule):
+            bench.add(wave, limit=10**10)
+        for step in range(20):
+            bench.time.turn(float(step))
+            bench.feed.look()
+            await asyncio.sleep(0.1)
+        ready = [execution.fetched_chunks for execution in bench.executions]
+        assert 100 < sum(ready) < 2000
+        assert bench.feed.remaining <= sum(ready) * MOST_IN_CHUNK + len(ready) * MOST_IN_CHUNK
+
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        runner.run(play())
+
+
+@pytest.mark.parametrize("arrivals", Arrivals)
+def test_of_several_targets_it_is_listed_which_were_not_sent(arrivals: Arrivals) -> None:
+    """As long as they are not very many: a lease that comes too late is counted request by request."""
+    spec = build_open_spec("2000/s", 2.0, urls=(), targets=TARGETS, arrivals=arrivals)
+
+    async def play() -> ScheduledBench:
+        bench = ScheduledBench(spec)
+        bench.time.now_ns += 5 * NS
+        bench.add(list_waves(bench.schedule)[0])
+        for step in range(5):
+            bench.time.turn(6.0 + step)
+            await asyncio.sleep(0.1)  # in which due times are computed
+        return bench
+
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        [execution] = runner.run(play()).executions
+    assert execution.finished.done()
+    schedule = build_schedule(spec)
+    lane = Lane(schedule, list_waves(schedule)[0], 0)
+    indices = [index for index, _ in lane.iter_dues(lane.start, lane.stop)]
+    turns = find_target_turns(spec)
+    for place, tally in enumerate(execution.tallies):
+        [packed] = tally.failures.build_failed().values()
+        listed = {position for start, stop in iter_ranges(packed) for position in range(start, stop)}
+        assert listed == {at for at, index in enumerate(indices) if turns[index % len(turns)] == place}
+        assert sum(tally.not_sent) == len(listed)

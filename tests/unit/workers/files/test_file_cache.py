@@ -1,11 +1,16 @@
 import hashlib
 import os
+import shutil
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from oku_core.spec.values.file_reference import FileRef
 from oku_workers.files.file_cache import FileCache, FileError, HeldFile, PartialFile, WrongContentError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CONTENT = b"what is in a file"
 
@@ -129,3 +134,67 @@ def test_what_is_left_can_be_cleared(cache: FileCache, tmp_path: Path) -> None:
     cache.clear()
     assert sorted(path.name for path in (tmp_path / "cache").iterdir()) == sorted([refer().digest, "notes"])
     held.release()
+
+
+def test_what_others_do_to_a_file_is_seen(cache: FileCache, tmp_path: Path) -> None:
+    """It was removed, or its folder, or something else is in its place; or somebody has written to it."""
+
+    def remove_folder(path: Path) -> None:
+        shutil.rmtree(path.parent)
+
+    def replace(path: Path) -> None:
+        path.unlink()
+        path.write_bytes(CONTENT)
+
+    def overwrite(path: Path) -> None:
+        path.write_bytes(CONTENT[::-1])
+        os.utime(path, ns=(1, 1))
+
+    cases: list[tuple[Callable[[Path], object], bool]] = [
+        (Path.unlink, False),
+        (remove_folder, False),
+        (replace, False),
+        (lambda path: os.truncate(path, 3), True),
+        (overwrite, True),
+    ]
+    for number, (damage, is_changed) in enumerate(cases):
+        held = fetch(cache)
+        assert (held.is_whole, held.is_changed) == (True, False)
+        damage(held.path)
+        assert (held.is_whole, held.is_changed) == (False, is_changed), number
+        held.release()
+        shutil.rmtree(tmp_path / "cache", ignore_errors=True)
+
+
+def test_a_damaged_file_is_not_taken_for_whole(cache: FileCache) -> None:
+    """Not even by a process that has not fetched it; it makes room for another one, whoever has it open."""
+    for damaged in (CONTENT[:-1], CONTENT[::-1], b""):
+        held = fetch(cache)
+        held.path.write_bytes(damaged)
+        assert cache.hold(refer()) is None
+        assert not held.path.exists()
+        again = fetch(cache)
+        held.release()
+        assert again.is_whole
+        again.release()
+
+
+def test_a_file_that_is_removed_while_it_comes_can_be_fetched_again(cache: FileCache, tmp_path: Path) -> None:
+    """Neither its process, nor another one that has begun anew, takes the wrong file for it."""
+    partial = cache.begin(refer())
+    assert partial is not None
+    partial.append(CONTENT)
+    [part] = (tmp_path / "cache").iterdir()
+    part.unlink()
+    with pytest.raises(FileNotFoundError):
+        partial.finish()
+    part.write_bytes(CONTENT[:4])
+    part.chmod(0o600)
+    with pytest.raises(FileNotFoundError):
+        partial.finish()
+    partial.close()
+    following = cache.begin(refer())
+    assert following is not None
+    assert following.received == 4
+    following.append(CONTENT[4:])
+    following.finish().release()

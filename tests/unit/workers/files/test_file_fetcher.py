@@ -1,4 +1,5 @@
 import asyncio
+import hashlib
 import threading
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from oku_workers.files.file_cache import FileCache, PartialFile
 from oku_workers.files.file_fetcher import FileFetcher
 
 FILE = FileRef.build("0" * 64, 5, "body")
+CONTENT = b"what is in it"
+WHOLE = FileRef.build(hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "body")
 
 
 class SlowCache(FileCache):
@@ -39,3 +42,34 @@ async def test_a_fetch_that_is_given_up_as_it_begins_leaves_the_file_to_others(t
     partial = other.begin(FILE)
     assert partial is not None
     partial.close()
+
+
+class CleanedCache(FileCache):
+    """Somebody removes what is fetched, the first time."""
+
+    begins = 0
+
+    def begin(self, file: FileRef) -> PartialFile | None:
+        """Begin to fetch a file, of which all is there."""
+        self.begins += 1
+        partial = super().begin(file)
+        assert partial is not None
+        partial.restart()
+        partial.append(CONTENT)
+        if self.begins == 1:
+            [part] = self._folder.iterdir()
+            part.unlink()
+        return partial
+
+
+async def test_what_is_removed_while_it_comes_is_fetched_again(tmp_path: Path) -> None:
+    """After a pause, as with all that may pass."""
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+
+    cache = CleanedCache(tmp_path / "cache", 1000)
+    held = await FileFetcher(cache, Supervisor(), sleep).fetch(WHOLE)
+    assert (held.path.read_bytes(), cache.begins, len(pauses)) == (CONTENT, 2, 1)
+    held.release()

@@ -1,5 +1,6 @@
 import asyncio
 import hashlib
+import shutil
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,31 @@ async def test_files_are_prepared_before_a_lease_needs_them(tmp_path: Path) -> N
     assert world.fetcher.asked == ["first", "second", "second"]
     await world.files.close()
     assert world.files.settled == []
+
+
+async def test_a_file_that_somebody_has_removed_or_changed_is_fetched_again(tmp_path: Path) -> None:
+    """For the next lease, and for the next run that is prepared; who has it open hears of a change."""
+    world = World(tmp_path)
+    world.fetcher.may_go_on.set()
+    file = refer(FIRST)
+    await world.files.provide([file], 1)
+    path = world.files.path_of(file.digest)
+    assert (world.files.are_whole([file]), world.files.are_whole([file, refer(SECOND)])) == (True, False)
+
+    path.unlink()
+    assert not world.files.are_whole([file])
+    await world.files.provide([file], 2)
+    assert (path.read_bytes(), world.files.changes) == (FIRST, 0)
+
+    shutil.rmtree(path.parent)
+    world.files.prepare([file])
+    assert world.files.settled == []
+    await world.files.provide([file], 3)
+    assert (path.read_bytes(), world.files.settled) == (FIRST, [file.digest])
+
+    path.write_bytes(SECOND)
+    await world.files.provide([file], 4)
+    assert (path.read_bytes(), world.files.changes) == (FIRST, 1)
+    assert world.fetcher.asked == ["first"] * 4
+    await world.files.close()
+    assert list(path.parent.iterdir()) == []

@@ -1,9 +1,14 @@
 import asyncio
+import hashlib
 import logging
+import os
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from tests.kit.workers.engines_in_memory import (
@@ -20,6 +25,7 @@ from tests.kit.workers.scheduled_bench import FakeTiming
 from oku_core.messaging.hook import SetupData
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.rate import Rate
 from oku_workers.engines import window
 from oku_workers.engines.engine_context import EngineContext
@@ -27,7 +33,13 @@ from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.host_load import HostLoad
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
+from oku_workers.files.file_cache import FileCache, HeldFile
+from oku_workers.files.run_files import RunFiles
 from oku_workers.leases.engine_switch import EngineSwitch, Pace
+
+BODY_BYTES = b"what is sent"
+BODY = FileRef.build(hashlib.sha256(BODY_BYTES).hexdigest(), len(BODY_BYTES), "body.txt")
+WITH_BODY = msgspec.structs.replace(SPEC, method="POST", body=BODY)
 
 
 class EagerEngine(FakeEngine):
@@ -422,3 +434,81 @@ async def test_what_is_cut_off_waits_for_no_user() -> None:
     leaving.switch.cut_off(kept)
     assert kept.finished.done()
     await leaving.switch.close()
+
+
+class CleanedFiles(RunFiles):
+    """Somebody removes, or changes, what has come; so often."""
+
+    def __init__(self, folder: Path, times: int, damage: Callable[[Path], object]) -> None:
+        cache = FileCache(folder / "cache", 1000)
+        super().__init__(FilledFetcher(cache), cache)  # type: ignore[arg-type]
+        self._left, self._damage = times, damage
+
+    async def provide(self, files: Iterable[FileRef], user: Hashable) -> None:
+        """Have the files."""
+        await super().provide(files, user)
+        if self._left:
+            self._left -= 1
+            self._damage(self.path_of(BODY.digest))
+
+
+class FilledFetcher:
+    """Has the file."""
+
+    def __init__(self, cache: FileCache) -> None:
+        self._cache = cache
+        self.tickets: dict[str, str] = {}
+
+    async def fetch(self, _: FileRef) -> HeldFile:
+        """Have it."""
+        if held := self._cache.hold(BODY):
+            return held
+        partial = self._cache.begin(BODY)
+        assert partial is not None
+        partial.append(BODY_BYTES)
+        return partial.finish()
+
+
+async def call(function: Callable[[], Any]) -> Any:
+    """Stands for a thread."""
+    return function()
+
+
+def call_at_once(
+    loop: asyncio.AbstractEventLoop, _: object, function: Callable[..., Any], *arguments: object
+) -> asyncio.Future[Any]:
+    """Stands for the threads of a loop that has none."""
+    future = loop.create_future()
+    future.set_result(function(*arguments))
+    return future
+
+
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: os.truncate(path, 2)], ids=["removed", "cut"])
+async def test_what_an_engine_has_read_of_files_is_right(
+    tmp_path: Path, damage: Callable[[Path], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are fetched again if somebody meddles between their coming and their use, but not for ever."""
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "run_in_executor", partial(call_at_once, loop))
+    for times, reasons in ((0, []), (2, []), (9, ["are removed or changed here again|No such file"])):
+        built: list[Spec] = []
+
+        def build(spec: Spec, feed: Any, *_: object, built: list[Spec] = built) -> FakeEngine:
+            built.append(spec)
+            return FakeEngine(spec, feed)
+
+        engines = EngineSwitch(Supervisor(), build=build, run_blocking=call)
+        engines.files = CleanedFiles(tmp_path / str(times), times, damage)
+        execution = Execution(build_lease(0, 3), WITH_BODY, asyncio.get_running_loop().create_future())
+        serving = asyncio.ensure_future(engines.serve(execution))
+        for _ in range(10):
+            await settle()
+        if reasons:
+            with pytest.raises(EngineError, match=reasons[0]):
+                await serving
+        else:
+            assert built[-1].body == BODY_BYTES.decode()
+            engines.withdraw(execution)
+            await serving
+        await engines.close()
+        await engines.files.close()

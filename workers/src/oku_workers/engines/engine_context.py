@@ -1,7 +1,7 @@
 """What an engine needs beside its spec and its feed."""
 
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,6 +13,10 @@ from oku_workers.engines.user_code.isolation import Isolation
 
 def _find_none(digest: str) -> Path:
     raise EngineError(f"the file {digest[:12]} of the run is not here")
+
+
+async def _fetch_none() -> bool:
+    return True
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class EngineContext:
         isolation: what the process of user code gets and may take.
         run: the run whose user code it is; empty without any.
         host_ends: takes note of processes of user code that end.
+        fetch_files: has the files of the run again, if somebody has removed any; `EngineError` if it cannot.
     """
 
     local_address: str | None = None
@@ -38,3 +43,4 @@ class EngineContext:
     isolation: Isolation = field(default_factory=Isolation)
     run: str = ""
     host_ends: HostEnds = field(default_factory=HostEnds)
+    fetch_files: Callable[[], Awaitable[object]] = _fetch_none

@@ -217,6 +217,15 @@ class Execution:
         self.stop = min(stop, bound - self._base)
         return True
 
+    def pass_over(self, position: int) -> None:
+        """Go on at a position, which may be taken or is the end; those before it count as taken and ended."""
+        self.ended += position - self.taken
+        ranges = self.ranges
+        self._range = number = ranges.find_range(min(position, ranges.length - 1))
+        self._base = ranges.offset(number) - ranges.ranges[number][0]
+        self.next_coordinate = self.stop = position - self._base
+        self.settle()
+
     def enter(self, phase: str) -> None:
         """Count what is taken from now on in a phase."""
         if self.tallies and self.tally.phase == phase:

@@ -27,11 +27,7 @@ class Failures:
             position: where in its lease it is.
             reason: why, a text of the catalogue.
         """
-        counted = self._reasons.get((outcome, reason))
-        if counted is None:
-            if len(self._reasons) >= MOST_REASONS:
-                reason = OTHER
-            counted = self._reasons.setdefault((outcome, reason), [0, position, position])
+        counted = self._reasons.get((outcome, reason)) or self._add_reason(outcome, position, reason)
         counted[0] += 1
         if position > counted[2]:
             counted[2] = position
@@ -39,8 +35,37 @@ class Failures:
             counted[1] = position
         failed = self._failed.get(outcome)
         if failed is None:
-            failed = self._failed[outcome] = RangeSet(self._room)
+            failed = self._add_failed(outcome)
         failed.add(position)
+
+    def note_many(self, outcome: int, positions: range, reason: str, requests: int | None = None) -> None:
+        """Several requests have failed in the same way.
+
+        Args:
+            outcome: as what, as an index; not `ok`.
+            positions: where in their lease they are, in a row; behind all that have failed so before.
+            reason: why, a text of the catalogue.
+            requests: how many they are, if they are only some of these positions: then these are not listed.
+        """
+        first, last = positions[0], positions[-1]
+        counted = self._reasons.get((outcome, reason)) or self._add_reason(outcome, first, reason)
+        counted[0] += len(positions) if requests is None else requests
+        counted[1:] = min(counted[1], first), max(counted[2], last)
+        if requests is None:
+            failed = self._failed.get(outcome)
+            if failed is None:
+                failed = self._add_failed(outcome)
+            failed.append(first, last + 1)
+
+    def _add_reason(self, outcome: int, position: int, reason: str) -> list[int]:
+        """A count for a reason, or for those beyond the bound, with its first and last position."""
+        if len(self._reasons) >= MOST_REASONS:
+            reason = OTHER
+        return self._reasons.setdefault((outcome, reason), [0, position, position])
+
+    def _add_failed(self, outcome: int) -> RangeSet:
+        failed = self._failed[outcome] = RangeSet(self._room)
+        return failed
 
     def build_reasons(self) -> list[ReasonCount]:
         """The counts by reason, with the first and last position of each."""

@@ -5,16 +5,17 @@ random ones of a second must all be drawn before the first of them is known.
 """
 
 import asyncio
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from oku_core.messaging.lease import Lease
 from oku_core.schedule.active_period import ActivePeriod
-from oku_core.schedule.lane import Chunk, Lane
+from oku_core.schedule.lane import MOST_IN_CHUNK, Chunk, Lane
 from oku_core.schedule.schedule import Schedule
 from oku_core.spec.spec import Spec
+from oku_core.spec.turn_counts import TurnCounts
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.scheduled_tally import ScheduledTally
 
@@ -28,6 +29,11 @@ _DENSE_GAP_NS, _GRAIN_NS = 250_000, 500_000
 take all of a processor if each has a wake of its own, and half of one this way."""
 _SENDING_NS = 60_000
 """The last wake of a second is so long before its end that what it sends is sent in that second."""
+_FASTEST_DRAWN_RPS, _DRAWING_NS = 100_000, 100_000_000
+"""Random arrivals that come faster, which nobody can send, would be too late before they are drawn: so much
+of the schedule is passed over, in addition to what is too late, that some of the next ones are in time."""
+_MOST_LISTED = 8_192
+"""Of more requests that are passed over together it is counted, and not listed, which target each asks."""
 _NO_CHUNK = Chunk((), ())
 
 
@@ -62,6 +68,7 @@ class ScheduledExecution(Execution):
         "_lane",
         "_origin_ns",
         "_phase",
+        "_turn_counts",
         "due_ns",
         "fetched_ns",
         "first_rps",
@@ -85,6 +92,7 @@ class ScheduledExecution(Execution):
             raise ValueError(f"its ranges are not all in the lane [{lane.start}, {lane.stop})")
         self._phase = schedule.find_phase(lease.wave.begin).name
         self._origin_ns = round(period.unix_time(0.0) * _NS_PER_S)
+        self._turn_counts: TurnCounts | None = None
         self._chunks = lane.iter_chunks(ranges)
         self._fetched: deque[Chunk] = deque()
         self._chunk = _NO_CHUNK
@@ -102,6 +110,11 @@ class ScheduledExecution(Execution):
     def next_index(self) -> int:
         """The index of the request that is taken next; its due time is known."""
         return self._chunk.indices[self._at]
+
+    @property
+    def fetched_chunks(self) -> int:
+        """How many chunks of due times are computed beside the one that it takes from."""
+        return len(self._fetched)
 
     @property
     def sent(self) -> int:
@@ -143,14 +156,26 @@ class ScheduledExecution(Execution):
         self._step()
         return tally, coordinate, index, due_ns
 
-    def skip(self, cause: int) -> None:
-        """Do not send the next request, which may be taken."""
-        if self.next_coordinate == self.stop:
-            self.begin_segment(self._phase)
-        tally, coordinate = self._find_tally(self._chunk.indices[self._at]), self.next_coordinate
-        assert isinstance(tally, ScheduledTally)
-        self._step()
-        tally.skip(cause, coordinate)
+    def skip(self, until_ns: int, cause: int, is_time_up: Callable[[], bool] = lambda: False) -> None:
+        """Do not send what may be taken and is due before a time, however many requests that are.
+
+        Where random ones could not be drawn in time, some that are due a little later are passed over, too.
+
+        Args:
+            until_ns: nanoseconds of the coordinator's clock.
+            cause: why they are not sent, as an index.
+            is_time_up: asked now and then; if so, the rest is for another call.
+        """
+        until_ns -= self._origin_ns
+        while self.allowed and self._chunk.dues_ns and self._chunk.dues_ns[self._at] < until_ns:
+            dues_ns, at = self._chunk.dues_ns, self._at
+            count = min(bisect_left(dues_ns, until_ns, at) - at, self.allowed)
+            self._pass_over(self._chunk.indices[at : at + count], cause)
+            # Where all of a chunk was too late, what follows need not be computed.
+            if count < len(dues_ns) or not self._jump(until_ns, cause, is_time_up):
+                self._advance(count)
+            if is_time_up():
+                return
 
     def count_due(self, until_ns: int) -> int:
         """How many requests that are computed are due at a time of the coordinator's clock, or before."""
@@ -164,8 +189,11 @@ class ScheduledExecution(Execution):
 
     def find_end(self, until_ns: int) -> int:
         """The first position that is due at a time of the coordinator's clock or after it."""
-        first = self._lane.find_first_due(until_ns - self._origin_ns)
-        return sum(max(0, min(stop, first) - start) for start, stop in self.ranges.ranges)
+        return self._find_position(self._lane.find_first_due(until_ns - self._origin_ns))
+
+    def _find_position(self, coordinate: int) -> int:
+        """How many of its positions are before a coordinate of the lane."""
+        return sum(max(0, min(stop, coordinate) - start) for start, stop in self.ranges.ranges)
 
     def _build_tally(self, phase: str, name: str, *, is_dense: bool) -> ScheduledTally:
         return ScheduledTally(self, phase, name, is_dense=is_dense)
@@ -180,12 +208,75 @@ class ScheduledExecution(Execution):
         dues_ns = self._chunk.dues_ns
         if at < len(dues_ns):
             self.due_ns = self._origin_ns + dues_ns[at]
-            return
-        self.due_ns = None
+        else:
+            self._end_chunk()
+
+    def _advance(self, count: int) -> None:
+        """So many of the chunk have been passed over: have the due time of the next one."""
+        self._at += count
+        if self._at < len(self._chunk.dues_ns):
+            self.due_ns = self._origin_ns + self._chunk.dues_ns[self._at]
+        else:
+            self._end_chunk()
+
+    def _end_chunk(self) -> None:
+        """Go on to the next chunk."""
+        self.due_ns, self._chunk, self._at = None, _NO_CHUNK, 0
         if self._fetched:
             self._begin_chunk()
         elif self.untaken:
             self.fetch()
+
+    def _jump(self, until_ns: int, cause: int, is_time_up: Callable[[], bool]) -> bool:
+        """Skip what is due before a time of the schedule without computing when; whether there was any."""
+        position = min(self._find_position(self._find_past(until_ns)), self.taken + self.allowed)
+        if position <= self.taken:
+            return False
+        if self.turns is None:
+            self._pass_over(range(position - self.taken), cause)
+        elif position - self.taken <= _MOST_LISTED:
+            for chunk in self._lane.iter_chunks(self.ranges.cut(self.taken, position)):
+                if chunk.indices:
+                    self._pass_over(chunk.indices, cause)
+        else:
+            for number, indices in enumerate(self._lane.iter_indices(self.ranges.cut(self.taken, position))):
+                self._pass_over(indices, cause)
+                # The first may be the rest of a cell, and the second all cells behind it.
+                if number and is_time_up():
+                    break
+        self._chunks = self._lane.iter_chunks(self.ranges.cut(self.taken, self.ranges.length))
+        self._fetched.clear()
+        self._end_chunk()
+        return True
+
+    def _find_past(self, until_ns: int) -> int:
+        """The first coordinate that may be due at a time of the schedule or after it, or can be in time."""
+        lane = self._lane
+        if not lane.is_random:
+            return lane.find_first_due(until_ns)
+        is_fast = len(lane.indices) > _FASTEST_DRAWN_RPS * lane.duration_s
+        return lane.find_cell_start(until_ns + _DRAWING_NS * is_fast)
+
+    def _pass_over(self, indices: Sequence[int], cause: int) -> None:
+        """Count the next requests, which may be taken, as not sent."""
+        if self.next_coordinate == self.stop:
+            self.begin_segment(self._phase)
+        first, count, turns = self.taken, len(indices), self.turns
+        tallies = [tally for tally in self.tally.by_target if isinstance(tally, ScheduledTally)]
+        if turns is None:
+            tallies[0].skip(cause, range(first, first + count))
+        elif isinstance(indices, range) and (count > MOST_IN_CHUNK or self._lane.is_random):
+            # Too many to look at each, or not in the order of their positions.
+            if self._turn_counts is None:
+                self._turn_counts = TurnCounts(turns, self._lane.indices)
+            at = self._lane.indices.index(indices[0])
+            for target, requests, lowest, highest in self._turn_counts.count(at, at + count):
+                positions = range(first + lowest - at, first + highest - at + 1)
+                tallies[target].skip(cause, positions, requests)
+        else:
+            for position, index in enumerate(indices, first):
+                tallies[turns[index % len(turns)]].skip(cause, range(position, position + 1))
+        self.pass_over(first + count)
 
     def _begin_chunk(self) -> None:
         self._chunk, self._at = self._fetched.popleft(), 0

@@ -26,6 +26,11 @@ _AHEAD_NS = 1_000_000_000
 _PAUSE_S = 0.001
 _EXPIRY_NS = 10_000_000
 """What has become too late within this time is accounted together."""
+_TURN_NS = 5_000_000
+"""After so long the event loop serves others before more is accounted that is too late."""
+_MOST_FETCHING, _MOST_FETCHED = 8, 1_024
+"""So many executions compute due times at a time, those whose turn comes first, and so many chunks lie ready
+in all: more than are taken in `_AHEAD_NS`."""
 
 
 class ScheduledFeed:
@@ -82,9 +87,12 @@ class ScheduledFeed:
             return None
         self._now_ns = now_ns = self._read_now()
         if self._late_ns is not None and heap[0][0] < now_ns - self._late_ns:
-            self._skip_expired(now_ns)
-            heap = self._heap
+            if not self._skip_expired(now_ns):
+                self._arm()
+                return None
             if not heap or heap[0][0] > reached_ns:
+                self._full_since_ns = None  # nothing that is due waits any more
+                self._arm()
                 return None
         return heap[0][2]
 
@@ -196,16 +204,27 @@ class ScheduledFeed:
         heapq.heappop(self._heap)
         self._enlist(execution)
 
-    def _skip_expired(self, now_ns: int) -> None:
-        """Account for what can't be sent in time any more."""
-        if self._late_ns is None:
-            return
-        expired_ns = now_ns - self._late_ns
-        while self._heap and self._heap[0][0] < expired_ns:
-            due_ns, _, execution = self._heap[0]
-            is_capped = self._full_since_ns is not None and due_ns >= self._full_since_ns
-            execution.skip(IN_FLIGHT_CAP if is_capped else LATE)
+    def _skip_expired(self, now_ns: int) -> bool:
+        """Account for what can't be sent in time any more; False if it takes another turn of the loop."""
+        heap = self._heap
+        if self._late_ns is None or not heap or heap[0][0] >= (expired_ns := now_ns - self._late_ns):
+            return True
+        ends_ns = self._timing.monotonic_ns() + _TURN_NS
+
+        def is_time_up() -> bool:
+            return self._timing.monotonic_ns() > ends_ns
+
+        while heap and heap[0][0] < expired_ns:
+            due_ns, _, execution = heap[0]
+            full_ns = self._full_since_ns
+            if full_ns is None or due_ns >= full_ns:
+                execution.skip(expired_ns, LATE if full_ns is None else IN_FLIGHT_CAP, is_time_up)
+            else:
+                execution.skip(min(full_ns, expired_ns), LATE, is_time_up)
             self._replace_first()
+            if is_time_up():
+                return False
+        return True
 
     def _note_room(self) -> None:
         """Something is due: whether it finds the window full."""
@@ -217,7 +236,9 @@ class ScheduledFeed:
         if self._offset_ns is None:
             return
         self._reached_ns = now_ns = self._read_now()
-        self._skip_expired(now_ns)
+        if not self._skip_expired(now_ns):
+            self._arm()
+            return
         if self._heap and self._heap[0][0] <= now_ns:
             if self._full_since_ns is None:
                 self._note_room()
@@ -253,10 +274,11 @@ class ScheduledFeed:
         fetching, self._fetching = self._fetching, []
         for execution in fetching:
             execution.fetch()
-        must_go_on = False
+        must_go_on, chunks = False, 0
         soon_ns = 0 if self._offset_ns is None else self._read_now() + _AHEAD_NS
-        for _, _, execution in self._heap:
-            if execution.fetched_ns < soon_ns:
+        for _, _, execution in heapq.nsmallest(_MOST_FETCHING, self._heap):
+            chunks += execution.fetched_chunks
+            if execution.fetched_ns < soon_ns and chunks < _MOST_FETCHED:
                 execution.fetch()
                 must_go_on = must_go_on or execution.fetched_ns < soon_ns
         if must_go_on or fetching:

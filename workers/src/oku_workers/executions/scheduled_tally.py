@@ -55,12 +55,19 @@ class ScheduledTally(Tally):
         self.lateness.record(lateness_us)
         self._end()
 
-    def skip(self, cause: int, coordinate: int) -> None:
-        """A request is not sent, for a cause as an index."""
-        self.outcomes[NOT_SENT] += 1
-        self.not_sent[cause] += 1
-        self.explain(NOT_SENT, coordinate, CAUSE_REASONS[cause])
-        self._end()
+    def skip(self, cause: int, positions: range, requests: int | None = None) -> None:
+        """Requests are not sent; the execution is told that they have ended.
+
+        Args:
+            cause: why, as an index.
+            positions: where in the lease they are; they lie behind all that were skipped before.
+            requests: how many they are, if they are only some of these positions, with the first and the
+                last: they are counted, and not listed.
+        """
+        count = len(positions) if requests is None else requests
+        self.outcomes[NOT_SENT] += count
+        self.not_sent[cause] += count
+        self.failures.note_many(NOT_SENT, positions, CAUSE_REASONS[cause], requests)
 
     def compact(self) -> None:
         """Take less memory: few requests are still to end."""

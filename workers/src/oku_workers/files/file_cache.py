@@ -27,7 +27,7 @@ class WrongContentError(FileError):
 
 
 class HeldFile:
-    """A file that is whole, and stays as long as it is held.
+    """A file that is whole, and stays as long as it is held, unless somebody else removes or changes it.
 
     Args:
         path: where it is.
@@ -37,11 +37,22 @@ class HeldFile:
     def __init__(self, path: Path, opened: int) -> None:
         self.path = path
         self._opened = opened
+        self._content = _read_version(opened)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether somebody has written to it."""
+        return _read_version(self._opened) != self._content
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it is still there as it was, for those who open it by its path."""
+        return not self.is_changed and _is_still(self.path, self._opened)
 
     def release(self) -> None:
         """Let go of it; whoever does so last removes it."""
         try:
-            if _lock(self._opened, fcntl.LOCK_EX):
+            if _lock(self._opened, fcntl.LOCK_EX) and _is_still(self.path, self._opened):
                 self.path.unlink(missing_ok=True)
         finally:
             os.close(self._opened)
@@ -93,14 +104,24 @@ class PartialFile:
             self._hash, self.received = hashlib.sha256(), 0
 
     def finish(self) -> HeldFile:
-        """Give it its name, and hold it; this blocks. `WrongContentError` if it is not what was asked for."""
+        """Give it its name, and hold it; this blocks.
+
+        Raises:
+            FileNotFoundError: somebody has removed it.
+            WrongContentError: it is not what was asked for.
+            FileError: it cannot be written.
+        """
         if self._hash.hexdigest() != self._file.digest:
             self.restart()
             raise WrongContentError("what came does not have its digest")
         with self._mutex:
             try:
                 os.fsync(self._opened)
+                if not _is_still(_part_of(self._path), self._opened):
+                    raise FileNotFoundError(f"{self._path.name}{_PART} was removed while it was fetched")
                 _part_of(self._path).rename(self._path)
+            except FileNotFoundError:
+                raise
             except OSError as error:
                 raise FileError(f"it cannot be written here: {error.strerror}") from error
             fcntl.flock(self._opened, fcntl.LOCK_SH)
@@ -128,7 +149,7 @@ class FileCache:
         self._most_bytes = most_bytes
 
     def hold(self, file: FileRef) -> HeldFile | None:
-        """Hold a file that is whole; None if there is none. This may block for a moment."""
+        """Hold a file that is whole; None if there is none. This reads it, and blocks for so long."""
         path = self._folder / file.digest
         while True:
             try:
@@ -138,9 +159,12 @@ class FileCache:
             except OSError as error:
                 raise FileError(f"{path} cannot be used: {error.strerror}") from error
             fcntl.flock(opened, fcntl.LOCK_SH)  # only for a moment has anybody another lock
-            if os.fstat(opened).st_nlink:
+            if os.fstat(opened).st_nlink and self._is_right(file, opened):
                 return HeldFile(path, opened)
-            os.close(opened)  # it was removed meanwhile
+            # It was removed meanwhile, or is damaged: then nobody else is to find it, whoever uses it.
+            if _is_still(path, opened):
+                path.unlink(missing_ok=True)
+            os.close(opened)
 
     def begin(self, file: FileRef) -> PartialFile | None:
         """Begin to fetch a file, or go on with it; None while another process does. This blocks.
@@ -168,6 +192,13 @@ class FileCache:
     def clear(self) -> None:
         """Remove what no process uses."""
         self._remove_unused(needed=None)
+
+    def _is_right(self, file: FileRef, opened: int) -> bool:
+        """Whether what is there is the file: another process, or one before this, has fetched it."""
+        if os.fstat(opened).st_size != file.size:
+            return False
+        with os.fdopen(os.dup(opened), "rb") as content:
+            return hashlib.file_digest(content, "sha256").hexdigest() == file.digest
 
     def _make_room(self, needed: int) -> None:
         if self._measure() + needed > self._most_bytes:
@@ -215,10 +246,16 @@ def _lock(opened: int, operation: int) -> bool:
     return True
 
 
+def _read_version(opened: int) -> tuple[int, int]:
+    """What another version of a file has not: its size, and when it was written last."""
+    found = os.fstat(opened)
+    return found.st_size, found.st_mtime_ns
+
+
 def _is_still(path: Path, opened: int) -> bool:
     """Whether a path still leads to an open file: another process may have finished or removed it."""
     try:
         found = path.stat()
-    except FileNotFoundError:
+    except OSError:
         return False
     return os.path.samestat(found, os.fstat(opened))

@@ -4,6 +4,7 @@ Between two leases of a run nobody uses its files for a moment, so they stay for
 """
 
 import asyncio
+import logging
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from oku_core.spec.files import SpecFileError
 from oku_core.spec.values.file_reference import FileRef
 from oku_workers.files.file_cache import FileCache, FileError, HeldFile
 from oku_workers.files.file_fetcher import FileFetcher
+
+_log = logging.getLogger(__name__)
 
 LINGER_S = 60.0
 """How long a file stays that no lease uses."""
@@ -36,6 +39,7 @@ class RunFiles:
         self._users: dict[str, set[Hashable]] = {}
         self._fetching: dict[str, asyncio.Task[HeldFile]] = {}
         self._prepared: dict[str, None] = {}
+        self._changes = 0
         self._ending: asyncio.TimerHandle | None = None
 
     @property
@@ -52,7 +56,7 @@ class RunFiles:
         self._prepared = {}
         for file in files:
             self._users.setdefault(file.digest, set()).add(self)
-            if file.digest not in self._fetching:
+            if file.digest not in self._fetching or self._is_lost(file.digest):
                 self._begin(file)
             self._prepared[file.digest] = None
         if before.keys() - self._prepared.keys():
@@ -74,13 +78,15 @@ class RunFiles:
     async def provide(self, files: Iterable[FileRef], user: Hashable) -> None:
         """Fetch what is not here of some files, and keep all of them until `release` is called for this user.
 
+        What somebody else has removed or changed is fetched again.
+
         Raises:
             FileError: one of them cannot be had; the message names it.
         """
         for file in files:
             self._users.setdefault(file.digest, set()).add(user)
             fetching = self._fetching.get(file.digest)
-            if fetching is None or (fetching.done() and fetching.exception() is not None):
+            if fetching is None or self._has_failed(fetching) or self._is_lost(file.digest):
                 fetching = self._begin(file)
             try:
                 # Others wait for the same file.
@@ -103,6 +109,35 @@ class RunFiles:
         if fetching is None or not fetching.done() or fetching.exception() is not None:
             raise SpecFileError("it was not fetched")
         return fetching.result().path
+
+    @property
+    def changes(self) -> int:
+        """How many files somebody else has changed in use: who has them open must open them again."""
+        return self._changes
+
+    def are_whole(self, files: Iterable[FileRef]) -> bool:
+        """Whether all of some files are here, as they should be."""
+        return all(
+            (fetching := self._fetching.get(file.digest)) is not None
+            and fetching.done()
+            and not self._has_failed(fetching)
+            and fetching.result().is_whole
+            for file in files
+        )
+
+    def _has_failed(self, fetching: asyncio.Task[HeldFile]) -> bool:
+        return fetching.done() and fetching.exception() is not None
+
+    def _is_lost(self, digest: str) -> bool:
+        """Whether a file that was here is not any more, as it should be; then it is let go of."""
+        fetching = self._fetching[digest]
+        if not fetching.done() or self._has_failed(fetching) or (held := fetching.result()).is_whole:
+            return False
+        _log.warning("file %s was removed or changed by somebody else; it is fetched again", held.path)
+        self._changes += held.is_changed
+        del self._fetching[digest]
+        asyncio.get_running_loop().run_in_executor(None, held.release)
+        return True
 
     def _begin(self, file: FileRef) -> asyncio.Task[HeldFile]:
         fetching = asyncio.get_running_loop().create_task(self._fetcher.fetch(file))

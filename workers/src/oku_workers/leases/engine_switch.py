@@ -12,8 +12,9 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from oku_core.data.row_reader import RowReader
 from oku_core.http_client.tls import TlsError, build_tls, may_speak_tls
@@ -50,6 +51,8 @@ _log = logging.getLogger(__name__)
 
 _FILES_TIMEOUT_S = 10.0
 """A file system that is away never answers; other runs have to go on."""
+_MOST_OPENINGS = 3
+"""So often an engine is opened whose files somebody removes meanwhile."""
 _MOST_PACES = 4
 _LOW_PARTS_OF_USER_CODE = 5
 """A worker with user code goes less far ahead of the ledger, so it has time until less is left."""
@@ -255,10 +258,7 @@ class EngineSwitch:
         """
         if self.files is not None:
             self.files.note_tickets(order.tickets)
-            try:
-                await self.files.provide(list_files(order.spec), order.attempt)
-            except FileError as error:
-                raise EngineError(str(error)) from error
+            await self._provide(order.spec, order.attempt)
         spec, _ = await self._read_sources(order.spec)
         context = EngineContext(
             find_file=self._find_path, setup_data=order.setup_data, isolation=self.isolation
@@ -312,43 +312,56 @@ class EngineSwitch:
         """Have an engine that is ready to begin; what is wrong with it is said of the first lease."""
         user = object()
         try:
-            if self.files is not None:
-                await self.files.provide(list_files(spec), user)
+            await self._provide(spec, user)
             async with self._changing:
-                key = _EngineKey(spec, run, setup.attempt)
+                key = _EngineKey(spec, run, setup.attempt, self._count_changes(spec))
                 if self._served:
                     return
                 if self._key != key:
                     await self._close_engine()
-                    await self._open_engine(key, setup.value)
+                    await self._open_engine(key, setup.value, partial(self._provide, spec, user))
                     self._key = key
-        except (EngineError, FileError) as error:
+        except EngineError as error:
             _log.warning("user code of run %s cannot be loaded: %s", run, error, extra={"run": run})
         finally:
             self.release_files(user)
         self.loaded = build_spec_key(run, setup.attempt)
         self.on_loaded()
 
-    async def _fetch_files(self, execution: Execution) -> None:
-        """Have the files of its run; an execution that is stopped meanwhile needs none."""
-        named = list(list_files(execution.spec))
-        if not named:
-            return
-        if self.files is None:
-            raise EngineError("this worker cannot fetch the files of the run")
-        providing = asyncio.ensure_future(self.files.provide(named, execution))
+    async def _fetch_files(self, execution: Execution) -> bool:
+        """Have the files of its run; False for an execution that is stopped meanwhile: it needs none."""
+        if not any(list_files(execution.spec)):
+            return True
+        providing = asyncio.ensure_future(self._provide(execution.spec, execution))
+        either: list[asyncio.Future[Any]] = [providing, execution.finished]
         try:
-            await asyncio.wait({providing, execution.finished}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if providing.done():
                 await providing
-        except FileError as error:
-            raise EngineError(str(error)) from error
         finally:
             await cancel([providing])
+        return not execution.finished.done()
+
+    async def _provide(self, spec: Spec, user: Hashable) -> bool:
+        """Have the files of a spec; `EngineError` if one of them cannot be had."""
+        named = list(list_files(spec))
+        if not named:
+            return True
+        if self.files is None:
+            raise EngineError("this worker cannot fetch the files of the run")
+        try:
+            await self.files.provide(named, user)
+        except FileError as error:
+            raise EngineError(str(error)) from error
+        return True
+
+    def _count_changes(self, spec: Spec) -> int:
+        """What an engine must have been opened after, if it may have files of the spec open."""
+        return self.files.changes if self.files is not None and spec.data is not None else 0
 
     async def _prepare(self, execution: Execution) -> None:
         """Have an engine for the spec of an execution; one for another spec first finishes what it serves."""
-        key = _build_key(execution)
+        key = _build_key(execution, self._count_changes(execution.spec))
         async with self._changing:
             # An execution that is stopped meanwhile needs no engine.
             while self._served and self._key != key and not execution.finished.done():
@@ -360,7 +373,9 @@ class EngineSwitch:
                 return
             if self._key != key:
                 await self._close_engine()
-                await self._open_engine(key, execution.setup.value)
+                fetch = partial(self._fetch_files, execution)
+                if not await self._open_engine(key, execution.setup.value, fetch):
+                    return
                 self._key = key
             if execution.spec.runs_user_code:
                 self.loaded = build_spec_key(key.run, key.attempt)
@@ -370,7 +385,34 @@ class EngineSwitch:
                 self._begin(execution.spec)
             self._served.add(execution)
 
-    async def _open_engine(self, key: "_EngineKey", setup_data: str) -> None:
+    async def _open_engine(
+        self, key: "_EngineKey", setup_data: str, fetch: Callable[[], Awaitable[bool]]
+    ) -> bool:
+        """Have an engine; False if it is needed no more. What it has read of files that are whole is right.
+
+        Args:
+            key: what it is to serve.
+            setup_data: what the setup of the run returned.
+            fetch: has the files of the spec; gives whether the engine is still needed.
+        """
+        files, spec = self.files, key.spec
+        for left in reversed(range(_MOST_OPENINGS)):
+            if not await fetch():
+                return False
+            try:
+                await self._try_to_open(key, setup_data, fetch)
+            except EngineError:
+                if not left or files is None or files.are_whole(list_files(spec)):
+                    raise
+            else:
+                if files is None or files.are_whole(list_files(spec)):
+                    return True
+            await self._close_engine()
+        raise EngineError("files of the run are removed or changed here again and again")
+
+    async def _try_to_open(
+        self, key: "_EngineKey", setup_data: str, fetch: Callable[[], Awaitable[bool]]
+    ) -> None:
         spec = key.spec
         filled, tls = await self._read_sources(spec)
         self.feed = self._build_feed(spec)
@@ -384,6 +426,7 @@ class EngineSwitch:
             self.isolation,
             key.run,
             self.host_ends,
+            fetch,
         )
         engine = self._build(filled, self.feed, self._supervisor, context)
         await engine.open()
@@ -471,7 +514,7 @@ class EngineSwitch:
             await engine.close()
             if load is not None:
                 self._ended_cpu_s += load.cpu_s - counted_s
-            self.feed.close()
+        self.feed.close()  # there is one also where no engine could be opened
         if self._rows is not None:
             self._rows.close()
             self._rows = None
@@ -485,9 +528,11 @@ class _EngineKey(NamedTuple):
     spec: Spec
     run: str
     attempt: int
+    changes: int
+    """How many files had been changed when it was opened."""
 
 
-def _build_key(execution: Execution) -> _EngineKey:
+def _build_key(execution: Execution, changes: int) -> _EngineKey:
     spec = execution.spec
     is_of_one_run = reads_sources(spec) or has_patterns(spec) or spec.runs_user_code
-    return _EngineKey(spec, execution.lease.run if is_of_one_run else "", execution.setup.attempt)
+    return _EngineKey(spec, execution.lease.run if is_of_one_run else "", execution.setup.attempt, changes)

@@ -1,6 +1,6 @@
 """How leases end or become shorter: what is covered becomes accounted slices, the rest is pending again."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -11,8 +11,10 @@ from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import inner_table, lease_table, outbox_table
 from oku_coordinator.ledger.tables.run_table import add_resent
 from oku_coordinator.ledger.tables.slice_table import replace_leased
+from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import Slice, SliceState, release, settle
 from oku_core.accounting.lease_state import ExpiryReason, LeaseState
+from oku_core.accounting.range_set import is_in_ranges
 from oku_core.results.inner_lines import build_inner_range_lines
 from oku_core.results.lease_figures import ClosedLease
 from oku_core.results.lines import LineKind, build_range_lines, build_status_lines
@@ -36,7 +38,7 @@ def end_at_reached(transaction: Transaction, lease: LeaseRecord, reached: int) -
 
 
 def lower_resent(
-    transaction: Transaction, lease: LeaseRecord, reached: int, unsent: Collection[int] = ()
+    transaction: Transaction, lease: LeaseRecord, reached: int, unsent: Sequence[Range] = ()
 ) -> int:
     """Count again what may have been sent of a lease that was taken back, for more is known of it by now.
 
@@ -44,7 +46,7 @@ def lower_resent(
         transaction: to write in.
         lease: the lease, as it was when it was taken back.
         reached: the first position that was certainly not taken, and never will be.
-        unsent: positions below it that were taken and certainly not sent.
+        unsent: positions below it that were taken and certainly not sent, as ranges in rising order.
 
     Returns:
         By how much `resent_at_most` falls.
@@ -60,10 +62,11 @@ def lower_resent(
     return lowered
 
 
-def _leave_out(lease: LeaseRecord, unsent: Collection[int]) -> LeaseRecord:
+def _leave_out(lease: LeaseRecord, unsent: Sequence[Range]) -> LeaseRecord:
     """A lease with all that may have been sent of it in flight, and with these positions untouched."""
     in_flight = sorted({*lease.in_flight, *range(lease.done, lease.bound)})
-    untouched = sorted({*lease.figures.untouched, *(each for each in in_flight if each in unsent)})
+    left_out = (each for each in in_flight if is_in_ranges(each, unsent))
+    untouched = sorted({*lease.figures.untouched, *left_out})
     return msgspec.structs.replace(
         lease,
         done=lease.bound,

@@ -27,9 +27,12 @@ from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.range_set import iter_ranges
 from oku_core.messaging.checkpoint import Part
 from oku_core.schedule.arrivals import Arrivals
-from oku_core.schedule.lane import Lane
+from oku_core.schedule.lane import Lane, clip_ranges
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.wave import Wave
+
+_MOST_STEPS = 5 * MOST_RANGES
+"""So many indices are looked at to find spans: a fast run may have had billions that it could not send."""
 
 
 class FailedSpan(NamedTuple):
@@ -69,7 +72,8 @@ def build_finder(transaction: Transaction, lease: LeaseRecord) -> Callable[[int]
 def read_failed(transaction: Transaction, run: str) -> Iterator[FailedSpan]:
     """What has failed of a run, by index; the open leases are as their last checkpoints have them.
 
-    A range of coordinates may be of as many spans as it is long: beyond `MOST_RANGES` none is listed.
+    A range of coordinates may be of as many spans as it is long: beyond `MOST_RANGES` none is listed, nor
+    what it takes more than `_MOST_STEPS` indices to find.
     """
     return islice(_iter_failed(transaction, run), MOST_RANGES)
 
@@ -89,9 +93,11 @@ def _iter_failed(transaction: Transaction, run: str) -> Iterator[FailedSpan]:
         yield from _join(sorted(_list_spans(failed)))
         return
     failed.sort(key=_get_begin)
+    steps = iter(range(_MOST_STEPS))
     for _, group in groupby(failed, key=_get_wave_begin):
         found = list(group)
-        yield from _join(merge(*(_list_indices(schedule, each) for each in found)))
+        spans = merge(*(_iter_indices(schedule, each) for each in found))
+        yield from _join(span for _, span in zip(steps, spans, strict=False))
 
 
 def _list_failed(transaction: Transaction, lease: LeaseRecord) -> Iterator[FailedRanges]:
@@ -123,19 +129,25 @@ def _list_spans(failed: Iterable[FailedRanges]) -> Iterator[FailedSpan]:
             yield FailedSpan(start, stop, each.outcome, each.name)
 
 
-def _list_indices(schedule: Schedule, failed: FailedRanges) -> Iterable[FailedSpan]:
+def _iter_indices(schedule: Schedule, failed: FailedRanges) -> Iterable[FailedSpan]:
     """The indices of coordinates in one wave; those that no wave was made of are their own."""
     wave = failed.wave
     if wave is None or failed.ranges == [(wave.begin, wave.stop)]:
         return _list_spans([failed])
-    spans: list[FailedSpan] = []
-    for number in range(wave.lanes):
-        lane = Lane(schedule, wave, number)
-        inside = [(max(start, lane.start), min(stop, lane.stop)) for start, stop in failed.ranges]
-        wanted = [span for span in inside if span[0] < span[1]]
-        for chunk in lane.iter_chunks(wanted) if wanted else ():
-            spans += [FailedSpan(index, index + 1, failed.outcome, failed.name) for index in chunk.indices]
-    return sorted(spans)
+    return merge(*(_iter_lane(schedule, wave, number, failed) for number in range(wave.lanes)))
+
+
+def _iter_lane(schedule: Schedule, wave: Wave, number: int, failed: FailedRanges) -> Iterator[FailedSpan]:
+    """The indices of those coordinates that are in one lane, in rising order."""
+    lane = Lane(schedule, wave, number)
+    if not (wanted := clip_ranges(failed.ranges, lane.start, lane.stop)):
+        return
+    for indices in lane.iter_indices(wanted):
+        if isinstance(indices, range) and wave.lanes == 1:
+            yield FailedSpan(indices.start, indices.stop, failed.outcome, failed.name)
+            continue
+        for index in indices if isinstance(indices, range) else sorted(indices):
+            yield FailedSpan(index, index + 1, failed.outcome, failed.name)
 
 
 def _join(spans: Iterable[FailedSpan]) -> Iterator[FailedSpan]:

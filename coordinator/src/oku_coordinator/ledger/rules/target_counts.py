@@ -1,7 +1,6 @@
 """How many requests of some ranges each target has, for what the coordinator accounts for by itself."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
@@ -10,13 +9,14 @@ from oku_coordinator.ledger.tables import wave_table
 from oku_coordinator.ledger.tables.failure_table import split_at_waves
 from oku_coordinator.ledger.tables.run_table import fetch_spec
 from oku_core.accounting.index_ranges import Range
-from oku_core.schedule.lane import Lane
+from oku_core.schedule.lane import Lane, clip_ranges
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.wave import Wave
 from oku_core.spec.request_template import find_target_turns
+from oku_core.spec.turn_counts import TurnCounts
 
 _AT_ONCE = 16_384
-"""So many indices are held in memory."""
+"""More indices are not looked at one by one, where they are evenly apart."""
 
 
 class TargetCount(NamedTuple):
@@ -41,7 +41,9 @@ class TargetCount(NamedTuple):
 
 
 def count_by_target(transaction: Transaction, run: str, ranges: Sequence[Range]) -> list[TargetCount]:
-    """The requests of an open run by target; a microsecond for each if it has several.
+    """The requests of an open run by target.
+
+    Where a part of a cell of random arrivals is among them, the cell has to be drawn.
 
     Args:
         transaction: to read in.
@@ -55,32 +57,34 @@ def count_by_target(transaction: Transaction, run: str, ranges: Sequence[Range])
         first, last = min(start for start, _ in ranges), max(stop for _, stop in ranges) - 1
         return [TargetCount(plan.targets[0], requests, first, last)]
     turns = find_target_turns(spec)
-    period = len(turns)
     counts: dict[int, TargetCount] = {}
     for wave, pieces in split_at_waves(sorted(ranges), wave_table.fetch_waves(transaction, run)):
-        indices = iter(_iter_indices(plan.schedule, wave, pieces))
-        while some := list(islice(indices, _AT_ONCE)):  # all of them may be hours of a fast run
-            by_target: list[list[int]] = [[] for _ in plan.targets]
-            for index in some:
-                by_target[turns[index % period]].append(index)
-            for place, mine in enumerate(by_target):
-                if mine:
-                    found = TargetCount(plan.targets[place], len(mine), min(mine), max(mine))
-                    counts[place] = found if place not in counts else counts[place].join(found)
+        for indices in _iter_indices(plan.schedule, wave, pieces):
+            for place, requests, first, last in _count_turns(turns, indices):
+                found = TargetCount(plan.targets[place], requests, first, last)
+                counts[place] = found if place not in counts else counts[place].join(found)
     return [counts[place] for place in sorted(counts)]
 
 
-def _iter_indices(schedule: Schedule, wave: Wave | None, ranges: Sequence[Range]) -> Iterable[int]:
+def _count_turns(turns: Sequence[int], indices: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
+    """Of each target its place, how many of some indices ask it, and the lowest and the highest of them."""
+    if isinstance(indices, range) and len(indices) > _AT_ONCE:
+        for place, requests, first, last in TurnCounts(turns, indices).count(0, len(indices)):
+            yield place, requests, indices[first], indices[last]
+        return
+    by_target: dict[int, list[int]] = {}
+    for index in indices:
+        by_target.setdefault(turns[index % len(turns)], []).append(index)
+    for place, mine in by_target.items():
+        yield place, len(mine), min(mine), max(mine)
+
+
+def _iter_indices(schedule: Schedule, wave: Wave | None, ranges: Sequence[Range]) -> Iterator[Sequence[int]]:
     """The indices of coordinates in one wave; those that no wave was made of are their own."""
     if wave is None or ranges == [(wave.begin, wave.stop)]:
-        return chain.from_iterable(range(start, stop) for start, stop in ranges)
-    return chain.from_iterable(_iter_lanes(schedule, wave, ranges))
-
-
-def _iter_lanes(schedule: Schedule, wave: Wave, ranges: Sequence[Range]) -> Iterator[Sequence[int]]:
+        yield from (range(start, stop) for start, stop in ranges)
+        return
     for number in range(wave.lanes):
         lane = Lane(schedule, wave, number)
-        inside = [(max(start, lane.start), min(stop, lane.stop)) for start, stop in ranges]
-        wanted = [span for span in inside if span[0] < span[1]]
-        for chunk in lane.iter_chunks(wanted) if wanted else ():
-            yield chunk.indices
+        if wanted := clip_ranges(ranges, lane.start, lane.stop):
+            yield from lane.iter_indices(wanted)

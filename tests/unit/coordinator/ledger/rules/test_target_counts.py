@@ -14,10 +14,12 @@ from oku_core.accounting.index_ranges import Range
 from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.lane import Lane
 from oku_core.schedule.wave import Wave
+from oku_core.schedule.wave_plan import plan_wave
 from oku_core.spec.load import build_schedule
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.rate import Rate
 
 WAVE = Wave(0, 40, 3, 0, (10, 20, 30, 40))
 
@@ -94,3 +96,27 @@ def test_hours_that_nobody_sent_take_no_memory(ledger: Ledger) -> None:
     assert {name: part.accounted for (_, name), part in parts.items()} == {"home": 225_000, "cart": 75_000}
     reasons = [count for part in parts.values() for count in part.reasons.values()]
     assert (min(count.first for count in reasons), max(count.last for count in reasons)) == (0, 299_999)
+
+
+@pytest.mark.parametrize("arrivals", Arrivals)
+def test_billions_that_nobody_sent_are_counted_at_once(ledger: Ledger, arrivals: Arrivals) -> None:
+    """Whole waves and parts of their lanes: no request of theirs is looked at by itself."""
+    spec = build_spec(arrivals.value)
+    spec = msgspec.structs.replace(spec, rate=Rate("1G/s"), requests=10**10)
+    ledger.runs.create("r1", spec, 0.0)
+    ledger.runs.begin("r1", 1.0)
+    schedule = build_schedule(spec)
+    wave = plan_wave(schedule, 0, 3)
+    assert wave is not None
+    ledger.schedules.deal("r1", lambda _: Deal(dropped=(), waves=(wave,), next_block=2, orders=()), 2.0)
+    start, stop = wave.lane_range(1)
+    due = [(start + 12_345, stop - 54_321), (wave.stop, 4 * 10**9)]
+    ledger.leases.account_not_dealt("r1", due, 9.0)
+    counted = sum(stop - start for start, stop in due)
+    parts = ledger.runs.fetch_snapshot("r1").accounts.parts
+    found = {name: part.accounted for (_, name), part in parts.items()}
+    assert sum(found.values()) == counted
+    assert found["home"] == pytest.approx(counted * 3 / 4, abs=1000)
+    failed = ledger.failures.fetch("r1")
+    assert failed.requests == counted
+    assert 0 < len(failed.spans) <= 200_000

@@ -1,5 +1,7 @@
+import fcntl
 import hashlib
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,7 +12,12 @@ from oku_core.spec.values.code_file import CodeFile
 from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.url import Url
 from oku_workers.engines.engine_error import EngineError
-from oku_workers.engines.user_code.code_folder import build_code_folder, list_code, remove_code_folder
+from oku_workers.engines.user_code.code_folder import (
+    build_code_folder,
+    fill_code_folder,
+    list_code,
+    remove_code_folder,
+)
 
 
 def build_spec(files: Mapping[str, bytes], folder: Path) -> Spec:
@@ -35,6 +42,25 @@ def test_files_stand_under_their_paths(tmp_path: Path) -> None:
     (folder / "new").mkdir()
     remove_code_folder(folder)
     assert not folder.exists()
+    remove_code_folder(folder)
+
+
+def test_what_somebody_has_removed_is_there_again(tmp_path: Path) -> None:
+    """Single files, or all of the folder, which is locked then; what user code has written stays."""
+    spec = build_spec({"a.py": b"1", "parts/b.py": b"2"}, tmp_path)
+    folder = build_code_folder(spec, tmp_path.joinpath)
+    (folder / "a.py").write_bytes(b"changed")
+    shutil.rmtree(folder / "parts")
+    fill_code_folder(folder, spec, tmp_path.joinpath)
+    assert [(folder / name).read_bytes() for name in ("a.py", "parts/b.py")] == [b"changed", b"2"]
+    shutil.rmtree(folder)
+    fill_code_folder(folder, spec, tmp_path.joinpath)
+    assert [(folder / name).read_bytes() for name in ("a.py", "parts/b.py")] == [b"1", b"2"]
+    assert folder.stat().st_mode & 0o777 == 0o700
+    opened = os.open(folder, os.O_RDONLY)
+    with pytest.raises(BlockingIOError):
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(opened)
     remove_code_folder(folder)
 
 

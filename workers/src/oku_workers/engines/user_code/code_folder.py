@@ -38,18 +38,34 @@ def build_code_folder(spec: Spec, find_file: Callable[[str], Path]) -> Path:
     """
     _remove_abandoned()
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    _locks[folder] = _lock(folder)
     try:
+        fill_code_folder(folder, spec, find_file)
+    except EngineError:
+        remove_code_folder(folder)
+        raise
+    return folder
+
+
+def fill_code_folder(folder: Path, spec: Spec, find_file: Callable[[str], Path]) -> None:
+    """Copy what is missing in the folder of a spec's user code, also if there is no folder any more.
+
+    The arguments and the error are those of `build_code_folder`.
+    """
+    try:
+        if not folder.is_dir():
+            folder.mkdir(mode=0o700)
+            _unlock(folder)
+        if folder not in _locks:
+            _locks[folder] = _lock(folder)
         for code in list_code(spec):
             path = folder / code.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(find_file(code.file.digest), path)
+            if not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(find_file(code.file.digest), path)
     except OSError as error:
-        remove_code_folder(folder)
         raise EngineError(
             f"the files of the scenario cannot be written: {error.strerror or error}"
         ) from error
-    return folder
 
 
 def list_code(spec: Spec) -> tuple[CodeFile, ...]:
@@ -60,6 +76,10 @@ def list_code(spec: Spec) -> tuple[CodeFile, ...]:
 def remove_code_folder(folder: Path) -> None:
     """Remove such a folder, with whatever user code has written there."""
     shutil.rmtree(folder, ignore_errors=True)
+    _unlock(folder)
+
+
+def _unlock(folder: Path) -> None:
     if (lock := _locks.pop(folder, None)) is not None:
         os.close(lock)
 

@@ -31,7 +31,7 @@ from oku_workers.engines.defaults import STUCK_S
 from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.host_load import HostLoad
-from oku_workers.engines.user_code.code_folder import build_code_folder, remove_code_folder
+from oku_workers.engines.user_code.code_folder import build_code_folder, fill_code_folder, remove_code_folder
 from oku_workers.engines.user_code.hands import Handed, Hands
 from oku_workers.engines.user_code.host_ends import ProcessEnd
 from oku_workers.engines.user_code.host_process import HostProcess
@@ -279,6 +279,12 @@ class UserCodeEngine:
         load.busy_s = max(load.busy_s, self._ended_busy_s + report.busy_us / 1e6)
         load.late_s = max(load.late_s, report.late_us / 1e6)
 
+    async def _refill_folder(self) -> None:
+        """Have what a new host needs, if somebody has removed any of it; `EngineError` if that cannot be."""
+        assert self._folder is not None
+        await self._context.fetch_files()
+        await asyncio.to_thread(fill_code_folder, self._folder, self._spec, self._context.find_file)
+
     async def _start_host(self) -> None:
         """Have a host that has loaded the user code; `EngineError` if that cannot be.
 
@@ -354,6 +360,7 @@ class UserCodeEngine:
                 return
             await asyncio.sleep(_RESTART_PAUSE_S)
             try:
+                await self._refill_folder()
                 await self._start_host()
             except EngineError as error:
                 self._break(str(error))
