@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
     from aiohttp import ClientResponse
 
+MOST_FRESH = 100
+"""So many slots begin in one turn of the event loop, and the last of them adds others: each may have to make a
+connection, and thousands at once would hold up everything else for seconds."""
 _GIVEN_BACK, _STUCK = -1, -2
 """The endings, beside the outcomes, of a request that is cut off: its index is given back, and now by its
 slot, or before by the engine, since it did not end when it was cut off."""
@@ -225,7 +228,7 @@ class AiohttpEngine:
         """Have a slot for each request that can be taken, or one that waits; a million slots take 1.6 GB."""
         if self._is_closing:
             return
-        missing = max(1, self._feed.remaining) - self._waiting - self._fresh
+        missing = min(max(1, self._feed.remaining), MOST_FRESH) - self._waiting - self._fresh
         for _ in range(min(missing, self.window - len(self._slots))):
             self._slots.append(_Slot())
             self._start_slot(self._slots[-1])
