@@ -5,17 +5,19 @@ and so does the pattern of a type (msgspec's `Meta`).
 """
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 OWN_TEXT = "# own text:"
-"""The comment, in a line of a regular expression, that marks it as seeing only text that Oku wrote itself; the
-reason follows."""
+"""The comment, in a line of a regular expression, that says which text of Oku's own is all that it sees."""
 
-METHODS = frozenset({"match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer", "scanner"})
+METHODS = frozenset({"match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"})
 _LIBRARIES = frozenset({"re", "regex", "re2", "fnmatch"})
+_MENTION = re.compile(rf"\b(?:{'|'.join(_LIBRARIES)}|Meta)\b")
+"""A module without one of these words imports none of them, and need not be parsed."""
 _FUNCTIONS = METHODS | {"compile", "template", "filter", "fnmatch", "fnmatchcase", "translate", "Scanner"}
 
 
@@ -29,7 +31,7 @@ class Expression(NamedTuple):
         method: the function that it is given to; empty if it is compiled.
         is_own: whether it is marked as seeing only text that Oku wrote itself.
         name: of the module-level variable that holds it; empty without one.
-        constant: its text, if it stands there as it is; else None.
+        compiled: it, if its text stands there as it is; else None.
     """
 
     place: str
@@ -37,7 +39,7 @@ class Expression(NamedTuple):
     method: str
     is_own: bool
     name: str
-    constant: str | bytes | None
+    compiled: re.Pattern[str] | re.Pattern[bytes] | None
 
 
 def find_expressions(source: str, module: str) -> list[Expression]:
@@ -47,6 +49,8 @@ def find_expressions(source: str, module: str) -> list[Expression]:
         source: its text.
         module: its name.
     """
+    if not _MENTION.search(source):
+        return []
     tree = ast.parse(source)
     lines = source.splitlines()
     modules, functions = _find_imports(tree)
@@ -67,7 +71,7 @@ def find_expressions(source: str, module: str) -> list[Expression]:
                 method=method if method in METHODS else "",
                 is_own=any(OWN_TEXT in line for line in lines[node.lineno - 1 : node.end_lineno]),
                 name="" if scope else name,
-                constant=_read_constant(call),
+                compiled=_compile(call, _find_method(call.func, modules, functions)) if call else None,
             )
         )
     return found
@@ -84,7 +88,8 @@ def list_used_methods(source: str, name: str) -> set[str]:
 
 def _find_imports(tree: ast.AST) -> tuple[set[str], dict[str, str]]:
     """The names of the libraries in a module, and its names for their functions."""
-    modules, functions = set(), {}
+    modules: set[str] = set()
+    functions: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             modules |= {each.asname or each.name for each in node.names if each.name in _LIBRARIES}
@@ -94,7 +99,7 @@ def _find_imports(tree: ast.AST) -> tuple[set[str], dict[str, str]]:
 
 
 def _walk(tree: ast.Module) -> Iterator[tuple[ast.expr, str, str]]:
-    """Each expression once, a call before its parts, with the function around it and what it is assigned to."""
+    """Each expression once, a call before its parts, with the function around it and its variable."""
     called: set[int] = set()
 
     def walk(node: ast.AST, scope: str, name: str) -> Iterator[tuple[ast.expr, str, str]]:
@@ -113,7 +118,7 @@ def _walk(tree: ast.Module) -> Iterator[tuple[ast.expr, str, str]]:
 
 
 def _find_method(node: ast.expr, modules: set[str], functions: dict[str, str]) -> str | None:
-    """The function of a library that an expression calls or mentions; None if it has nothing to do with one."""
+    """The function of a library that an expression calls or mentions; None if there is none."""
     if isinstance(node, ast.Call):
         is_type = _end_of(node.func) == "Meta" and any(each.arg == "pattern" for each in node.keywords)
         return "search" if is_type else _find_method(node.func, modules, functions)
@@ -122,12 +127,17 @@ def _find_method(node: ast.expr, modules: set[str], functions: dict[str, str]) -
     return functions.get(node.id) if isinstance(node, ast.Name) else None
 
 
-def _read_constant(call: ast.Call | None) -> str | bytes | None:
-    if call is None:
-        return None
+def _compile(call: ast.Call, function: str | None) -> re.Pattern[str] | re.Pattern[bytes] | None:
     given = [each.value for each in call.keywords if each.arg == "pattern"] or call.args[:1]
-    value = given[0].value if given and isinstance(given[0], ast.Constant) else None
-    return value if isinstance(value, str | bytes) else None
+    text = given[0].value if given and isinstance(given[0], ast.Constant) else None
+    if function not in METHODS | {"compile", None} or not isinstance(text, str | bytes):
+        return None
+    arguments = (*call.args[1:], *(each.value for each in call.keywords if each.arg == "flags"))
+    names = {_end_of(node) for argument in arguments for node in ast.walk(argument)}
+    flags = re.RegexFlag(0)
+    for flag in re.RegexFlag.__members__.keys() & names:
+        flags |= re.RegexFlag[flag]
+    return re.compile(text, flags)
 
 
 def _end_of(node: ast.AST) -> str:

@@ -7,10 +7,10 @@ import re
 
 _WORD_PARTS = re.compile(
     r"""
-    (?P<gap>(?:[ \t\r\n]|\\\r?\n)+)
+    (?P<gap>(?:[ \t\r\n]++|\\\r?\n)++)
   | '(?P<single>[^']*)'
-  | \$'(?P<ansi>(?:[^'\\]|\\.)*)'
-  | \$?"(?P<double>(?:[^"\\]|\\.)*)"
+  | \$'(?P<ansi>[^'\\]*+(?:\\.[^'\\]*+)*+)'
+  | \$?"(?P<double>[^"\\]*+(?:\\.[^"\\]*+)*+)"
   | \\(?P<escaped>.)
   | (?P<plain>[^\s'"\\$`|&;<>()]+)
   | (?P<dollar>\$(?![\w{(]))
@@ -33,7 +33,7 @@ def split_words(command: str) -> list[str]:
     Raises:
         ValueError: a quote is not closed, or something would be expanded or run by a shell.
     """
-    words: list[str] = []
+    words: list[list[str]] = []
     is_open, at = False, 0
     command = command.strip()
     while at < len(command):
@@ -45,10 +45,10 @@ def split_words(command: str) -> list[str]:
             is_open = False
             continue
         if not is_open:
-            words.append("")
-        words[-1] += _read(match)
+            words.append([])
+        words[-1].append(_read(match))
         is_open = True
-    return words
+    return ["".join(parts) for parts in words]
 
 
 def _read(match: re.Match[str]) -> str:

@@ -44,7 +44,8 @@ def build_junit(
         lost_output: why other files or standard output could not be written.
     """
     cases = [*_iter_cases(summary, allows_undecided=allows_undecided), _judge_output(lost_output)]
-    started = {"timestamp": re.sub(r"(\.\d+)?Z$", "", summary.started_at)} if summary.started_at else {}
+    started_at = re.sub(r"(\.\d+)?Z$", "", summary.started_at or "")  # own text: a time of the ledger
+    started = {"timestamp": started_at} if started_at else {}
     head = {"name": summary.name or summary.run, "time": f"{summary.active_s:.3f}", **started}
     return _build_file(head, list(_iter_properties(summary)), cases)
 

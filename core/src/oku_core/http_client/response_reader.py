@@ -34,8 +34,9 @@ _HEAD_END = re.compile(rb"\n\r?\n")
 _BLANK_FIRST_LINE = re.compile(rb"[^\n]*\n[ \t]")
 # As the parser reads them: a space before the colon, and values over several lines.
 _HAS_LENGTH = re.compile(rb"\ncontent-length *:", re.IGNORECASE)
-_ENCODINGS = re.compile(rb"\ntransfer-encoding *:((?:[^\n]|\n[ \t])*)", re.IGNORECASE)
-_SAYS_CLOSE = re.compile(rb"\AHTTP/1\.0|\nconnection *:(?:[^\n]|\n[ \t])*\bclose\b", re.IGNORECASE)
+_ENCODINGS = re.compile(rb"\ntransfer-encoding *:([^\n]*+(?:\n[ \t][^\n]*+)*+)", re.IGNORECASE)
+_CONNECTIONS = re.compile(rb"\nconnection *:([^\n]*+(?:\n[ \t][^\n]*+)*+)", re.IGNORECASE)
+_CLOSE = re.compile(rb"\bclose\b", re.IGNORECASE)
 
 
 class MalformedResponseError(Exception):
@@ -163,7 +164,7 @@ class ResponseReader:
             has_end = not self.has_bodies or status in _WITHOUT_BODY or _has_own_end(encodings, head)
             self.ends_by_close = not has_end
             # To HEAD, the parser takes an answer without a length for one that ends by closing.
-            self.is_kept = self.is_kept and not self.has_bodies and not _SAYS_CLOSE.search(head)
+            self.is_kept = self.is_kept and not self.has_bodies and not _says_close(head)
         elif encodings and head.startswith(b"HTTP/1.0"):  # section 6.1
             self.is_kept = False
         if not self.has_bodies:
@@ -240,6 +241,10 @@ def _check_head(head: bytes, came: int) -> None:
 
 def _has_own_end(encodings: Sequence[bytes], head: bytes) -> bool:
     return encodings[-1] == b"chunked" if encodings else bool(_HAS_LENGTH.search(head))
+
+
+def _says_close(head: bytes) -> bool:
+    return head.startswith(b"HTTP/1.0") or any(map(_CLOSE.search, _CONNECTIONS.findall(head)))
 
 
 def _list_encodings(head: bytes) -> list[bytes]:

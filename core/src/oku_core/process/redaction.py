@@ -42,7 +42,7 @@ def redact(text: str, *, queries: bool = True) -> str:
     for value in sorted(_hidden, key=len, reverse=True):
         text = text.replace(value, MASK)
     shown = text[:LONGEST_REDACTED]
-    end = LONGEST_REDACTED if len(text) > LONGEST_REDACTED else -1
+    end = len(shown.rstrip(",;")) if len(text) > LONGEST_REDACTED else -1
 
     def redact_url(url: re.Match[str]) -> str:
         # Nobody knows what a URL goes on with that was cut off: its password may have begun.

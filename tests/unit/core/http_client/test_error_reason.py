@@ -67,6 +67,12 @@ def test_a_reason_has_no_address_and_no_secret() -> None:
     assert all("secret" not in text and len(text) <= 120 and text.isprintable() for text in texts)
 
 
+def test_what_a_bracket_opens_is_left_out_until_another_closes_it_or_its_line_ends() -> None:
+    """It is what varies; brackets within brackets are not counted."""
+    error = ValueError("no [1, (2) way ((x\nbut (this] one")
+    assert explain_error(CONNECT_ERROR, error, LATE) == "no way but one"
+
+
 def test_a_status_is_named() -> None:
     """It is what a user looks for first."""
     assert explain_status(503) == "status 503"

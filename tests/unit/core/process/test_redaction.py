@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oku_core.process.redaction import redact
+from oku_core.process.redaction import LONGEST_REDACTED, MASK, redact
 
 
 @pytest.mark.parametrize(
@@ -24,6 +24,8 @@ from oku_core.process.redaction import redact
         ("http://h/?mail=a@b", "http://***"),
         ("http://h/users/@me", "http://***@me"),
         ("cut in the middle: http://me:secr", "cut in the middle: http://***"),
+        ("://, without a scheme: ://me:secret@h", "://, without a scheme: ://***@h"),
+        ("with two: a://b://c:d@e", "with two: a://***@e"),
         ('two: "http://a:b@c" <https://d:e@f?g>', 'two: "http://***@c" <https://***@f?***>'),
     ],
 )
@@ -44,3 +46,12 @@ def test_no_part_of_a_password_is_left(password: str, scheme: str) -> None:
     secret = "".join(char.replace("a", "Q").replace("b", "W").replace("c", "Z") for char in password)
     shown = redact(f"{scheme}://me:{secret}@host.example:1/x")
     assert " " in secret or not set("QWZ") & set(shown)
+
+
+def test_of_a_long_text_the_beginning_is_returned() -> None:
+    """A URL that would be cut is masked, for its password may have begun."""
+    assert redact("a" * (LONGEST_REDACTED + 1)) == "a" * LONGEST_REDACTED
+    begin = "b" * (LONGEST_REDACTED - 20)
+    assert redact(f"{begin} http://12345678901234@h/") == f"{begin} http://{MASK}"
+    assert redact(f"{begin} http://me:12345678,,@h/") == f"{begin} http://{MASK},"
+    assert redact(f"{begin} http://h/ and some more") == f"{begin} http://h/ and some "

@@ -21,7 +21,7 @@ _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
 _LONGEST_PLACE = 100
 """The longest JSON pointer and name of a header, in characters; the reason of a failed check has it in it."""
 # RFC 6901, section 3: ~ stands only before 0 and 1.
-_POINTER = re.compile(r"(?:/(?:[^/~]|~[01])*)*")
+_POINTER = re.compile(r"(?:/[^/~]*+(?:~[01][^/~]*+)*+)*+")
 _INDEX = re.compile(r"0|[1-9][0-9]{0,17}")
 _MISSING = object()
 MOST_MATCH_S = 0.1

@@ -21,7 +21,7 @@ _SIZE_UNITS: Mapping[str, int] = {
     "m": 10**6, "mb": 10**6, "mib": 2**20,
     "g": 10**9, "gb": 10**9, "gib": 2**30,
 }  # fmt: skip
-_QUANTITY = re.compile(r"([-+]?[0-9]+(?:_[0-9]+)*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?) *([a-zA-Zµ]*)")
+_QUANTITY = re.compile(r"([-+]?[0-9]++(?:_[0-9]++)*+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,3})?) *([a-zA-Zµ]*)")
 _MOST_DIGITS = 400
 _DURATION = "a duration such as 10s, 500ms or 2m"
 

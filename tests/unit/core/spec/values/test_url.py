@@ -213,3 +213,11 @@ def test_a_path_is_put_behind_the_base_url(base: str, reference: str, url: str) 
     """With one slash between them; a whole URL goes where it says."""
     joined = join_url(Url(base), reference)
     assert (joined, type(joined)) == (url, Url)
+
+
+def test_a_host_has_at_most_253_characters() -> None:
+    """A longer one is refused before it is encoded, for that would take minutes."""
+    longest = f"http://{'a.' * 126}b/"
+    assert parse_urls(longest) == (longest,)
+    for host in (f"{'a.' * 126}bc", "\u4e00\u4e01" * 30_000):
+        assert read_fault(f"http://{host}/").endswith(" has an invalid host")
