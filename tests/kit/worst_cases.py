@@ -246,7 +246,7 @@ CARRIERS: Mapping[str, tuple[Callable[[str], object], Sequence[Text]]] = {
     "the reason of a request": (_explain, [*_URLS, "(", "[", "'", '"', "1.", " ", "(\n"]),
     "a URL of user code": (_refusing(lambda text: build_plan_url(None, text)), [*_URLS, ("/", "'", "")]),
     "a URL of a spec": (_refusing(parse_urls), _URLS),
-    "a pasted command": (_refusing(split_words), ["a'aaaaaaaaaaaaa'", "aaaaaaaaaaaaa ", ("$'", "a", "")]),
+    "a pasted command": (_refusing(split_words), [f"a'{'a' * 60}'", f"{'a' * 60} ", ("$'", "a", "")]),
     "a delay": (_refusing(parse_delay), ["a", "1", ".", ("1..1", "s", "1"), ("1", "s", "..2"), ".. "]),
     "a size": (_refusing(parse_sizes), [" ", ("<", " ", "\na\nb"), "1", "<"]),
 }  # fmt: skip
