@@ -1,5 +1,6 @@
 """Every command of `oku` ends with any standard output as it does on a terminal with UTF-8."""
 
+import ast
 import io
 import json
 import os
@@ -13,7 +14,9 @@ import msgspec
 import pytest
 from tests.kit.runs.seconds import draw_seconds
 
+import oku_cli
 from oku_cli.main import COMMANDS, main
+from oku_cli.terminal import printable
 from oku_coordinator.ledger import Ledger
 from oku_core.spec.spec import Spec
 
@@ -166,6 +169,13 @@ def test_nothing_that_oku_writes_itself_becomes_a_question_mark(folder: Path) ->
     """Its own signs have others in ASCII that look alike."""
     for words in (("show", "r1"), ("compare", "r1", "r1"), ("failures", "r1")):
         assert b"?" not in call(folder, words, "ascii").out
+    for path in {*Path(oku_cli.__path__[0]).rglob("*.py")} - {Path(printable.__file__)}:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+                shown = "".join(filter(str.isprintable, node.value)).encode("ascii", "oku.replacing")
+                assert shown.count(b"?") == node.value.count("?"), (path, node.lineno)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
