@@ -134,12 +134,13 @@ def test_a_copy_of_old_progress_does_not_replace_a_worker(api: CoordinatorApi, b
         leaving = Progress(
             worker=worker.name, incarnation=worker.incarnation, at=time.time(), sequence=1, stopping=True
         )
+        api.settle_metrics()
         heard = api.read_metric("oku_progress_total")
         for _ in range(3):
             for copy in (old, leaving):
                 publish_progress(worker.app, seal_progress(signer, copy))
             time.sleep(0.3)
-        assert api.read_metric("oku_progress_total") > heard
+        wait_until(lambda: api.read_metric("oku_progress_total") > heard, 10, "progress is heard")
         worker.execute(lease)
         worker.execute_next(2)
         summary = api.wait_for_state(run, "completed")

@@ -13,7 +13,7 @@ from tests.kit.runs.local_run import Start, run_oku, wait_until
 
 from oku_cli.exit_code import ExitCode
 
-_REQUESTS = 2000
+_REQUESTS = 1200
 _FULL = "the ledger cannot be used: its disk is full"
 _ENDS_WITHIN_S = 15.0
 

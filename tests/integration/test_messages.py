@@ -93,6 +93,7 @@ def test_only_the_process_that_has_a_lease_may_tell_of_it(
 ) -> None:
     """A process of the same worker, before or after this one, has nothing to say of it."""
     run = api.submit(**SPEC)
+    api.settle_metrics()
     foreign = api.count_messages("foreign")
     lease = worker.take_lease()
     worker.send(worker.build_checkpoint(lease), incarnation="another")
@@ -158,6 +159,7 @@ def test_a_late_checkpoint_does_not_count(
         accounted += other.build_ranges().length
         worker.execute(other)
     summary = api.wait_for_state(run, "completed")
+    api.settle_metrics()
     late = api.count_messages("late")
     mortal.send(mortal.build_checkpoint(lease, sequence=2))
     wait_until(lambda: api.count_messages("late") == late + 1, 10, "it is late")
@@ -172,6 +174,7 @@ def test_a_late_checkpoint_does_not_count(
 def test_forged_messages_change_nothing(api: CoordinatorApi, worker: SimulatedWorker) -> None:
     """Messages that cannot be true, or cannot be decoded, are dropped; the run goes on."""
     run = api.submit(**SPEC)
+    api.settle_metrics()
     untrue, repeated, unknown = (api.count_messages(verdict) for verdict in ("untrue", "repeated", "unknown"))
     lease = worker.take_lease()
     true = worker.build_checkpoint(lease)

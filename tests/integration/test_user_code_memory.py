@@ -36,13 +36,13 @@ def test_user_code_that_is_killed_for_memory_is_reported(tmp_path: Path) -> None
         watching = threading.Thread(target=watch)
         watching.start()
         try:
-            summary = stack.run(code, requests=800, users=4)
+            summary = stack.run(code, requests=500, users=4)
         finally:
             is_over.set()
             watching.join()
         _, history = stack.api.call("GET", f"/api/runs/{summary['run']}/history")
     killed = "the kernel killed it for lack of memory (SIGKILL)"
-    assert (summary["state"], summary["outcomes"]["ok"]) == ("completed", 800)
+    assert (summary["state"], summary["outcomes"]["ok"]) == ("completed", 500)
     assert f"worker w: the process of the user code has ended: {killed}" in notices
     [event] = [event for event in history["events"] if event["type"] == "host_ended"]
     assert (event["worker"], event["reason"]) == ("w", "out_of_memory")

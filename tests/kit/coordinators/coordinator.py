@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.kit.runs.local_run import OKU, wait_until
+
+from oku_coordinator.api.metrics_cache import LIFETIME_S
 
 TOKEN = "test-token"
 
@@ -60,6 +63,10 @@ class CoordinatorApi:
         with urllib.request.urlopen(f"{self.url}/metrics", timeout=5) as response:
             lines = response.read().decode().splitlines()
         return sum(float(line.removeprefix(f"{name} ")) for line in lines if line.startswith(f"{name} "))
+
+    def settle_metrics(self) -> None:
+        """Wait until `/metrics`, which is kept for a while, shows what has happened up to now."""
+        time.sleep(LIFETIME_S)
 
     def count_messages(self, verdict: str) -> int:
         """How many checkpoints had this verdict."""
