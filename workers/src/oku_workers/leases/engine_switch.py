@@ -202,6 +202,8 @@ class EngineSwitch:
             raise
         finally:
             self._served.discard(execution)
+            if execution is self._kept and self._farewell is None:
+                self._kept = None
             if self.files is not None:
                 self.files.release(execution)
 
@@ -340,6 +342,7 @@ class EngineSwitch:
             raise EngineError(str(error)) from error
         finally:
             await cancel([providing])
+            del providing  # its error knows this frame, and with it the execution
 
     async def _prepare(self, execution: Execution) -> None:
         """Have an engine for the spec of an execution; one for another spec first finishes what it serves."""

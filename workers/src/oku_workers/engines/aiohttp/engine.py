@@ -274,6 +274,7 @@ class AiohttpEngine:
         _slot_at_work.set(slot)
         while slot.is_open:
             if feed.current is None:
+                slot.tally = None  # its lease may be over, and need not stay in memory
                 await self._wait()
                 continue
             index = slot.take(feed)
@@ -359,6 +360,7 @@ class AiohttpEngine:
         outcome = TIMEOUT if is_late else classify(error)
         reason = explain_error(outcome, error, self._limit.reason)
         self._errors.report(outcome, reason, error)
+        _drop_frames(error)
         tally.fail(outcome, slot.coordinate, reason, slot.lateness_us)
         return True
 
@@ -411,6 +413,13 @@ def _note_connection(connect_us: int, tls_us: int | None) -> None:
     slot = _slot_at_work.get()
     if slot.sent_ns and slot.tally is not None:
         slot.tally.note_connection(connect_us, tls_us)
+
+
+def _drop_frames(error: BaseException | None) -> None:
+    """Free the request of an error with its body: frames that know their own error wait for the garbage collector."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
 
 
 def _find_kept_bytes() -> int:
