@@ -21,6 +21,7 @@ from oku_core.spec.values.expected_status import ExpectedStatus
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.counting import count_answers
+from oku_workers.engines.httptools.request import SharedBody
 from oku_workers.engines.httptools.answer_batch import AnswerBatch
 from oku_workers.engines.httptools.connection import LARGE_REQUEST_BYTES, Connection
 from oku_workers.engines.httptools.origin import Origin
@@ -85,7 +86,7 @@ class Bench:
             expect=Expectation(**{"status": (ExpectedStatus("200"),)} | expect),
         )
         origin: Origin[Connection] = Origin(URL("http://h"), None)
-        self.route = Route(template, lambda _: b"request", origin, 3600.0)
+        self.route = Route(template, SharedBody(lambda _: b"request"), origin, 3600.0)
         self.known = self.route.known
         self.feed: FeedProtocol = Feed()
         self.build: Any = None
@@ -488,7 +489,7 @@ def test_a_head_that_is_just_short_enough() -> None:
 
 @pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize("is_large", [True, False])
-def test_an_answer_before_the_request_is_out(*, is_known: bool, is_large: bool) -> None:
+async def test_an_answer_before_the_request_is_out(*, is_known: bool, is_large: bool) -> None:
     """It ends the connection: the rest would stand between the server and the next request."""
     bench = Bench()
     if is_known:

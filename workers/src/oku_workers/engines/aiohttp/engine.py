@@ -360,7 +360,6 @@ class AiohttpEngine:
         outcome = TIMEOUT if is_late else classify(error)
         reason = explain_error(outcome, error, self._limit.reason)
         self._errors.report(outcome, reason, error)
-        _drop_frames(error)
         tally.fail(outcome, slot.coordinate, reason, slot.lateness_us)
         return True
 
@@ -413,13 +412,6 @@ def _note_connection(connect_us: int, tls_us: int | None) -> None:
     slot = _slot_at_work.get()
     if slot.sent_ns and slot.tally is not None:
         slot.tally.note_connection(connect_us, tls_us)
-
-
-def _drop_frames(error: BaseException | None) -> None:
-    """Free the request of an error with its body: frames that know their own error wait for the garbage collector."""
-    while error is not None:
-        error.__traceback__ = None
-        error = error.__cause__ or error.__context__
 
 
 def _find_kept_bytes() -> int:

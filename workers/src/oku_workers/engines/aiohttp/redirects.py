@@ -3,6 +3,7 @@
 from aiohttp import ClientResponse, ClientSession, InvalidURL, hdrs
 from yarl import URL
 
+from oku_workers.engines.aiohttp.long_body import LongBody
 from oku_core.http_client.redirection import (
     NOT_A_URL,
     REDIRECTIONS,
@@ -26,7 +27,7 @@ class Redirects:
         self._has_certificate = spec.cert is not None
 
     async def request(
-        self, method: str, url: URL, *, headers: Headers | None = None, data: bytes | None = None
+        self, method: str, url: URL, *, headers: Headers | None = None, data: bytes | LongBody | None = None
     ) -> ClientResponse:
         """Send a request as `ClientSession.request` does, and return the last response.
 

@@ -10,6 +10,7 @@ from yarl import URL
 
 from oku_core.http_client.defaults import METHODS_WITHOUT_BODY
 from oku_core.spec.request_template import RequestTemplate
+from oku_core.spec.values.body_bytes import write_body
 from oku_core.spec.values.template import Rows, Template
 from oku_workers.engines.nghttp2.stream import Headers
 from oku_workers.engines.request_parts import list_own_headers, take_apart
@@ -56,8 +57,11 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
     if body.is_constant or has_length:
         return BuildRequest(build_headers, build_body)
 
+    fixed, list_values = len(write_body(body.literal)), body.bind_values(rows)
+
     def add_length(index: int) -> Headers:
-        return (*build_headers(index), (b"content-length", b"%d" % len(build_body(index))))
+        length = fixed + sum(map(len, list_values(index)))
+        return (*build_headers(index), (b"content-length", b"%d" % length))
 
     return BuildRequest(add_length, build_body)
 
