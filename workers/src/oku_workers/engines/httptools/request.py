@@ -11,7 +11,6 @@ from yarl import URL
 
 from oku_core.http_client.defaults import METHODS_WITHOUT_BODY
 from oku_core.spec.request_template import RequestTemplate
-from oku_core.spec.values.body_bytes import write_body
 from oku_core.spec.values.template import Rows, Template
 from oku_workers.engines.defaults import PIECE_BYTES
 from oku_workers.engines.request_parts import RequestParts, list_own_headers, take_apart
@@ -58,9 +57,9 @@ def share_body(template: RequestTemplate, origin: URL, rows: Rows | None = None)
     ):
         return _join(head + "\r\n", body, rows)
     if body.is_constant:
-        return _join(head + f"Content-Length: {len(body.bind_bytes()(0))}\r\n\r\n", body, rows)
+        return _join(head + f"Content-Length: {body.fixed_bytes}\r\n\r\n", body, rows)
     pattern = (head + "Content-Length: ").build_pattern() + b"%d\r\n\r\n" + body.build_pattern()
-    fixed = len(write_body(body.literal))
+    fixed = body.fixed_bytes
     list_values, in_head = (head + body).bind_values(rows), head.places
 
     def build(index: int) -> bytes:
@@ -73,8 +72,8 @@ def share_body(template: RequestTemplate, origin: URL, rows: Rows | None = None)
 
 def _join(head: Template, body: Template, rows: Rows | None) -> SharedBody:
     """A head, and a body that is a part of each request unless it is long and the same for all."""
-    if body.is_constant and len(content := body.bind_bytes()(0)) > PIECE_BYTES:
-        return SharedBody(head.bind_bytes(rows), content)
+    if body.is_constant and body.fixed_bytes > PIECE_BYTES:
+        return SharedBody(head.bind_bytes(rows), body.bind_bytes()(0))
     return SharedBody((head + body).bind_bytes(rows))
 
 

@@ -10,7 +10,6 @@ from yarl import URL
 
 from oku_core.http_client.defaults import METHODS_WITHOUT_BODY
 from oku_core.spec.request_template import RequestTemplate
-from oku_core.spec.values.body_bytes import write_body
 from oku_core.spec.values.template import Rows, Template
 from oku_workers.engines.nghttp2.stream import Headers
 from oku_workers.engines.request_parts import list_own_headers, take_apart
@@ -52,12 +51,12 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
         return BuildRequest(_bind_fields(fields, rows), None)
     build_body = body.bind_bytes(rows)
     if body.is_constant and not has_length:
-        fields.append((_LENGTH, Template([str(len(build_body(0)))])))
+        fields.append((_LENGTH, Template([str(body.fixed_bytes)])))
     build_headers = _bind_fields(fields, rows)
     if body.is_constant or has_length:
         return BuildRequest(build_headers, build_body)
 
-    fixed, list_values = len(write_body(body.literal)), body.bind_values(rows)
+    fixed, list_values = body.fixed_bytes, body.bind_values(rows)
 
     def add_length(index: int) -> Headers:
         length = fixed + sum(map(len, list_values(index)))
