@@ -21,6 +21,7 @@ from oku_core.messaging.hook import SetupData, build_spec_key
 from oku_core.messaging.order import CallHook
 from oku_core.process.processor_time import measure_busy_s
 from oku_core.process.supervision import Supervisor, cancel
+from oku_core.spec.body_memory import find_memory_fault
 from oku_core.spec.files import SpecFileError, list_files
 from oku_core.spec.secrets import NO_SOURCES, SecretError, SpecSources, reads_sources
 from oku_core.spec.spec import Spec
@@ -94,6 +95,7 @@ class EngineSwitch:
         on_loaded: called when user code has been loaded ahead, or could not be.
         loaded: the run whose user code is loaded, or could not be, by `build_spec_key`; empty without one.
         isolation: what the process of user code gets and may take.
+        memory_bytes: how much memory this process may have; 0 if that is not known.
     """
 
     def __init__(
@@ -120,6 +122,7 @@ class EngineSwitch:
         self.on_loaded: Callable[[], None] = ignore
         self.loaded = ""
         self.isolation = Isolation()
+        self.memory_bytes = 0
         self._paces: dict[Spec, Pace] = {}
         self._served: set[Execution] = set()
         """The executions that the engine has; those that wait for another one are not among them."""
@@ -370,6 +373,8 @@ class EngineSwitch:
 
     async def _open_engine(self, spec: Spec, setup_data: str) -> None:
         filled, tls = await self._read_sources(spec)
+        if fault := find_memory_fault(filled, self._find_window(spec), self.memory_bytes, self._find_file):
+            raise EngineError(fault)
         self.feed = self._build_feed(spec)
         self._rows = self._open_rows(filled)
         context = EngineContext(
@@ -384,6 +389,11 @@ class EngineSwitch:
         self._has_begun = True
         self._apply(spec, self._paces.get(spec) or Pace(choose_window(spec)))
         self._engine.start()
+
+    def _find_window(self, spec: Spec) -> int:
+        """How many requests may be in flight, as far as is known before the engine is there."""
+        pace = self._paces.get(spec)
+        return limit_window(choose_window(spec) if pace is None else max(pace.window, 1), spec)
 
     def _build_feed(self, spec: Spec) -> FeedProtocol:
         feed: FeedProtocol

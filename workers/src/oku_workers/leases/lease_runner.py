@@ -244,6 +244,7 @@ class LeaseRunner:
             clock_bound_s=clock.bound_s,
             cpu_share=round(delta.cpu_share, 3),
             rss_mb=round(self._meter.gauges.rss_mb(), 1),
+            memory_bytes=self._engines.memory_bytes,
             stopping=self.is_stopping,
             troubles=self._supervisor.troubles[:MOST_TROUBLES],
             found=list(found),
