@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from tests.kit.http2.frames import ErrorCode, Setting, build_headers
 from tests.kit.workers.engine_benches import settle
-from tests.kit.workers.http2_benches import Http2Transport, MultiplexedBench, Nghttp2Bench
+from tests.kit.workers.engine_benches import settle
+from tests.kit.workers.http2_benches import Http2Transport, MultiplexedBench
 from tests.kit.workers.scheduled_bench import ScheduledBench, build_open_spec, list_waves
 
 from oku_core.http_client.defaults import KEEPALIVE_S
@@ -548,3 +549,32 @@ async def test_whether_there_is_room_takes_nothing_from_the_feed() -> None:
 
     assert execution.ended == 0
     await engine.close()
+
+
+async def test_long_bodies_are_taken_in_pieces_however_wide_the_window_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A server may allow all of them at once: they would be in memory once more. None comes while it is paused."""
+    body, written = "x" * 400_000, list[int]()
+    monkeypatch.setattr(Http2Transport, "write", lambda _, data: written.append(len(data)))
+    bench = MultiplexedBench(monkeypatch, body=body, method="POST", concurrency=3, streams=3)
+    bench.settings = None
+    bench.add((0, 3))
+    await settle()
+    [transport] = bench.open
+    connection = transport.connection
+    connection.data_received(SETTINGS_WITHOUT_WINDOWS)
+    connection.pause_writing()
+    await settle()
+    before = sum(written)
+    assert before < len(body)
+    connection.resume_writing()
+    for _ in range(10):
+        await settle()
+    assert sum(written) > 3 * len(body)
+    assert max(written) <= PIECE_BYTES
+    await bench.engine.close()
+
+
+SETTINGS_WITHOUT_WINDOWS = bytes.fromhex("000006040000000000" "00047fffffff" "000004080000000000" "7fff0000")
+"""SETTINGS with the widest window of a stream, and a WINDOW_UPDATE of the connection."""
