@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from tests.kit.http2.frames import ErrorCode, Setting, build_headers
 from tests.kit.workers.engine_benches import settle
-from tests.kit.workers.engine_benches import settle
-from tests.kit.workers.http2_benches import Http2Transport, MultiplexedBench
+from tests.kit.workers.http2_benches import Http2Transport, MultiplexedBench, Nghttp2Bench
 from tests.kit.workers.scheduled_bench import ScheduledBench, build_open_spec, list_waves
 
 from oku_core.http_client.defaults import KEEPALIVE_S
@@ -19,6 +18,7 @@ from oku_core.spec.spec import Engine
 from oku_core.spec.values.url import Url, parse_urls
 from oku_workers.engines import window
 from oku_workers.engines.connection_set import CONNECTING_AT_ONCE
+from oku_workers.engines.defaults import PIECE_BYTES
 from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.nghttp2.engine import MOST_REFUSALS
 from oku_workers.engines.window import FILES_BESIDE
@@ -32,6 +32,8 @@ from oku_workers.executions.tally import (
 )
 
 BuildBench = Callable[..., MultiplexedBench]
+WIDE = bytes.fromhex("000006040000000000" "00047fffffff" "000004080000000000" "7fff0000")
+"""SETTINGS with the widest window of a stream, and a WINDOW_UPDATE of the connection."""
 
 
 @pytest.fixture
@@ -563,7 +565,7 @@ async def test_long_bodies_are_taken_in_pieces_however_wide_the_window_is(
     await settle()
     [transport] = bench.open
     connection = transport.connection
-    connection.data_received(SETTINGS_WITHOUT_WINDOWS)
+    connection.data_received(WIDE)
     connection.pause_writing()
     await settle()
     before = sum(written)
@@ -575,6 +577,3 @@ async def test_long_bodies_are_taken_in_pieces_however_wide_the_window_is(
     assert max(written) <= PIECE_BYTES
     await bench.engine.close()
 
-
-SETTINGS_WITHOUT_WINDOWS = bytes.fromhex("000006040000000000" "00047fffffff" "000004080000000000" "7fff0000")
-"""SETTINGS with the widest window of a stream, and a WINDOW_UPDATE of the connection."""
