@@ -5,11 +5,14 @@ from typing import Any
 
 import pytest
 from tests.kit.servers.any_server import ServeAny, answer
-from tests.kit.workers.engine_fixtures import serve_any as serve_any
+from tests.kit.workers.engine_fixtures import every_engine as engine
+from tests.kit.workers.engine_fixtures import serve_any as serve
 from tests.kit.workers.measured_worker import measure
 
-from oku_core.spec.spec import HTTP_ENGINES, Engine, Spec
+from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.url import Url
+
+__all__ = ["engine", "serve"]
 
 pytestmark = pytest.mark.alone
 
@@ -18,14 +21,8 @@ _SLACK_MB = 2.5 * _MB
 """The text and the bytes of the body, and the pieces that are on their way."""
 
 
-@pytest.fixture(params=HTTP_ENGINES, ids=str)
-def engine(request: pytest.FixtureRequest) -> Engine:
-    """Each engine that sends the requests of a spec."""
-    return Engine(request.param)
-
-
 @pytest.mark.parametrize("path", ["", "{i}"])
-async def test_a_body_of_all_requests_is_in_memory_once(serve_any: ServeAny, engine: Engine, path: str) -> None:
+async def test_a_body_of_all_requests_is_in_memory_once(serve: ServeAny, engine: Engine, path: str) -> None:
     """Whether or not they differ in what comes before it; a server that does not read changes nothing."""
 
     def stop_reading(transport: Any) -> None:
@@ -34,7 +31,7 @@ async def test_a_body_of_all_requests_is_in_memory_once(serve_any: ServeAny, eng
         loop.call_later(0.5, transport.resume_reading)
 
     settings = {} if engine is Engine.NGHTTP2 else {"greet": stop_reading}
-    server = await serve_any(answer, **settings)
+    server = await serve(answer, **settings)
     body = "0123456789abcdef" * (_MB * 62_500)
     spec = Spec(
         urls=(Url(f"{server.url}/{path}"),), engine=engine, method="POST", body=body,

@@ -14,7 +14,7 @@ _OF_LEASES = (Execution, Tally, OpenLease, OpenPart)
 
 @contextmanager
 def without_collector() -> Iterator[Callable[[], list[str]]]:
-    """Have objects freed by counting references alone; gives a function that names those of leases that live."""
+    """Have objects freed by counting references alone; gives what names those of leases that live."""
     gc.freeze()  # what was there before is not looked at
     gc.disable()
 

@@ -126,7 +126,7 @@ class Readiness:
             self.kube.check(spec)
 
     def _check_memory(self, spec: Spec) -> None:
-        """Refuse a spec whose bodies do not fit into a worker that is here; others refuse it when they begin."""
+        """Refuse a spec whose bodies do not fit into a worker that lives; others refuse it later."""
         known = [worker.memory_bytes for worker in self.roster.workers() if worker.memory_bytes]
         if not known:
             return

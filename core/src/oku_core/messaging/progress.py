@@ -132,7 +132,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
             for each in of_runs
             for figure in (each.in_flight, each.bytes_received, each.sent, each.lag_s)
         ]
-        if not all(0 <= figure < math.inf for figure in (*clock, *counts, self.cpu_share, self.rss_mb, self.memory_bytes)):
+        own = (self.cpu_share, self.rss_mb, self.memory_bytes)
+        if not all(0 <= figure < math.inf for figure in (*clock, *counts, *own)):
             return "a figure is negative or not a number"
         if not 0 < self.seconds < math.inf:
             return f"it tells of {self.seconds} s"

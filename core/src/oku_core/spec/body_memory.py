@@ -1,7 +1,7 @@
-"""Whether the bodies that a run has in flight fit into the memory of a worker, where each request has its own.
+"""Whether the bodies that a run has in flight fit into the memory of a worker.
 
-A body that is the same for all requests is in memory once. One with a placeholder is made for each request, and
-stays until that has been answered.
+A body that is the same for all requests is in memory once. One with a placeholder is made for each request,
+and stays until that has been answered.
 """
 
 from collections.abc import Callable
@@ -21,8 +21,8 @@ FindFile = Callable[[FileRef], Path]
 def find_memory_fault(spec: Spec, in_flight: int, limit_bytes: int, find_file: FindFile) -> str:
     """Say that bodies take more memory than a worker may have; empty if they do not. This may block.
 
-    Values of columns are not counted: a worker knows them row by row. Of several targets, each has its share of
-    what is in flight.
+    Values of columns are not counted: a worker knows them row by row. Of several targets, each has its share
+    of what is in flight.
 
     Args:
         spec: what is sent.
@@ -41,8 +41,8 @@ def find_memory_fault(spec: Spec, in_flight: int, limit_bytes: int, find_file: F
         return ""
     return (
         f"body: {in_flight:,} in flight for each worker, with a body of its own for each request, take"
-        f" {format_bytes(total_bytes)}, and a worker may have {format_bytes(limit_bytes)}: have fewer in flight,"
-        " or send all requests the same body"
+        f" {format_bytes(total_bytes)}, and a worker may have {format_bytes(limit_bytes)}: have fewer in"
+        " flight, or send all requests the same body"
     )
 
 

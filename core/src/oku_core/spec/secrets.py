@@ -169,9 +169,7 @@ def _fill_in(spec: Spec, values: Mapping[str, str]) -> Spec:
 def _replacing(find: Callable[[str], str]) -> Callable[[str], str]:
     def replace(text: str) -> str:
         if isinstance(text, FileText):
-            return FileText(
-                SECRET_PLACEHOLDER.sub(lambda found: read_body(write_body(find(found[0]))), text)
-            )
+            return FileText(SECRET_PLACEHOLDER.sub(lambda found: read_body(write_body(find(found[0]))), text))
         return SECRET_PLACEHOLDER.sub(lambda found: find(found[0]), text)
 
     return replace

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from oku_core.data.data_format import DataFormat
 from oku_core.spec.body_memory import find_memory_fault
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.spec import Spec
@@ -9,8 +10,8 @@ from oku_core.spec.target import Target
 from oku_core.spec.values.file_reference import FileRef
 
 FAULT = (
-    "body: 100 in flight for each worker, with a body of its own for each request, take 100.3 kB, and a worker"
-    " may have 100.0 kB: have fewer in flight, or send all requests the same body"
+    "body: 100 in flight for each worker, with a body of its own for each request, take 100.3 kB, and a"
+    " worker may have 100.0 kB: have fewer in flight, or send all requests the same body"
 )
 FILE = FileRef.build("0" * 64, 1003, "body.bin")
 
@@ -36,7 +37,7 @@ def test_a_body_that_all_requests_have_is_not_refused(body: str | None) -> None:
 def test_a_column_makes_bodies_differ() -> None:
     """As the index does."""
     table = DataFile(
-        name="a.csv", format="csv", digest="0" * 64, size=9, rows=9, columns=("j",), index="1" * 64
+        name="a.csv", format=DataFormat.CSV, digest="0" * 64, size=9, rows=9, columns=("j",), index="1" * 64
     )
     assert find(Spec(body="{j}" + "x" * 1000, data=table), 100, 100_000) == FAULT
 

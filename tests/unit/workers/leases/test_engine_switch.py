@@ -393,7 +393,7 @@ async def test_what_is_cut_off_waits_for_no_user() -> None:
 
 
 async def test_bodies_that_do_not_fit_into_memory_are_refused(bench: Bench) -> None:
-    """The coordinator has accepted the run before it knew this worker; the lease is given back with the reason."""
+    """The coordinator did not know this worker yet; the lease is given back with the reason."""
     bench.engines.memory_bytes = 100_000
     spec = Spec(urls=SPEC.urls, body="{i}" + "x" * 1000, concurrency=100)
     [account] = bench.take(build_lease(0, 1000), spec=spec)

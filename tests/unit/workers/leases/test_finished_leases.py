@@ -100,12 +100,11 @@ CASES: dict[str, tuple[Spec, Callable[[Bench], Awaitable[None]]]] = {
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_a_lease_that_is_over_is_gone(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, case: str
-) -> None:
+async def test_a_lease_that_is_over_is_gone(bench: Bench, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     """However it has ended, counting references frees it, once a progress has told of it."""
     spec, end = CASES[case]
-    monkeypatch.setattr(logging.getLogger("oku_workers.leases.lease_runner"), "disabled", True)  # pytest keeps records, and errors with them
+    # pytest keeps records, and errors with them
+    monkeypatch.setattr(logging.getLogger("oku_workers.leases.lease_runner"), "disabled", True)
     with without_collector() as list_alive:
         bench.built.error = EngineError("cacert /ca.pem cannot be used") if case == "refused" else None
         bench.engines.files = Away()  # type: ignore[assignment]

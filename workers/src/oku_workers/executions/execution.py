@@ -298,8 +298,10 @@ class Execution:
         self.settle()
 
     def drop_tallies(self) -> None:
-        """Forget what was counted: an execution and its tallies know each other, and would wait for the garbage
-        collector. Those of an abandoned one may still count what is in flight, and do wait.
+        """Forget what was counted: an execution and its tallies refer to each other.
+
+        They would wait for the garbage collector. Those of an abandoned one may still count what is in
+        flight, and do wait.
         """
         if self.in_flight or not self.tallies:
             return

@@ -205,7 +205,7 @@ class ProgressMeter:
 
     def forget(self, execution: Execution) -> None:
         """An execution leaves; the next look tells of it once more."""
-        self._left[execution.lease.run].add(execution, self._seen.pop(execution, None) or _Seen())
+        self._left[execution.lease.run].add(execution, self._seen.pop(execution, _Seen()))
 
     def take(
         self, executions: Iterable[Execution], lags_s: Mapping[str, float], most_in_flight: int

@@ -1,8 +1,8 @@
 """The bytes of a body as text, and back.
 
-A body is text, in which placeholders stand. That of a file is one character for each byte, whatever its encoding:
-any file can be sent, and takes no more memory than it has bytes, where one wide character in a text would make
-all of them wide. Such text stays in memory and is never written down.
+A body is text, in which placeholders stand. That of a file is one character for each byte, whatever its
+encoding: any file can be sent, and takes no more memory than it has bytes. In other text one wide character
+makes all of them wide. Text of a file stays in memory and is never written down.
 """
 
 _BYTES = "latin-1"

@@ -20,6 +20,7 @@ def test_any_file_is_sent_as_it_is(content: bytes) -> None:
 def test_what_stands_in_for_placeholders_is_put_into_the_bytes_of_a_file(content: bytes) -> None:
     """The rest of them stays, also where braces have something else in them."""
     template = Template.parse(read_body(content), ("b",))
+
     class Rows:
         values = (Value("b", AS_TEXT),)
 

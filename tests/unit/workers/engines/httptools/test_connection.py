@@ -20,12 +20,12 @@ from oku_core.spec.values.check import JsonValue, Pattern, SizeBound
 from oku_core.spec.values.expected_status import ExpectedStatus
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
-from oku_workers.engines.defaults import PIECE_BYTES
 from oku_workers.engines.counting import count_answers
-from oku_workers.engines.httptools.request import SharedBody
+from oku_workers.engines.defaults import PIECE_BYTES
 from oku_workers.engines.httptools.answer_batch import AnswerBatch
 from oku_workers.engines.httptools.connection import LARGE_REQUEST_BYTES, Connection
 from oku_workers.engines.httptools.origin import Origin
+from oku_workers.engines.httptools.request import SharedBody
 from oku_workers.engines.httptools.response_cache import LONGEST_BYTES
 from oku_workers.engines.httptools.route import Route
 from oku_workers.engines.time_limit import TimeLimit

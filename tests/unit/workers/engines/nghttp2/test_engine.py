@@ -32,7 +32,7 @@ from oku_workers.executions.tally import (
 )
 
 BuildBench = Callable[..., MultiplexedBench]
-WIDE = bytes.fromhex("000006040000000000" "00047fffffff" "000004080000000000" "7fff0000")
+WIDE = bytes.fromhex("00000604000000000000047fffffff0000040800000000007fff0000")
 """SETTINGS with the widest window of a stream, and a WINDOW_UPDATE of the connection."""
 
 
@@ -556,7 +556,7 @@ async def test_whether_there_is_room_takes_nothing_from_the_feed() -> None:
 async def test_long_bodies_are_taken_in_pieces_however_wide_the_window_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A server may allow all of them at once: they would be in memory once more. None comes while it is paused."""
+    """A server may allow all of them at once: they would be in memory once more. While paused, none comes."""
     body, written = "x" * 400_000, list[int]()
     monkeypatch.setattr(Http2Transport, "write", lambda _, data: written.append(len(data)))
     bench = MultiplexedBench(monkeypatch, body=body, method="POST", concurrency=3, streams=3)
@@ -576,4 +576,3 @@ async def test_long_bodies_are_taken_in_pieces_however_wide_the_window_is(
     assert sum(written) > 3 * len(body)
     assert max(written) <= PIECE_BYTES
     await bench.engine.close()
-

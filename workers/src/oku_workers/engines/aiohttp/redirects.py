@@ -3,7 +3,6 @@
 from aiohttp import ClientResponse, ClientSession, InvalidURL, hdrs
 from yarl import URL
 
-from oku_workers.engines.aiohttp.long_body import LongBody
 from oku_core.http_client.redirection import (
     NOT_A_URL,
     REDIRECTIONS,
@@ -14,6 +13,7 @@ from oku_core.http_client.redirection import (
     turns_into_get,
 )
 from oku_core.spec.spec import Spec
+from oku_workers.engines.aiohttp.body import LongBody
 
 Headers = list[tuple[str, str]]
 

@@ -13,7 +13,7 @@ from oku_core.http_client.urls import build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.values.template import Rows, Template
 from oku_core.spec.values.url import Url
-from oku_workers.engines.aiohttp.long_body import LongBody
+from oku_workers.engines.aiohttp.body import LongBody
 from oku_workers.engines.defaults import PIECE_BYTES
 from oku_workers.engines.request_parts import RequestParts, split_target, take_apart
 

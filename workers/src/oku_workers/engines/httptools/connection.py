@@ -256,7 +256,7 @@ class Connection(Exchange, IdleConnection):
             self._write_piece()
 
     def _write_piece(self) -> None:
-        """Give the transport a piece of what is unsent, and the next one when it is this connection's turn again."""
+        """Give the transport a piece of what is unsent, and the next one in another turn of the loop."""
         unsent = self._unsent
         if unsent is None or self._is_paused:
             return

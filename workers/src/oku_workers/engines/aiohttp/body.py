@@ -1,4 +1,4 @@
-"""A long body for aiohttp, which would copy one of bytes behind the headers, and give all of it to the transport."""
+"""A long body for aiohttp, which would copy bytes behind the headers, and write all of them at once."""
 
 import asyncio
 

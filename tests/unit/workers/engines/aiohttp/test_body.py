@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from oku_workers.engines.aiohttp.long_body import LongBody
+from oku_workers.engines.aiohttp.body import LongBody
 from oku_workers.engines.defaults import PIECE_BYTES
 
 CONTENT = bytes(range(256)) * 1000
