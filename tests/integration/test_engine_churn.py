@@ -1,6 +1,7 @@
 """Connections that come and go by the thousand: no file is left open, and none is taken for another."""
 
 import asyncio
+import gc
 import os
 import random
 import socket
@@ -32,6 +33,8 @@ pytestmark = pytest.mark.alone
 
 OK = build_response(body=b"hi")
 SYN_SENT = "02"
+FEW = 30
+"""Objects of connections that are just being closed."""
 
 
 @pytest.fixture(params=[None, "127.0.0.77"], ids=["any address", "own address"])
@@ -246,3 +249,35 @@ def reset_some(luck: random.Random) -> Any:
             greet_with_reset(transport)
 
     return greet
+
+
+async def test_no_connection_and_no_failed_request_waits_for_the_garbage_collector(
+    engine: Engine, worker: EngineWorker, serve: Serve
+) -> None:
+    """A body of a request may be large: with its connection it is freed as soon as it has ended."""
+    server = await serve(always(build_response("200 OK", b"hi", "Connection: close")))
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        refusing = f"http://127.0.0.1:{closed.getsockname()[1]}/"
+        for urls in ((server.url,), (refusing,)):
+            spec = build_spec(engine, *urls, body="{i}", method="POST", concurrency=5)
+            await worker.run(spec, 20)
+            found = await collect_of_oku(worker, spec)
+            assert len(found) < FEW, found
+
+
+async def collect_of_oku(worker: EngineWorker, spec: Spec) -> list[str]:
+    """Of what is ours and aiohttp's, what the collector finds after a lease of 200 requests."""
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        await worker.run(spec, 200, start=20)
+        await asyncio.sleep(0.1)
+        gc.collect()
+        names = [f"{type(each).__module__}.{type(each).__qualname__}" for each in gc.garbage]
+        return [name for name in names if name.startswith(("oku_", "aiohttp."))]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()

@@ -140,6 +140,7 @@ class Bench:
         meter: of the runner.
 
     Attributes:
+        engines: what it feeds.
         sent: what it has sent; each message is a true account of its leases.
         error: what sending fails with.
     """
@@ -150,8 +151,8 @@ class Bench:
         self.error: Exception | None = None
         self.is_confirming = True
         supervisor = Supervisor()
-        engines = EngineSwitch(supervisor, build=self.built.build)
-        self.runner = LeaseRunner(WORKER, supervisor, engines, self._take, meter)
+        self.engines = EngineSwitch(supervisor, build=self.built.build)
+        self.runner = LeaseRunner(WORKER, supervisor, self.engines, self._take, meter)
         self.runner.start()
 
     @property

@@ -27,6 +27,7 @@ from oku_core.messaging.transport import find_connection_errors
 from oku_core.process.clock import SteadyClock
 from oku_core.process.kernel_id import fetch_boot_id
 from oku_core.process.listener import open_sockets
+from oku_core.process.memory import find_memory_limit
 from oku_core.process.open_files import raise_open_files
 from oku_core.process.private_files import open_private
 from oku_core.process.supervision import Supervisor
@@ -99,6 +100,7 @@ class Worker:
             niceness=settings.user_code_niceness,
             adopts=adopts,
         )
+        engines.memory_bytes = find_memory_limit()
         cache = FileCache(settings.files_cache, settings.most_cache_bytes)
         engines.files = RunFiles(FileFetcher(cache, supervisor), cache)
         self._sender = CheckpointSender(self._app)

@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from oku_cli.backends.data_dir import DataDir
-from oku_cli.local.local_run import build_plan, run_locally
+from oku_cli.local.local_run import build_plan, check_memory, run_locally
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.daemon.allow_options import refuse_secrets, secret_options
 from oku_cli.options.daemon.retention_options import read_retention_variables
@@ -110,6 +110,7 @@ def command(
         plan = build_plan(
             spec, secrets, loki.build_environment() | read_retention_variables(), has_loki=bool(loki.loki)
         )
+        check_memory(spec, plan.workers, build_finder(read.files))
         start = RunStart.submit(spec, read.files)
         return run_async(run_locally(DataDir(data_dir), plan, start, watch), watch)
 

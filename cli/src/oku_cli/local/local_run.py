@@ -16,7 +16,9 @@ from oku_cli.process.interrupt import Interrupts
 from oku_cli.remote.remote_run import RunStart
 from oku_cli.remote.watch import Watch
 from oku_core.errors import UserError
+from oku_core.process.memory import find_memory_limit
 from oku_core.process.open_files import raise_open_files
+from oku_core.spec.body_memory import FindFile, find_memory_fault
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
 
@@ -105,6 +107,19 @@ def build_plan(
         coordinator_environment=coordinator_environment,
         has_loki=has_loki,
     )
+
+
+def check_memory(spec: Spec, workers: int, find_file: FindFile) -> None:
+    """Refuse a spec with a `UserError` whose bodies do not fit into the memory that its workers share here.
+
+    Args:
+        spec: what is to be run.
+        workers: how many there will be.
+        find_file: has the bodies that are files.
+    """
+    in_flight = min(spec.find_window(workers), spec.requests)
+    if fault := find_memory_fault(spec, in_flight, find_memory_limit() // workers, find_file):
+        raise UserError(fault)
 
 
 def _choose_servers(spec: Spec, connections: int, processes: int, files: int) -> int:

@@ -7,6 +7,7 @@ import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S
@@ -17,7 +18,9 @@ from oku_coordinator.settings import MOST_QUEUED
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
+from oku_core.errors import UserError
 from oku_core.results.hook_summary import HookState
+from oku_core.spec.body_memory import FindFile, find_memory_fault
 from oku_core.spec.files import NOWHERE, SpecFiles
 from oku_core.spec.load_description import describe_shortage
 from oku_core.spec.spec import Hook, Spec
@@ -92,6 +95,7 @@ class Readiness:
         find_outages: what there is to say of the target of a run, a line each.
         files: the files that specs may name.
         check_files: refuses a spec whose files of the run are not here.
+        find_file: gives the path of a file of a run that is here.
         most_queued: how many runs may be pending or active.
         expected_workers: the names of the workers that a run waits for that does not say how many.
         allows_user_code: whether runs may bring code of their own.
@@ -107,6 +111,7 @@ class Readiness:
     find_outages: Callable[[str], Iterable[str]] = field(default=lambda _: (), kw_only=True)
     files: SpecFiles = field(default=NOWHERE, kw_only=True)
     check_files: Callable[[Spec], None] = field(default=lambda _: None, kw_only=True)
+    find_file: FindFile = field(default=lambda file: Path(file.digest), kw_only=True)
     most_queued: int = field(default=MOST_QUEUED, kw_only=True)
     expected_workers: Sequence[str] = field(default=(), kw_only=True)
     allows_user_code: bool = field(default=False, kw_only=True)
@@ -116,8 +121,19 @@ class Readiness:
         self.check_user_code(spec)
         self.files.check(spec)
         self.check_files(spec)
+        self._check_memory(spec)
         if self.kube is not None:
             self.kube.check(spec)
+
+    def _check_memory(self, spec: Spec) -> None:
+        """Refuse a spec whose bodies do not fit into a worker that lives; others refuse it later."""
+        known = [worker.memory_bytes for worker in self.roster.workers() if worker.memory_bytes]
+        if not known:
+            return
+        workers = spec.workers or len(self.expected_workers) or len(known)
+        in_flight = min(spec.find_window(workers), spec.requests)
+        if fault := find_memory_fault(spec, in_flight, min(known), self.find_file):
+            raise UserError(fault)
 
     def check_user_code(self, spec: Spec) -> None:
         """Refuse a spec with user code with a `UserCodeRefusedError`, unless that is allowed."""

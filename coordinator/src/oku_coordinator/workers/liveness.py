@@ -180,6 +180,7 @@ class Roster:
         known.hooks = frozenset(progress.hooks)
         known.files = frozenset(progress.files)
         known.loaded = progress.loaded
+        known.memory_bytes = progress.memory_bytes
         known.note_rate(progress)
 
     def is_gone(self, incarnation: str) -> bool:

@@ -44,6 +44,8 @@ class WorkerState:
     """The hooks that it has in hand."""
     files: frozenset[str] = frozenset()
     """The files of the run that has its turn, by their digests, that it has or cannot have."""
+    memory_bytes: int = 0
+    """How much memory it may have; 0 if that is not known."""
     loaded: str = ""
     """The run whose user code it has loaded or cannot load, by `build_spec_key`."""
     host_ends: Sequence[HostEnd] = ()

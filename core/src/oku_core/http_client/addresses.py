@@ -111,9 +111,10 @@ class Addresses:
                 loop=loop,
                 socket_factory=begin,
             )
-        except OSError:
+        except OSError as error:
             self._book.note(attempts, None, loop.time())
-            raise
+            # Frames of aiohappyeyeballs know the error, and would wait with it for the garbage collector.
+            raise error.with_traceback(None) from None
         reached = next(address for address, lent in attempts.items() if lent is connected)
         self._book.note(attempts, reached, loop.time())
         return attempts[reached]

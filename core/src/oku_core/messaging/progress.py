@@ -93,6 +93,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         clock_bound_s: by how much that may be wrong at most; 0 on the machine of the coordinator.
         cpu_share: processor time divided by wall time.
         rss_mb: the current resident memory.
+        memory_bytes: how much it may have; 0 if that is not known.
         stopping: whether the worker is about to leave and takes no more leases.
         troubles: the worker's own tasks that have failed and are retried, one line each.
         found: the records of dead processes that it has found on its machine.
@@ -115,6 +116,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     clock_bound_s: float | None = None
     cpu_share: float = 0.0
     rss_mb: float = 0.0
+    memory_bytes: int = 0
     stopping: bool = False
     troubles: list[str] = []
     found: list[FlightRecord] = []
@@ -134,7 +136,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
             for each in of_runs
             for figure in (each.in_flight, each.bytes_received, each.sent, each.lag_s)
         ]
-        if not all(0 <= figure < math.inf for figure in (*clock, *counts, self.cpu_share, self.rss_mb)):
+        own = (self.cpu_share, self.rss_mb, self.memory_bytes)
+        if not all(0 <= figure < math.inf for figure in (*clock, *counts, *own)):
             return "a figure is negative or not a number"
         if not 0 < self.seconds < math.inf:
             return f"it tells of {self.seconds} s"

@@ -1,11 +1,14 @@
-"""The resident memory of this process, now and at its peak; 1 MB is 10**6 bytes."""
+"""The resident memory of this process, now and at its peak, and how much it may have; 1 MB is 10**6 bytes."""
 
+import os
 import resource
 import sys
 from pathlib import Path
 
 STATM = Path("/proc/self/statm")
 STATUS = Path("/proc/self/status")
+CGROUP = Path("/proc/self/cgroup")
+CGROUPS = Path("/sys/fs/cgroup")
 _PAGE_MB = resource.getpagesize() / 1e6
 _MAXRSS_MB = 1e-6 if sys.platform == "darwin" else 1e-6 * 1024
 
@@ -27,3 +30,30 @@ def measure_peak_rss_mb() -> float:
     except (OSError, IndexError):
         pass
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_MB
+
+
+def find_memory_limit() -> int:
+    """How many bytes this process may have: what its control groups allow, or else the memory of the machine.
+
+    A container has a control group; one of version 1 is seen only from within.
+    """
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    for file in (*_list_group_limits(), CGROUPS / "memory" / "memory.limit_in_bytes"):
+        try:
+            limits.append(int(file.read_text()))
+        except (OSError, ValueError):  # there is none, or it is `max`
+            continue
+    return min(limits)
+
+
+def _list_group_limits() -> list[Path]:
+    """The files with the limits of the control group of this process and of those around it."""
+    try:
+        lines = CGROUP.read_text().splitlines()
+    except OSError:
+        return []
+    own = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), None)
+    if own is None:
+        return []
+    folder = CGROUPS / own
+    return [each / "memory.max" for each in (folder, *folder.parents) if each.is_relative_to(CGROUPS)]

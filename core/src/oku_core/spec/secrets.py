@@ -20,6 +20,7 @@ from oku_core.spec.files import NOWHERE, SpecFileError, SpecFiles, list_files
 from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
+from oku_core.spec.values.body_bytes import FileText, read_body, write_body
 from oku_core.spec.values.header import Header, find_framing_fault
 from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, SECRET_PLACEHOLDER, list_names
 from oku_core.spec.values.url import Url
@@ -166,7 +167,12 @@ def _fill_in(spec: Spec, values: Mapping[str, str]) -> Spec:
 
 
 def _replacing(find: Callable[[str], str]) -> Callable[[str], str]:
-    return lambda text: SECRET_PLACEHOLDER.sub(lambda found: find(found[0]), text)
+    def replace(text: str) -> str:
+        if isinstance(text, FileText):
+            return FileText(SECRET_PLACEHOLDER.sub(lambda found: read_body(write_body(find(found[0]))), text))
+        return SECRET_PLACEHOLDER.sub(lambda found: find(found[0]), text)
+
+    return replace
 
 
 def _check_header_value(placeholder: str, value: str) -> str:

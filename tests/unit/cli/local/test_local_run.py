@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -112,3 +113,12 @@ def test_a_run_needs_files_for_its_requests_only() -> None:
     """Its concurrency may be higher than its number of requests."""
     plan = local_run.build_plan(Spec(concurrency=1_000_000, requests=10))
     assert not plan.spreads_addresses
+
+
+def test_bodies_that_do_not_fit_into_this_machine_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All workers share its memory."""
+    monkeypatch.setattr(local_run, "find_memory_limit", lambda: 200_000)
+    spec = Spec(body="{i}" + "x" * 1000, concurrency=100)
+    local_run.check_memory(spec, 1, Path)
+    with pytest.raises(UserError, match=r"^body: 100 in flight .* and a worker may have 100\.0 kB"):
+        local_run.check_memory(spec, 2, Path)

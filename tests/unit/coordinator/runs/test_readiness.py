@@ -426,3 +426,18 @@ def test_a_run_says_which_hook_it_waits_for(world: World, ledger: Ledger) -> Non
     ]
     ledger.hooks.begin("r9", Hook.SETUP, "w1", "w1", 3.0)
     assert world.alone.build_notices(run) == ["waiting for setup of the scenario: worker w1 calls it, try 2"]
+
+
+def test_bodies_that_do_not_fit_into_a_worker_are_refused(world: World) -> None:
+    """By the smallest worker that lives and has said how much memory it may have; it refuses them else."""
+    spec = Spec(body="{i}" + "x" * 1000, concurrency=100)
+    world.record("w1")
+    world.alone.check(spec)
+    for worker, memory_bytes in (("w2", 10**9), ("w3", 100_000)):
+        progress = Progress(worker=worker, incarnation=worker, at=0.0, memory_bytes=memory_bytes)
+        world.roster.record(progress, 0.0, 0.0)
+    fault = r"^body: 100 in flight .* take 100\.3 kB, and a worker may have 100\.0 kB"
+    with pytest.raises(UserError, match=fault):
+        world.alone.check(spec)
+    world.alone.check(msgspec.structs.replace(spec, requests=99))
+    world.alone.check(msgspec.structs.replace(spec, body="x" * 1003))

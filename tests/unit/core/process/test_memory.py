@@ -1,9 +1,10 @@
+import os
 from pathlib import Path
 
 import pytest
 
 from oku_core.process import memory
-from oku_core.process.memory import measure_peak_rss_mb, measure_rss_mb
+from oku_core.process.memory import find_memory_limit, measure_peak_rss_mb, measure_rss_mb
 
 
 def test_memory_is_in_megabytes() -> None:
@@ -28,3 +29,43 @@ def test_the_peak_has_two_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert len(ballast) / 1e6 < own_mb <= measure_peak_rss_mb() * 1.05
     (tmp_path / "missing").write_text("Name:\tpython\n")
     assert measure_peak_rss_mb() > len(ballast) / 1e6
+
+
+def build_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str, limits: dict[str, str]) -> None:
+    """Control groups with these limits; this process is in one of them."""
+    (tmp_path / "cgroup").write_text(own)
+    for name, limit in limits.items():
+        file = tmp_path / "groups" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(limit)
+    monkeypatch.setattr(memory, "CGROUP", tmp_path / "cgroup")
+    monkeypatch.setattr(memory, "CGROUPS", tmp_path / "groups")
+
+
+@pytest.mark.parametrize(
+    ("own", "limits", "expected"),
+    [
+        ("0::/\n", {"memory.max": "1073741824\n"}, 1 << 30),
+        ("0::/a/b\n", {"a/memory.max": "1000000\n", "a/b/memory.max": "max\n", "memory.max": "max\n"}, 10**6),
+        ("0::/a/b\n", {"a/memory.max": "2000000\n", "a/b/memory.max": "1000000\n"}, 10**6),
+        ("0::/../outside\n", {"memory.max": "1000000\n"}, 10**6),
+        ("3:memory:/docker/x\n", {"memory/memory.limit_in_bytes": "1000000\n"}, 10**6),
+    ],
+    ids=["container", "around", "own", "outside", "version 1"],
+)
+def test_a_control_group_limits_memory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own: str, limits: dict[str, str], expected: int
+) -> None:
+    """Its own, or one around it; a container sees its own at the top."""
+    build_groups(tmp_path, monkeypatch, own, limits)
+    assert find_memory_limit() == expected
+
+
+def test_the_machine_limits_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where no control group says less, or there is none."""
+    whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    monkeypatch.setattr(memory, "CGROUP", tmp_path / "missing")
+    monkeypatch.setattr(memory, "CGROUPS", tmp_path / "missing")
+    assert find_memory_limit() == whole
+    build_groups(tmp_path, monkeypatch, "0::/\n", {"memory.max": "9223372036854771712\n"})
+    assert find_memory_limit() == whole

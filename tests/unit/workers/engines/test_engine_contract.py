@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 from tests.kit.workers.engine_benches import AiohttpBench, EngineBench, HttptoolsBench, settle
 from tests.kit.workers.http2_benches import MultiplexedBench, Nghttp2Bench
+from tests.kit.workers.leftovers import without_collector
 
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.data.data_error import DataError
@@ -448,3 +449,23 @@ async def test_a_fault_of_our_own_does_not_leave_its_lease_hanging(
         await asyncio.wait_for(execution.finished, 1)
     assert "cannot count" in caplog.text
     assert bench.engine.in_flight == 2
+
+
+async def test_nothing_is_kept_of_a_lease_that_is_over(build_bench: BuildBench) -> None:
+    """Neither by what is idle then, nor by a request that ended without an answer; no collector is needed."""
+    bench = build_bench(concurrency=4)
+    with without_collector() as list_alive:
+        execution = bench.add((0, 12))
+        for index in range(12):
+            await settle()
+            if index % 3:
+                bench.answer(index)
+            else:
+                bench.break_off(index, OSError("over and out"))
+        await settle()
+        assert (execution.outcomes[OK], execution.outcomes[DISCONNECTED]) == (8, 4)
+        assert execution.finished.done()
+        execution.drop_tallies()
+        del execution
+        await settle()
+        assert list_alive() == []

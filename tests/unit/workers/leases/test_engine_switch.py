@@ -512,3 +512,14 @@ async def test_what_an_engine_has_read_of_files_is_right(
             await serving
         await engines.close()
         await engines.files.close()
+
+
+async def test_bodies_that_do_not_fit_into_memory_are_refused(bench: Bench) -> None:
+    """The coordinator did not know this worker yet; the lease is given back with the reason."""
+    bench.engines.memory_bytes = 100_000
+    spec = Spec(urls=SPEC.urls, body="{i}" + "x" * 1000, concurrency=100)
+    [account] = bench.take(build_lease(0, 1000), spec=spec)
+    await asyncio.sleep(0.1)
+    assert account.checkpoint.refusal.startswith("body: 100 in flight for each worker")
+    assert (account.checkpoint.done, bench.built.engines) == (0, [])
+    assert bench.runner.build_progress().memory_bytes == 100_000

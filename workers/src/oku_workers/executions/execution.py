@@ -254,8 +254,9 @@ class Execution:
         names = list_target_names(self.spec)
         is_dense = self.ranges.length >= _DENSE_FROM * len(names)
         tallies = tuple(self._build_tally(phase, name, is_dense=is_dense) for name in names)
-        for tally in tallies:
-            tally.by_target = tallies
+        if len(tallies) > 1:
+            for tally in tallies:
+                tally.by_target = tallies
         self.tallies += tallies
         return tallies[0]
 
@@ -304,6 +305,19 @@ class Execution:
         """Finish what was kept open."""
         self.keeps_open, self.is_kept = None, False
         self.settle()
+
+    def drop_tallies(self) -> None:
+        """Forget what was counted: an execution and its tallies refer to each other.
+
+        They would wait for the garbage collector. Those of an abandoned one may still count what is in
+        flight, and do wait.
+        """
+        if self.in_flight or not self.tallies:
+            return
+        for tally in self.tallies:
+            tally.by_target = ()
+        self.tallies, self.inner = [], {}
+        del self.tally
 
     def _finish(self) -> None:
         if not self.finished.done():

@@ -184,7 +184,7 @@ class _Seen:
 
 
 class ProgressMeter:
-    """Takes the differences; an execution that leaves between two looks is looked at once more.
+    """Takes the differences; an execution that leaves between two looks is looked at once more as it leaves.
 
     Args:
         measure_cpu_s: processor time of this process.
@@ -195,7 +195,8 @@ class ProgressMeter:
         self._measure_cpu_s = measure_cpu_s
         self._clock = clock
         self._seen: dict[Execution, _Seen] = {}
-        self._left: list[Execution] = []
+        self._left: defaultdict[str, _News] = defaultdict(_News)
+        """What is new of executions that have left since the last look, by run."""
         self._cpu_s = self._at = 0.0
 
     def start(self) -> None:
@@ -203,8 +204,8 @@ class ProgressMeter:
         self._cpu_s, self._at = self._measure_cpu_s(), self._clock()
 
     def forget(self, execution: Execution) -> None:
-        """An execution leaves; the next look is the last at it."""
-        self._left.append(execution)
+        """An execution leaves; the next look tells of it once more."""
+        self._left[execution.lease.run].add(execution, self._seen.pop(execution, _Seen()))
 
     def take(
         self, executions: Iterable[Execution], lags_s: Mapping[str, float], most_in_flight: int
@@ -216,12 +217,9 @@ class ProgressMeter:
             lags_s: the largest lateness of the event loop by run; 0 for those that are not named.
             most_in_flight: what is taken and not yet sent, or waits in another process, is not in flight.
         """
-        by_run: defaultdict[str, _News] = defaultdict(_News)
-        for execution in (*executions, *self._left):
+        by_run, self._left = self._left, defaultdict(_News)
+        for execution in executions:
             by_run[execution.lease.run].add(execution, self._seen.setdefault(execution, _Seen()))
-        for execution in self._left:
-            self._seen.pop(execution, None)
-        self._left.clear()
         cpu_s, at = self._measure_cpu_s(), self._clock()
         seconds = max(at - self._at, _SHORTEST_S)
         cpu_share = (cpu_s - self._cpu_s) / seconds

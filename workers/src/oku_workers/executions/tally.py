@@ -52,7 +52,7 @@ class Tally:
             nothing without due times.
         failures: which of the requests are not ok, and why.
         timings: of the connections that were made for them, and of answers in several pieces.
-        by_target: the tallies of all targets in this phase, in the order of the spec.
+        by_target: the tallies of all targets in this phase, in the order of the spec; empty if there is one.
     """
 
     __slots__ = (
@@ -78,7 +78,7 @@ class Tally:
         self.execution = execution
         self.phase = phase
         self.name = name
-        self.by_target: tuple[Tally, ...] = (self,)
+        self.by_target: tuple[Tally, ...] = ()
         self.outcomes = build_no_counts()
         self.statuses: dict[int, int] = {}
         self.bytes_received = 0

@@ -22,6 +22,7 @@ from oku_core.messaging.hook import SetupData, build_spec_key
 from oku_core.messaging.order import CallHook
 from oku_core.process.processor_time import measure_busy_s
 from oku_core.process.supervision import Supervisor, cancel
+from oku_core.spec.body_memory import find_memory_fault
 from oku_core.spec.files import SpecFileError, list_files
 from oku_core.spec.pattern_rules import compile_patterns, has_patterns
 from oku_core.spec.secrets import NO_SOURCES, SecretError, SpecSources, reads_sources
@@ -101,6 +102,7 @@ class EngineSwitch:
         loaded: the run whose user code is loaded, or could not be, by `build_spec_key`; empty without one.
         isolation: what the process of user code gets and may take.
         host_ends: the processes of user code that have ended.
+        memory_bytes: how much memory this process may have; 0 if that is not known.
     """
 
     def __init__(
@@ -128,6 +130,7 @@ class EngineSwitch:
         self.loaded = ""
         self.isolation = Isolation()
         self.host_ends = HostEnds()
+        self.memory_bytes = 0
         self._paces: dict[Spec, Pace] = {}
         self._served: set[Execution] = set()
         """The executions that the engine has; those that wait for another one are not among them."""
@@ -210,6 +213,8 @@ class EngineSwitch:
             raise
         finally:
             self._served.discard(execution)
+            if execution is self._kept and self._farewell is None:
+                self._kept = None
             if self.files is not None:
                 self.files.release(execution)
 
@@ -340,6 +345,7 @@ class EngineSwitch:
                 await providing
         finally:
             await cancel([providing])
+            del providing, either  # an error knows this frame, and with it the execution
         return not execution.finished.done()
 
     async def _provide(self, spec: Spec, user: Hashable) -> bool:
@@ -415,6 +421,8 @@ class EngineSwitch:
     ) -> None:
         spec = key.spec
         filled, tls = await self._read_sources(spec)
+        if fault := find_memory_fault(filled, self._find_window(spec), self.memory_bytes, self._find_file):
+            raise EngineError(fault)
         self.feed = self._build_feed(spec)
         self._rows = self._open_rows(filled)
         context = EngineContext(
@@ -437,6 +445,11 @@ class EngineSwitch:
         self._has_begun = True
         self._apply(spec, self._paces.get(spec) or Pace(choose_window(spec)))
         self._engine.start()
+
+    def _find_window(self, spec: Spec) -> int:
+        """How many requests may be in flight, as far as is known before the engine is there."""
+        pace = self._paces.get(spec)
+        return limit_window(choose_window(spec) if pace is None else max(pace.window, 1), spec)
 
     def _build_feed(self, spec: Spec) -> FeedProtocol:
         feed: FeedProtocol

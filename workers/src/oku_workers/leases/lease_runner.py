@@ -244,6 +244,7 @@ class LeaseRunner:
             clock_bound_s=clock.bound_s,
             cpu_share=round(delta.cpu_share, 3),
             rss_mb=round(self._meter.gauges.rss_mb(), 1),
+            memory_bytes=self._engines.memory_bytes,
             stopping=self.is_stopping,
             troubles=self._supervisor.troubles[:MOST_TROUBLES],
             found=list(found),
@@ -299,6 +300,7 @@ class LeaseRunner:
             # Nobody can say what became of it; the coordinator misses it, and takes it back.
             context = _build_context(lease.execution.lease)
             _log.exception("lease %s failed: %s: %s", lease.id, type(error).__name__, error, extra=context)
+            error.__traceback__ = None  # its frames know the lease, which knows the error
             self._intake.note_lost(lease.id)
             self._forget(lease)
             return
@@ -353,6 +355,7 @@ class LeaseRunner:
         self._leases.pop(lease.id, None)
         self.recorder.forget(lease.id)
         self._meter.forget(lease)
+        lease.execution.drop_tallies()
 
     def _stop_leases(self, leases: Iterable[OpenLease], grace_s: float) -> None:
         loop = asyncio.get_running_loop()

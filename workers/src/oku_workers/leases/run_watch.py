@@ -1,8 +1,9 @@
 """What a worker measures of the runs that it works on: their rates, and whether the window was full."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import ref
 
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.run_meter import RunMeter
@@ -29,7 +30,8 @@ class _Run:
     taken: int = 0
     ended: int = 0
     in_flight: int = 0
-    last: OpenLease | None = field(default=None, repr=False)
+    last: "ref[OpenLease] | None" = None
+    """The lease that was last the one to take from; it may be gone by now."""
 
 
 def _ignore() -> None:
@@ -69,8 +71,8 @@ class RunWatch:
         first, current = feed.find_first(), feed.current
         for name, run in self._runs.items():
             has_untaken = first is not None and first.lease.run == name
-            if has_untaken and first is not None:
-                run.last = leases.get(first, run.last)
+            if has_untaken and first is not None and first in leases:
+                run.last = ref(leases[first])
             has_work = has_untaken and (current is not None or feed.is_paced)
             run.rate.look(now, window, run.taken, run.ended, run.in_flight, has_work=has_work)
             if run.taken:
@@ -78,8 +80,9 @@ class RunWatch:
             run.window.look(now, window, self._count_filled(run, window), run.ended, has_untaken=has_untaken)
             if run.last is not None and not run.is_open:
                 watched_s, underfilled_s = run.window.take()
-                run.last.watched_s += watched_s
-                run.last.underfilled_s += underfilled_s
+                if (last := run.last()) is not None:
+                    last.watched_s += watched_s
+                    last.underfilled_s += underfilled_s
 
     def _count_filled(self, run: _Run, window: int) -> int:
         """How much of the window is in flight, or is not for another reason than that there is no work.

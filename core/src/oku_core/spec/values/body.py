@@ -8,7 +8,7 @@ from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, SECRET_PLACEHOLD
 from oku_core.spec.values.scalar import parse_text
 
 MOST_BODY_BYTES = 64 << 20
-"""The largest body; a worker has it in memory, and again for each request in flight with a placeholder."""
+"""The largest body; a worker has it in memory once, or with a placeholder for each request in flight."""
 _FORM_PAIR = r"[\w.~%+*\[\]-]++=[\w.~%+*\[\]@:/,-]*+"
 _FORM = re.compile(f"{_FORM_PAIR}(?:&{_FORM_PAIR})*+", re.ASCII)
 """The characters of an encoded form, and those that people leave as they are in one."""

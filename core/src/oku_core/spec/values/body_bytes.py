@@ -1,17 +1,30 @@
 """The bytes of a body as text, and back.
 
-A body is text, in which placeholders stand. Bytes of a file that are not UTF-8 are lone surrogates in it
-(PEP 383), so that any file can be sent; such text stays in memory and is never written down.
+A body is text, in which placeholders stand. That of a file is one character for each byte, whatever its
+encoding: any file can be sent, and takes no more memory than it has bytes. In other text one wide character
+makes all of them wide. Text of a file stays in memory and is never written down.
 """
 
+_BYTES = "latin-1"
 _ERRORS = "surrogateescape"
 
 
-def read_body(content: bytes) -> str:
+class FileText(str):
+    """The bytes of a file, each as the character of that number."""
+
+    __slots__ = ()
+
+
+def read_body(content: bytes) -> FileText:
     """The text of a body that consists of these bytes."""
-    return content.decode(errors=_ERRORS)
+    return FileText(content, _BYTES)
 
 
 def write_body(text: str) -> bytes:
     """The bytes of the text of a body, or of a part of it."""
-    return text.encode(errors=_ERRORS)
+    return text.encode(_BYTES) if isinstance(text, FileText) else text.encode(errors=_ERRORS)
+
+
+def measure_body(text: str) -> int:
+    """How many bytes that are."""
+    return len(text) if isinstance(text, FileText) else len(write_body(text))

@@ -7,7 +7,7 @@ from typing import Protocol, Self
 from oku_core.data.columns import INDEX_NAME
 from oku_core.data.escape import AS_TEXT, Escape
 from oku_core.data.row_reader import Value
-from oku_core.spec.values.body_bytes import write_body
+from oku_core.spec.values.body_bytes import FileText, measure_body, write_body
 from oku_core.spec.values.placeholder import NAMED_PLACEHOLDER
 
 INDEX = Value(INDEX_NAME, AS_TEXT)
@@ -49,13 +49,16 @@ class Template:
             columns: those that placeholders may stand for.
             escape: how values are written into it.
         """
-        pieces: list[str | Value] = list(NAMED_PLACEHOLDER.split(text))
+        kind = FileText if isinstance(text, FileText) else str
+        pieces: list[str | Value] = [
+            piece if type(piece) is kind else kind(piece) for piece in NAMED_PLACEHOLDER.split(text)
+        ]
         for place in range(1, len(pieces), 2):
             name = str(pieces[place])
             if name == INDEX_NAME:
                 pieces[place] = INDEX
             else:
-                pieces[place] = Value(name, escape) if name in columns else f"{{{name}}}"
+                pieces[place] = Value(name, escape) if name in columns else kind(f"{{{name}}}")
         return cls(piece for piece in pieces if piece != "")
 
     def __add__(self, other: "Template | str") -> "Template":
@@ -71,6 +74,11 @@ class Template:
     def literal(self) -> str:
         """What of it stands there as it is."""
         return "".join(part for part in self._parts if isinstance(part, str))
+
+    @property
+    def fixed_bytes(self) -> int:
+        """How many bytes stand there as they are."""
+        return sum(measure_body(part) for part in self._parts if isinstance(part, str))
 
     @property
     def places(self) -> int:
@@ -101,7 +109,7 @@ class Template:
         """The same as `bind`, in UTF-8 or as the bytes that a file has: making it is formatting once."""
         needed = self._needed
         if not needed:
-            content = write_body(self.literal)
+            content = self.build_pattern(is_formatted=False)
             return lambda _: content
         if rows is None or not self.values:
             pattern, places = self.build_pattern(b"%d"), len(needed)
@@ -135,9 +143,13 @@ class Template:
     def _needed(self) -> list[Value]:
         return [part for part in self._parts if isinstance(part, Value)]
 
-    def build_pattern(self, place: bytes = b"%b") -> bytes:
+    def build_pattern(self, place: bytes = b"%b", *, is_formatted: bool = True) -> bytes:
         """The template as bytes to format, with something in each place that is to be filled in."""
-        pieces = (
-            write_body(part.replace("%", "%%")) if isinstance(part, str) else place for part in self._parts
-        )
+        pieces = [write_body(part) if isinstance(part, str) else place for part in self._parts]
+        if is_formatted:
+            literals = (isinstance(part, str) for part in self._parts)
+            pieces = [
+                piece.replace(b"%", b"%%") if is_literal else piece
+                for piece, is_literal in zip(pieces, literals, strict=True)
+            ]
         return b"".join(pieces)

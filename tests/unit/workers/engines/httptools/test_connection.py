@@ -21,9 +21,11 @@ from oku_core.spec.values.expected_status import ExpectedStatus
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.counting import count_answers
+from oku_workers.engines.defaults import PIECE_BYTES
 from oku_workers.engines.httptools.answer_batch import AnswerBatch
 from oku_workers.engines.httptools.connection import LARGE_REQUEST_BYTES, Connection
 from oku_workers.engines.httptools.origin import Origin
+from oku_workers.engines.httptools.request import SharedBody
 from oku_workers.engines.httptools.response_cache import LONGEST_BYTES
 from oku_workers.engines.httptools.route import Route
 from oku_workers.engines.time_limit import TimeLimit
@@ -76,7 +78,7 @@ class Transport(asyncio.Transport):
 class Bench:
     """Stands for the engine: sends a request on each connection that has become free."""
 
-    def __init__(self, method: str = "GET", **expect: Any) -> None:
+    def __init__(self, method: str = "GET", follows: bytes = b"", **expect: Any) -> None:
         self.limit = TimeLimit(3600)
         template = RequestTemplate(
             url=Url("http://h/"),
@@ -85,7 +87,7 @@ class Bench:
             expect=Expectation(**{"status": (ExpectedStatus("200"),)} | expect),
         )
         origin: Origin[Connection] = Origin(URL("http://h"), None)
-        self.route = Route(template, lambda _: b"request", origin, 3600.0)
+        self.route = Route(template, SharedBody(lambda _: b"request", follows), origin, 3600.0)
         self.known = self.route.known
         self.feed: FeedProtocol = Feed()
         self.build: Any = None
@@ -488,7 +490,7 @@ def test_a_head_that_is_just_short_enough() -> None:
 
 @pytest.mark.parametrize("is_known", [True, False])
 @pytest.mark.parametrize("is_large", [True, False])
-def test_an_answer_before_the_request_is_out(*, is_known: bool, is_large: bool) -> None:
+async def test_an_answer_before_the_request_is_out(*, is_known: bool, is_large: bool) -> None:
     """It ends the connection: the rest would stand between the server and the next request."""
     bench = Bench()
     if is_known:
@@ -620,3 +622,54 @@ def test_a_connection_tells_its_first_request_how_long_it_took() -> None:
     timings = bench.execution.tally.timings
     assert timings.connect.min_us == 250
     assert (timings.connect.build_snapshot().total, timings.tls.build_snapshot().total) == (2, 1)
+
+
+async def test_a_long_request_is_given_to_the_transport_in_pieces() -> None:
+    """Each when the server has read enough, and none is a copy; then the next request may follow."""
+    bench = Bench()
+    bench.receive(PLAIN)
+    request = bytes(range(256)) * 1000
+    bench.connection.note(bench.route, bench.execution.tally, 1, 0, 0)
+    bench.transport.written.clear()
+    bench.connection.send(request)
+    bench.connection.pause_writing()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    written: list[Any] = bench.transport.written
+    assert len(written) == 1
+    bench.connection.resume_writing()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert b"".join(written) == request
+    assert all(piece.obj is request and len(piece) <= PIECE_BYTES for piece in written)
+    bench.receive(PLAIN)
+    assert bench.kept[-1]
+
+
+@pytest.mark.parametrize("ends", ["answer", "close"])
+async def test_nothing_more_is_sent_of_a_long_body_when_its_request_has_ended(ends: str) -> None:
+    """With an answer before it was out the connection ends, too."""
+    bench = Bench(follows=b"x" * 3 * PIECE_BYTES)
+    bench.connection.pause_writing()
+    await asyncio.sleep(0)
+    if ends == "answer":
+        bench.receive(PLAIN)
+        assert not bench.kept[-1]
+    else:
+        bench.connection.close()
+    written = len(bench.transport.written)
+    bench.connection.resume_writing()
+    await asyncio.sleep(0)
+    assert len(bench.transport.written) == written
+    assert bench.transport.is_aborted
+
+
+async def test_a_body_that_all_requests_have_follows_each_of_them() -> None:
+    """Whether its request is the first on its connection or not."""
+    bench = Bench(follows=b"x" * 2 * PIECE_BYTES)
+    for _ in range(2):
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert b"".join(bench.transport.written) == b"request" + b"x" * 2 * PIECE_BYTES
+        bench.transport.written.clear()
+        bench.receive(PLAIN)

@@ -11,7 +11,8 @@ from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
-from oku_workers.engines.httptools.request import build_request
+from oku_workers.engines.defaults import PIECE_BYTES
+from oku_workers.engines.httptools.request import build_request, share_body
 
 INDICES = st.integers(0, 10**15)
 TARGET_CHARACTERS = string.ascii_letters + string.digits + "-._~/%:@!$&'()*+,;=[]"
@@ -152,3 +153,17 @@ def test_what_has_no_index_is_written_once(first: int, second: int) -> None:
     spec = Spec(urls=(Url("http://h/"),), method="POST", body="x")
     request = build_request(RequestMix(spec).templates[0], URL("http://h"))
     assert request(first) is request(second)
+
+
+@pytest.mark.parametrize("headers", [(), (Header("Content-Length: 65537"),)])
+@pytest.mark.parametrize("url", ["http://h/", "http://h/{i}"])
+def test_a_long_body_that_all_requests_have_is_no_part_of_them(url: str, headers: tuple[Header, ...]) -> None:
+    """It is not copied; a shorter one, or one that differs, is in each request."""
+    origin, length = build_origin(Url(url)), PIECE_BYTES + 1
+    for body, is_shared in (("%" * length, True), ("%" * PIECE_BYTES, False), ("{i}" + "%" * length, False)):
+        spec = Spec(urls=(Url(url),), body=body, method="POST", headers=headers)
+        template = RequestMix(spec).templates[0]
+        shared = share_body(template, origin)
+        assert bool(shared.body) == is_shared
+        assert shared.build(7) + shared.body == build_request(template, origin)(7)
+        assert split(shared.build(7) + shared.body)[2] == body.replace("{i}", "7").encode()

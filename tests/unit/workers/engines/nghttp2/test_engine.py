@@ -18,6 +18,7 @@ from oku_core.spec.spec import Engine
 from oku_core.spec.values.url import Url, parse_urls
 from oku_workers.engines import window
 from oku_workers.engines.connection_set import CONNECTING_AT_ONCE
+from oku_workers.engines.defaults import PIECE_BYTES
 from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.nghttp2.engine import MOST_REFUSALS
 from oku_workers.engines.window import FILES_BESIDE
@@ -31,6 +32,8 @@ from oku_workers.executions.tally import (
 )
 
 BuildBench = Callable[..., MultiplexedBench]
+WIDE = bytes.fromhex("00000604000000000000047fffffff0000040800000000007fff0000")
+"""SETTINGS with the widest window of a stream, and a WINDOW_UPDATE of the connection."""
 
 
 @pytest.fixture
@@ -548,3 +551,28 @@ async def test_whether_there_is_room_takes_nothing_from_the_feed() -> None:
 
     assert execution.ended == 0
     await engine.close()
+
+
+async def test_long_bodies_are_taken_in_pieces_however_wide_the_window_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A server may allow all of them at once: they would be in memory once more. While paused, none comes."""
+    body, written = "x" * 400_000, list[int]()
+    monkeypatch.setattr(Http2Transport, "write", lambda _, data: written.append(len(data)))
+    bench = MultiplexedBench(monkeypatch, body=body, method="POST", concurrency=3, streams=3)
+    bench.settings = None
+    bench.add((0, 3))
+    await settle()
+    [transport] = bench.open
+    connection = transport.connection
+    connection.data_received(WIDE)
+    connection.pause_writing()
+    await settle()
+    before = sum(written)
+    assert before < len(body)
+    connection.resume_writing()
+    for _ in range(10):
+        await settle()
+    assert sum(written) > 3 * len(body)
+    assert max(written) <= PIECE_BYTES
+    await bench.engine.close()

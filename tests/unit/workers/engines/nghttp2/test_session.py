@@ -78,7 +78,7 @@ class Bench:
         while True:
             data = b""
             if not self.session.fault:
-                data = self.session.take_bytes()
+                data = self.session.take_bytes(1 << 30)
                 self.ended += self.session.settle(self.now_ns)
             self.requests += self.server.feed(data)
             received = b"".join(self._pending)
@@ -563,7 +563,7 @@ def test_who_does_not_begin_with_settings_does_not_speak_http2(greeting: bytes) 
 def test_half_of_the_settings_says_nothing_yet() -> None:
     """The rest may come."""
     session = Session()
-    session.take_bytes()
+    session.take_bytes(1 << 30)
     settings = build_settings({Setting.MAX_CONCURRENT_STREAMS: 3})
     assert session.receive(settings[:5], 0) == []
     assert (session.fault, session.is_ready) == ("", False)

@@ -277,6 +277,7 @@ class AiohttpEngine:
         _slot_at_work.set(slot)
         while slot.is_open:
             if feed.current is None:
+                slot.tally = None  # its lease may be over, and need not stay in memory
                 await self._wait()
                 continue
             index = slot.take(feed)

@@ -13,6 +13,7 @@ from oku_core.http_client.redirection import (
     turns_into_get,
 )
 from oku_core.spec.spec import Spec
+from oku_workers.engines.aiohttp.body import LongBody
 
 Headers = list[tuple[str, str]]
 
@@ -26,7 +27,7 @@ class Redirects:
         self._has_certificate = spec.cert is not None
 
     async def request(
-        self, method: str, url: URL, *, headers: Headers | None = None, data: bytes | None = None
+        self, method: str, url: URL, *, headers: Headers | None = None, data: bytes | LongBody | None = None
     ) -> ClientResponse:
         """Send a request as `ClientSession.request` does, and return the last response.
 

@@ -13,6 +13,8 @@ from oku_core.http_client.urls import build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.values.template import Rows, Template
 from oku_core.spec.values.url import Url
+from oku_workers.engines.aiohttp.body import LongBody
+from oku_workers.engines.defaults import PIECE_BYTES
 from oku_workers.engines.request_parts import RequestParts, split_target, take_apart
 
 _Values = Sequence[tuple[str, Template]]
@@ -54,7 +56,8 @@ def build_arguments(
         if headers:
             arguments["headers"] = [(name, build_value(index)) for name, build_value in headers]
         if body is not None:
-            arguments["data"] = body(index)
+            content = body(index)
+            arguments["data"] = content if len(content) <= PIECE_BYTES else LongBody(content)
         return arguments
 
     return build

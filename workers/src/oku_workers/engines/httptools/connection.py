@@ -14,6 +14,7 @@ from typing import Protocol, cast
 from oku_core.http_client.error_reason import HUNG_UP, UNASKED
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 from oku_workers.engines.counting import count_answer
+from oku_workers.engines.defaults import PIECE_BYTES
 from oku_workers.engines.httptools.answer_batch import AnswerBatch
 from oku_workers.engines.httptools.exchange import (
     CLOSED,
@@ -44,8 +45,8 @@ class Owner(Protocol):
     Attributes:
         limit: the longest time of a request.
         feed: gives the indices.
-        build: makes the bytes of request `i`, if all go to one origin and may go at any time; else None. They
-            are empty if the request cannot be sent.
+        build: makes the bytes of request `i`, if all go to one origin and may go at any time, and nothing
+            follows them; else None. They are empty if the request cannot be sent.
         turns: index `i` takes the route `turns[i % len(turns)]`; None if there is only one route.
         batch: where answers wait to be counted.
     """
@@ -87,12 +88,14 @@ class Connection(Exchange, IdleConnection):
 
     __slots__ = (
         "_first_ns",
+        "_is_paused",
         "_owner",
         "_prepared_for",
         "_reader",
         "_request",
         "_times",
         "_transport",
+        "_unsent",
         "begun_ns",
         "connect_us",
         "origin",
@@ -118,6 +121,10 @@ class Connection(Exchange, IdleConnection):
         self._file = NO_FILE
         self._state = CONNECTING
         self._request = request
+        self._unsent: memoryview | None = None
+        """What of the request in flight the transport has not got yet."""
+        self._is_paused = False
+        """Whether the transport is to get nothing more for now."""
         self._reader: ResponseReader | None = None
         self._prepared_for: Route | None = None
         """The route whose answers the reader expects."""
@@ -162,7 +169,7 @@ class Connection(Exchange, IdleConnection):
         if self._state not in (CONNECTING, CLOSED):
             self._transport.abort()
         self._state = CLOSED
-        self.tally = None
+        self.tally = self._unsent = None
         if self._reader is not None:
             self._reader.end()
 
@@ -231,15 +238,41 @@ class Connection(Exchange, IdleConnection):
                 sent = write(self._file, request)
             except OSError:  # the transport will meet it, too, and report it
                 pass
-        if sent < len(request):
+        if sent < len(request) or self._route.body:
             self._write_rest(request, sent)
 
     def _write_rest(self, request: bytes, sent: int) -> None:
-        """Have the transport send what the socket has not taken, or all of it."""
+        """Have the transport send what the socket has not taken, or all of it, and the body that follows."""
         self._file = NO_FILE  # what follows must not overtake the rest
-        self._transport.write(request[sent:])
-        if sent or len(request) > LARGE_REQUEST_BYTES:
+        body = self._route.body
+        if sent or body or len(request) > LARGE_REQUEST_BYTES:
             self._state = SENDING
+        if not body and len(request) - sent > PIECE_BYTES:
+            self._unsent = memoryview(request)[sent:]
+        else:
+            self._transport.write(request[sent:])
+            self._unsent = memoryview(body) if body else None
+        if self._unsent:
+            self._write_piece()
+
+    def _write_piece(self) -> None:
+        """Give the transport a piece of what is unsent, and the next one in another turn of the loop."""
+        unsent = self._unsent
+        if unsent is None or self._is_paused:
+            return
+        self._unsent = unsent[PIECE_BYTES:] if len(unsent) > PIECE_BYTES else None
+        self._transport.write(unsent[:PIECE_BYTES])
+        if self._unsent is not None and not self._is_paused:
+            asyncio.get_running_loop().call_soon(self._write_piece)
+
+    def pause_writing(self) -> None:
+        """The server does not read what was sent."""
+        self._is_paused = True
+
+    def resume_writing(self) -> None:
+        """It does again."""
+        self._is_paused = False
+        self._write_piece()
 
     def _read(self, data: bytes) -> None:
         if self.tally is None:
@@ -282,7 +315,7 @@ class Connection(Exchange, IdleConnection):
             self._first_ns = 0
         reader.begin()
         # A server that answers early need not read the rest of the request; the next one would wait for it.
-        if is_kept and not self._transport.get_write_buffer_size():
+        if is_kept and self._unsent is None and not self._transport.get_write_buffer_size():
             self._owner.go_on(self, now_ns)
         else:
             self._owner.release(self)

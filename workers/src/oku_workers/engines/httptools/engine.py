@@ -64,7 +64,7 @@ class HttptoolsEngine:
         self._turns, self._period = routes.turns, len(routes.turns)
         self.turns = routes.turns if len(routes.all) > 1 else None
         self.build: BuildRequest | None = None
-        if len(routes.origins) == 1 and not feed.is_paced:
+        if len(routes.origins) == 1 and not feed.is_paced and not any(route.body for route in routes.all):
             self.build = self._build_turn
             if self.turns is None and rows is None:
                 self.build = routes.turns[0].build

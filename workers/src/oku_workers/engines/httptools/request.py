@@ -5,22 +5,44 @@ Everything but the index and the row is written down in advance: making a reques
 
 import re
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from yarl import URL
 
 from oku_core.http_client.defaults import METHODS_WITHOUT_BODY
 from oku_core.spec.request_template import RequestTemplate
-from oku_core.spec.values.body_bytes import write_body
 from oku_core.spec.values.template import Rows, Template
+from oku_workers.engines.defaults import PIECE_BYTES
 from oku_workers.engines.request_parts import RequestParts, list_own_headers, take_apart
 
 BuildRequest = Callable[[int], bytes]
+
+
+class SharedBody(NamedTuple):
+    """A function from an index to the bytes of its request, and a body that follows all of them.
+
+    Attributes:
+        build: makes the bytes; all of them if `body` is empty.
+        body: what follows them.
+    """
+
+    build: BuildRequest
+    body: bytes = b""
+
 
 _MALFORMED = re.compile(r"[\r\n\0]")
 
 
 def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = None) -> BuildRequest:
-    """A function from an index to the bytes of its request; `ValueError` when it cannot be written down.
+    """A function from an index to the bytes of its request; the arguments are those of `share_body`."""
+    build, body = share_body(template, origin, rows)
+    return (lambda index: build(index) + body) if body else build
+
+
+def share_body(template: RequestTemplate, origin: URL, rows: Rows | None = None) -> SharedBody:
+    """What makes the requests of a template; `ValueError` when they cannot be written down.
+
+    A long body that all of them have is not copied into each.
 
     Args:
         template: what to send.
@@ -33,12 +55,11 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
     if _has_header(template, "content-length") or (
         parts.body is None and template.method in METHODS_WITHOUT_BODY
     ):
-        return (head + "\r\n" + body).bind_bytes(rows)
+        return _join(head + "\r\n", body, rows)
     if body.is_constant:
-        length = len(body.bind_bytes()(0))
-        return (head + f"Content-Length: {length}\r\n\r\n" + body).bind_bytes(rows)
+        return _join(head + f"Content-Length: {body.fixed_bytes}\r\n\r\n", body, rows)
     pattern = (head + "Content-Length: ").build_pattern() + b"%d\r\n\r\n" + body.build_pattern()
-    fixed = len(write_body(body.literal))
+    fixed = body.fixed_bytes
     list_values, in_head = (head + body).bind_values(rows), head.places
 
     def build(index: int) -> bytes:
@@ -46,7 +67,14 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
         in_body = values[in_head:]
         return pattern % (*values[:in_head], fixed + sum(map(len, in_body)), *in_body)
 
-    return build
+    return SharedBody(build)
+
+
+def _join(head: Template, body: Template, rows: Rows | None) -> SharedBody:
+    """A head, and a body that is a part of each request unless it is long and the same for all."""
+    if body.is_constant and body.fixed_bytes > PIECE_BYTES:
+        return SharedBody(head.bind_bytes(rows), body.bind_bytes()(0))
+    return SharedBody((head + body).bind_bytes(rows))
 
 
 def _build_head(template: RequestTemplate, parts: RequestParts, origin: URL) -> Template:

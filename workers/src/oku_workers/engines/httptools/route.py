@@ -14,7 +14,7 @@ from oku_workers.engines.answer_checks import build_judge
 from oku_workers.engines.counting import Parsed
 from oku_workers.engines.httptools.exchange import RouteBase
 from oku_workers.engines.httptools.origin import Origin
-from oku_workers.engines.httptools.request import BuildRequest, build_request
+from oku_workers.engines.httptools.request import SharedBody, share_body
 from oku_workers.engines.httptools.response_cache import ResponseCache
 from oku_workers.engines.httptools.response_pattern import MOST_PATTERNS, ResponsePattern, learn_pattern
 from oku_workers.engines.routes import Routes
@@ -34,12 +34,13 @@ class Route(RouteBase):
 
     Args:
         template: what the requests are.
-        build: makes the bytes of request `i`.
+        shared: makes the bytes of request `i`.
         origin: where they go; None where nobody can be asked.
         timeout_s: the longest time of a request.
 
     Attributes (with those of its base):
-        build: as given.
+        build: makes the bytes of request `i`, or what comes before `body`.
+        body: what follows them; mostly empty, for it is a part of them.
         origin: as given.
         known: the answers that need no parsing.
         keeps_connections: whether another request may follow on a connection; the spec may say no.
@@ -51,6 +52,7 @@ class Route(RouteBase):
         "_judge",
         "_patterns",
         "_recognised",
+        "body",
         "build",
         "has_bodies",
         "keeps_connections",
@@ -61,11 +63,11 @@ class Route(RouteBase):
     def __init__(
         self,
         template: RequestTemplate,
-        build: BuildRequest,
+        shared: SharedBody,
         origin: "Origin[Connection] | None",
         timeout_s: float,
     ) -> None:
-        self.build = build
+        self.build, self.body = shared
         self.origin = origin
         self.known = ResponseCache()
         self.find_known = self.known.find
@@ -141,11 +143,11 @@ def build_routes(
     """
 
     def build(template: RequestTemplate, url: URL) -> "Callable[[Origin[Connection]], Route]":
-        build_one = build_request(template, url, rows)
-        return lambda origin: Route(template, build_one, origin, spec.timeout_s)
+        shared = share_body(template, url, rows)
+        return lambda origin: Route(template, shared, origin, spec.timeout_s)
 
     def build_unsendable(template: RequestTemplate) -> Route:
-        return Route(template, _build_nothing, None, spec.timeout_s)
+        return Route(template, SharedBody(_build_nothing), None, spec.timeout_s)
 
     def connect(url: URL, tls: ssl.SSLContext | None) -> "Origin[Connection]":
         return Origin(url, tls, local_address)

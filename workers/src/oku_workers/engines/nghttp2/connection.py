@@ -12,6 +12,7 @@ from typing import Protocol, cast
 from oku_core.http_client.error_reason import HUNG_UP, NO_HTTP2
 from oku_workers.engines.connector import OriginConnection
 from oku_workers.engines.counting import abandon, count_answer, count_answers
+from oku_workers.engines.defaults import PIECE_BYTES
 from oku_workers.engines.nghttp2.origin import Origin
 from oku_workers.engines.nghttp2.session import Session, SessionClosedError
 from oku_workers.engines.nghttp2.stream import Headers, Stream
@@ -98,6 +99,7 @@ class Connection(OriginConnection):
         "_feed",
         "_file",
         "_is_closed",
+        "_is_flushed_soon",
         "_is_made",
         "_is_paused",
         "_limit",
@@ -129,7 +131,7 @@ class Connection(OriginConnection):
         """How many streams it may have; the server may allow fewer."""
         self._session = Session()
         self._file = _NO_FILE
-        self._is_made = self._is_closed = self._is_paused = False
+        self._is_made = self._is_closed = self._is_paused = self._is_flushed_soon = False
         self._times: tuple[int, int | None] | None = None
         """How long TCP and TLS took, in µs, for the tally of the first request."""
 
@@ -183,8 +185,11 @@ class Connection(OriginConnection):
         if self._is_closed:
             return
         if not session.fault:
-            if not self._is_paused and (data := session.take_bytes()):
+            if not self._is_paused and (data := session.take_bytes(PIECE_BYTES)):
                 self._write(data)
+                # A server may allow the whole of many long bodies: that would all be in memory once more.
+                if len(data) == PIECE_BYTES and not self._is_paused:
+                    self._flush_soon()
             # What was malformed ends when the server is told so, and what is too long ends here.
             if ended := session.settle(monotonic_ns()):
                 for stream in ended:
@@ -192,6 +197,15 @@ class Connection(OriginConnection):
                 self._owner.refill_soon(self)
         if session.fault or (self.is_retired and not session.streams):
             self._lose(session.fault or HUNG_UP)
+
+    def _flush_soon(self) -> None:
+        if not self._is_flushed_soon:
+            self._is_flushed_soon = True
+            asyncio.get_running_loop().call_soon(self._flush_more)
+
+    def _flush_more(self) -> None:
+        self._is_flushed_soon = False
+        self.flush()
 
     def retire(self) -> None:
         """Take no further request; close when the last one has ended."""

@@ -51,13 +51,16 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
         return BuildRequest(_bind_fields(fields, rows), None)
     build_body = body.bind_bytes(rows)
     if body.is_constant and not has_length:
-        fields.append((_LENGTH, Template([str(len(build_body(0)))])))
+        fields.append((_LENGTH, Template([str(body.fixed_bytes)])))
     build_headers = _bind_fields(fields, rows)
     if body.is_constant or has_length:
         return BuildRequest(build_headers, build_body)
 
+    fixed, list_values = body.fixed_bytes, body.bind_values(rows)
+
     def add_length(index: int) -> Headers:
-        return (*build_headers(index), (b"content-length", b"%d" % len(build_body(index))))
+        length = fixed + sum(map(len, list_values(index)))
+        return (*build_headers(index), (b"content-length", b"%d" % length))
 
     return BuildRequest(add_length, build_body)
 

@@ -14,6 +14,7 @@ from ngh2.enums import ErrorCode, Setting
 
 from oku_core.http_client.error_reason import HEADERS_TOO_LONG, MALFORMED_ANSWER, NO_HTTP2, STREAM_REFUSED
 from oku_core.http_client.limits import LONGEST_HEAD_BYTES, MOST_HEADERS
+from oku_workers.engines.defaults import PIECE_BYTES
 from oku_workers.engines.nghttp2.stream import Headers, Stream
 from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR
 
@@ -82,8 +83,9 @@ class Session:
         self.send_request = connection.send_request
         """Sends a request without a body, as `open` does, and returns the number of its stream."""
         self._list_events: Callable[[], list[ngh2.Event]] = connection.events
-        self.take_bytes: Callable[[], bytes] = connection.data_to_send
-        """Gives what is to be sent now. `settle` must follow; nothing may be taken after a fault."""
+        self.take_bytes: Callable[[int], bytes] = connection.data_to_send
+        """Gives what is to be sent now, but no more bytes than this. `settle` must follow; nothing may be
+        taken after a fault."""
 
     def open(self, stream: Stream, headers: Headers) -> None:
         """Send a request on a new stream; the server must allow another one.
@@ -116,7 +118,7 @@ class Session:
             return b""
         try:
             self._connection.terminate_connection(ErrorCode.NO_ERROR)
-            return self.take_bytes()
+            return self.take_bytes(PIECE_BYTES)
         except ngh2.NGH2Error:
             return b""
 
