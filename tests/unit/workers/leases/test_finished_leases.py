@@ -71,11 +71,16 @@ class Away:
     """Files of runs that cannot be fetched."""
 
     settled: tuple[str, ...] = ()
+    changes = 0
 
     async def provide(self, *_: object) -> None:
         """Fail as a file cache does."""
         await asyncio.sleep(0.1)
         raise FileError("the coordinator does not give it")
+
+    def are_whole(self, _: object) -> bool:
+        """Whether nobody has changed them."""
+        return True
 
     def release(self, _: object) -> None:
         """Nobody has it."""
