@@ -88,7 +88,7 @@ class ScheduledFeed:
         self._now_ns = now_ns = self._read_now()
         if self._late_ns is not None and heap[0][0] < now_ns - self._late_ns:
             if not self._skip_expired(now_ns):
-                self._arm()
+                self._timer.arm(self._timing.monotonic_ns())
                 return None
             if not heap or heap[0][0] > reached_ns:
                 self._full_since_ns = None  # nothing that is due waits any more
@@ -237,7 +237,7 @@ class ScheduledFeed:
             return
         self._reached_ns = now_ns = self._read_now()
         if not self._skip_expired(now_ns):
-            self._arm()
+            self._timer.arm(self._timing.monotonic_ns())
             return
         if self._heap and self._heap[0][0] <= now_ns:
             if self._full_since_ns is None:
