@@ -91,7 +91,8 @@ class ScheduledFeed:
                 self._timer.arm(self._timing.monotonic_ns())
                 return None
             if not heap or heap[0][0] > reached_ns:
-                self._full_since_ns = None  # nothing that is due waits any more
+                if not heap or heap[0][0] > now_ns:
+                    self._full_since_ns = None  # nothing that is due waits any more
                 self._arm()
                 return None
         return heap[0][2]
