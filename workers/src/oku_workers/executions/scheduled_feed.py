@@ -88,10 +88,11 @@ class ScheduledFeed:
         self._now_ns = now_ns = self._read_now()
         if self._late_ns is not None and heap[0][0] < now_ns - self._late_ns:
             if not self._skip_expired(now_ns):
-                self._arm()
+                self._timer.arm(self._timing.monotonic_ns())
                 return None
             if not heap or heap[0][0] > reached_ns:
-                self._full_since_ns = None  # nothing that is due waits any more
+                if not heap or heap[0][0] > now_ns:
+                    self._full_since_ns = None  # nothing that is due waits any more
                 self._arm()
                 return None
         return heap[0][2]
@@ -237,7 +238,7 @@ class ScheduledFeed:
             return
         self._reached_ns = now_ns = self._read_now()
         if not self._skip_expired(now_ns):
-            self._arm()
+            self._timer.arm(self._timing.monotonic_ns())
             return
         if self._heap and self._heap[0][0] <= now_ns:
             if self._full_since_ns is None:
