@@ -189,7 +189,7 @@ async def test_one_interrupt_is_enough_where_the_run_cannot_come_to_rest(
         return response
 
     async def pause(_: web.Request) -> web.Response:
-        return web.json_response({"state": "pausing", "error": "not now"}, status=pause_status)
+        return web.json_response({"run": "r", "state": "pausing", "error": "not now"}, status=pause_status)
 
     async def probe(_: web.Request) -> web.Response:
         asked.append(asyncio.get_running_loop().time())
