@@ -262,7 +262,9 @@ class ScheduledExecution(Execution):
         if self.next_coordinate == self.stop:
             self.begin_segment(self._phase)
         first, count, turns = self.taken, len(indices), self.turns
-        tallies = [tally for tally in self.tally.by_target if isinstance(tally, ScheduledTally)]
+        tallies = [
+            tally for tally in self.tally.by_target or (self.tally,) if isinstance(tally, ScheduledTally)
+        ]
         if turns is None:
             tallies[0].skip(cause, range(first, first + count))
         elif isinstance(indices, range) and (count > MOST_IN_CHUNK or self._lane.is_random):
