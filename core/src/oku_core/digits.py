@@ -1,4 +1,4 @@
-"""Whole numbers as programs write them for each other: ASCII digits and nothing else, and not too many.
+"""Whole numbers as programs write them for each other: a bounded number of ASCII digits and nothing else.
 
 Python's `int` also takes blanks, signs, underscores, the digits of other scripts, and numbers of any size.
 """
@@ -8,7 +8,7 @@ MOST_SQLITE = 2**63 - 1
 
 
 def parse_digits(text: str | bytes, most: int = MOST_SQLITE) -> int | None:
-    """The number that a text stands for; None if it is none, or larger than `most`."""
+    """The number in a text; None if the text is anything else, or the number is larger than `most`."""
     if not (text.isascii() and text.isdigit() and len(text) <= len(str(most))):
         return None
     return number if (number := int(text)) <= most else None

@@ -1,15 +1,15 @@
-"""Reads JSON, within limits: no other module decodes it, so that they hold for all that others write.
+"""Reads JSON within limits. No other module decodes JSON, so the limits hold for all text from outside.
 
-RFC 8259 leaves it to the reader what a repeated name means, how large a number may be and how deep values may
-be nested. Whatever is refused here is a `JsonError` of one line, also what exhausts the stack of the parser.
+RFC 8259 lets the reader decide what a repeated name means, how large a number may be and how deep values may
+be nested. Anything that is refused raises a `JsonError` of one line, even if it exhausts the parser's stack.
 
-| of whom | reader | repeated names | deepest |
+| written by | reader | repeated names | deepest |
 | --- | --- | --- | --- |
-| users: specs, calls of the API, what a hook returned | `decode_json` | are refused | `DEEPEST` |
+| users: specs, calls of the API, results of hooks | `decode_json` | are refused | `DEEPEST` |
 | other programs, such as browsers and brokers | `decode_document` | the last counts | `DEEPEST` |
 | targets, in the hot path | `decode_answer` | the last counts | the stack |
-| Oku, and whoever can send in its place | `JsonDecoder` of a type | the last counts | the type |
-| Oku alone: what stands in the ledger | `build_own_decoder` of a type | | |
+| Oku, or anyone who can send in its place | `JsonDecoder` of a type | the last counts | the type |
+| Oku alone: columns of the ledger | `build_own_decoder` of a type | | |
 """
 
 import json
@@ -30,11 +30,11 @@ DEEPEST = 100
 
 
 class JsonError(ValueError):
-    """A text is not JSON, or not within the limits; the message is one line without a subject."""
+    """A text is not JSON, or exceeds a limit; the message is one line without a subject."""
 
 
 class JsonLimitError(JsonError):
-    """A text may be JSON, but breaks a limit."""
+    """A text may be JSON, but exceeds a limit or gives a key twice."""
 
 
 class JsonTypeError(JsonError):
@@ -52,16 +52,16 @@ def decode_json(content: bytes | str) -> Any:
 
 
 def decode_document(content: bytes | str) -> Any:
-    """Decode what a program wrote, and may begin with a byte order mark.
+    """Decode what a program wrote; it may begin with a byte order mark.
 
     Raises:
-        JsonError: as `decode_json`, but for keys that are given twice.
+        JsonError: as `decode_json`, except for keys that are given twice.
     """
     return _load(content, None)
 
 
 def decode_answer(content: bytes) -> Any:
-    """Decode what a target has sent, and may begin with a byte order mark.
+    """Decode what a target has sent; it may begin with a byte order mark.
 
     Raises:
         JsonError: it is not JSON.
@@ -75,7 +75,7 @@ def decode_answer(content: bytes) -> Any:
 
 
 class JsonDecoder(Generic[_T]):
-    """Decodes values of one type; what stands beside its fields is passed over.
+    """Decodes values of one type; names that are not its fields are ignored.
 
     Args:
         kind: the type.
@@ -111,7 +111,7 @@ class JsonDecoder(Generic[_T]):
 
 
 def build_own_decoder(kind: Any) -> Callable[[bytes | str], Any]:
-    """A function that decodes what only Oku can have written, for each row of a table, without any limit."""
+    """A decoder without limits, for what only Oku can have written."""
     return msgspec.json.Decoder(kind).decode
 
 
@@ -121,7 +121,7 @@ def check_depth(content: bytes) -> None:
     Raises:
         JsonError: it is, or it is not JSON.
     """
-    # Fewer brackets than that cannot lie in each other so deep.
+    # Fewer brackets cannot be nested so deep.
     if content.count(b"[") + content.count(b"{") > DEEPEST:
         _check_depth(_any_decoder.decode(content))
 
@@ -168,7 +168,7 @@ def _check_depth(value: object) -> None:
 
 
 def _list_containers(container: Any) -> list[Any]:
-    """The lists and objects in one of them, or in any other value, which has none."""
+    """The lists and objects directly within a value."""
     if not isinstance(container, (dict, list)):
         return []
     values = container.values() if isinstance(container, dict) else container

@@ -68,7 +68,7 @@ class RangeSet:
         return True
 
     def append(self, start: int, stop: int) -> bool:
-        """Add the positions `start <= p < stop`, behind all that are there; whether there was room."""
+        """Add the positions `start <= p < stop`, which follow all that are there; whether there was room."""
         if self._stops and self._stops[-1] == start:
             self._stops[-1] = stop
         elif self._room.left > 0:

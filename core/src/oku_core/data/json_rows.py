@@ -98,7 +98,7 @@ class JsonRows:
         lines = block.split(b"\n")
         lines.pop()
         starts, end = [0], 0
-        # Most rows are flat: a look at the whole block saves one at each of them.
+        # Most rows are flat: counting in the whole block saves a check of each row.
         is_deep = block.count(b"{") + block.count(b"[") > len(lines)
         try:
             for line, _ in zip(lines, self._rows.decode_each(lines), strict=True):

@@ -14,7 +14,7 @@ _SEE_OTHER = 303
 _GET_AFTER_POST = frozenset({301, 302})
 NOT_A_URL = "a redirection to what is not a URL"
 _LONG_AUTHORITY = re.compile(r"[\x00-\x20]*+(?:[A-Za-z][A-Za-z0-9+.-]*+:)?//[^/?#]{513}")
-"""A name of a host has at most 253 characters; to encode one that is longer would take up to seconds."""
+"""A host name has at most 253 characters; to encode a much longer one takes seconds."""
 
 
 class RedirectError(Exception):

@@ -74,7 +74,7 @@ def _read_parts(url: str) -> SplitResult:
 
 
 def _is_readable(parts: SplitResult) -> bool:
-    """Whether kombu reads in a URL what its user wrote; it takes a semicolon for the end of one of several.
+    """Whether kombu reads a URL as its user meant it; it splits lists of URLs at semicolons.
 
     Raises:
         ValueError: host or port cannot be read.

@@ -1,4 +1,4 @@
-"""How a process of user code has ended that was not told to, as its worker tells of it."""
+"""Why a process of user code ended unexpectedly, as its worker reports it."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -6,35 +6,35 @@ from enum import StrEnum
 import msgspec
 
 MOST_HOST_ENDS = 10
-"""How many one message of progress tells of."""
+"""In one progress message."""
 LONGEST_HOST_END = 200
-"""Characters of the text of one."""
+"""The longest text, in characters."""
 
 
 class HostEndReason(StrEnum):
-    """Why such a process has ended."""
+    """Why such a process ended."""
 
     OUT_OF_MEMORY = "out_of_memory"
-    """The kernel has killed it because memory ran out, of its container or of the machine."""
+    """The kernel killed it because its container or the machine ran out of memory."""
     MEMORY_LIMIT = "memory_limit"
-    """It got no more memory, as it may hold no more, and could not go on."""
+    """It reached its own memory limit and could not go on."""
     KILLED = "killed"
-    """Somebody has sent it a signal."""
+    """A signal killed it."""
     CRASHED = "crashed"
-    """It has done what no process may, such as reading memory that is not there."""
+    """It caused a fault, such as an access to invalid memory."""
     EXITED = "exited"
-    """It has ended itself."""
+    """It ended itself."""
     NO_ANSWER = "no_answer"
-    """Its worker has killed it, for user code did not let it answer, or let go of an iteration."""
+    """Its worker killed it because user code blocked it, or did not end an iteration that was cut off."""
 
 
 class HostEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """One process that has ended.
+    """The end of one process.
 
     Attributes:
         run: the run whose user code it ran.
-        number: rises with each one of the same worker's process.
-        reason: why it has ended.
+        number: rises with each end that one process of a worker reports.
+        reason: why it ended.
         text: the same in words, in one line.
         requests: how many iterations it had in hand.
     """
@@ -47,11 +47,11 @@ class HostEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def find_host_ends_fault(ends: Sequence[HostEnd]) -> str | None:
-    """Say what is wrong with those of one message; None if nothing is."""
+    """Say what is wrong with the ends in one message; None if nothing is."""
     if len(ends) > MOST_HOST_ENDS:
-        return f"it tells of more than {MOST_HOST_ENDS} ends of processes"
+        return f"it reports the ends of more than {MOST_HOST_ENDS} processes"
     if not all(len(end.text) <= LONGEST_HOST_END and end.text.isprintable() for end in ends):
-        return "the end of a process is not told in a line"
+        return "the end of a process is not described in one line"
     if any(end.requests < 0 for end in ends):
-        return "a process had less than nothing in hand"
+        return "a process had a negative number of iterations in hand"
     return None

@@ -93,12 +93,12 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         clock_bound_s: by how much that may be wrong at most; 0 on the machine of the coordinator.
         cpu_share: processor time divided by wall time.
         rss_mb: the current resident memory.
-        memory_bytes: how much it may have; 0 if that is not known.
+        memory_bytes: how much memory it may use; 0 if that is not known.
         stopping: whether the worker is about to leave and takes no more leases.
         troubles: the worker's own tasks that have failed and are retried, one line each.
         found: the records of dead processes that it has found on its machine.
-        host_ends: the processes of its user code that have ended lately without being told to, the newest
-            last; each is told for half a minute.
+        host_ends: the processes of its user code that ended unexpectedly in the last half minute, the newest
+            last.
     """
 
     worker: str

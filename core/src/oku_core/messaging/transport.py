@@ -83,7 +83,7 @@ class _RedisQoS(redis.QoS):
             self._gathered = None
 
     def restore_by_tag(self, tag: Any, client: Any = None, leftmost: bool = False) -> None:  # noqa: FBT001, FBT002
-        """Give a message back that was noted and not acknowledged; what is not one is forgotten."""
+        """Give back a message that was not acknowledged, or forget it if it is not a message."""
         try:
             super().restore_by_tag(tag, client, leftmost)  # type: ignore[no-untyped-call]
         except _UNREADABLE as error:
@@ -263,7 +263,7 @@ def find_connection_errors(app: Celery) -> tuple[type[Exception], ...]:
 
 
 def find_refusals(app: Celery) -> tuple[type[Exception], ...]:
-    """The exceptions that are raised if the broker answers and refuses what was asked of it."""
+    """The exceptions that are raised if the broker answers, but refuses a request."""
     errors: tuple[type[Exception], ...] = app.connection_for_read().channel_errors
     return errors
 

@@ -1,4 +1,4 @@
-"""The resident memory of this process, now and at its peak, and how much it may have; 1 MB is 10**6 bytes."""
+"""The resident memory of this process, now and at its peak, and its limit; 1 MB is 10**6 bytes."""
 
 import os
 import resource
@@ -33,9 +33,9 @@ def measure_peak_rss_mb() -> float:
 
 
 def find_memory_limit() -> int:
-    """How many bytes this process may have: what its control groups allow, or else the memory of the machine.
+    """How many bytes this process may use: what its control groups allow, or else the memory of the machine.
 
-    A container has a control group; one of version 1 is seen only from within.
+    A container has a control group; with version 1, only a process within the container sees its limit.
     """
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for file in (*_list_group_limits(), CGROUPS / "memory" / "memory.limit_in_bytes"):

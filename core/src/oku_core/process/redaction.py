@@ -11,7 +11,7 @@ MASK = "***"
 LONGEST_REDACTED = 1 << 18
 """The rest of a longer text is left out; in characters."""
 
-# A search that began with the scheme would try each letter of a text that has no URL, and read on from each.
+# A search that began with the scheme would read on from each letter of a text without a URL: quadratic time.
 _AFTER_SCHEME = re.compile(r"://([^\s\"'<>`]*[^\s\"'<>`,;])")
 """A comma or semicolon that follows a URL in a sentence is not a part of the URL."""
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.%]*\]|[^:@\[\]]*)(:\d+)?")
@@ -45,7 +45,7 @@ def redact(text: str, *, queries: bool = True) -> str:
     end = len(shown.rstrip(",;")) if len(text) > LONGEST_REDACTED else -1
 
     def redact_url(url: re.Match[str]) -> str:
-        # Nobody knows what a URL goes on with that was cut off: its password may have begun.
+        # The cut may be within the password of a URL.
         return f"://{MASK if url.end() == end else _redact_rest(url[1], queries=queries)}"
 
     return _AFTER_SCHEME.sub(redact_url, shown)

@@ -107,7 +107,7 @@ class Supervisor:
         return self.find_troubles()
 
     def find_troubles(self, besides: tuple[type[Exception], ...] = ()) -> list[str]:
-        """The same without those that errors of some types cause, which something else reports."""
+        """The same, except for troubles caused by errors of these types, which something else reports."""
         return [
             health.trouble
             for health in tuple(self._healths)

@@ -28,7 +28,7 @@ class EventType(StrEnum):
     HOOK_ENDED = "hook_ended"
     """It has returned or failed, or is to be called again."""
     HOST_ENDED = "host_ended"
-    """A process of user code has ended that was not told to; what it had in hand is given back."""
+    """A process of user code ended unexpectedly; its iterations are given back."""
     LEASE_EXPIRED = "lease_expired"
     """A lease was taken back."""
     TARGET_GONE = "target_gone"

@@ -15,7 +15,7 @@ from oku_core.schedule.schedule import Schedule
 from oku_core.uniform import draw_bits
 
 MOST_DRAWN = 10_000
-"""Random arrivals that are drawn together; to draw so many takes 4 ms."""
+"""How many random arrivals are drawn together; that takes 4 ms."""
 _NS = 10**9
 _CELLS_STREAM = 0x6F6B752D63656C6C
 """Changes the seed (the letters `oku-cell`)."""
@@ -87,7 +87,7 @@ class Block:
 
 
 class RandomBlock(Block):
-    """A block of random arrivals, divided into cells of equal area: no more are drawn than somebody needs.
+    """A block of random arrivals, divided into cells of equal area: only the cells that are needed are drawn.
 
     The arrivals of a Poisson process in the cells are independent of each other, given how many lie in each.
     A block with few arrivals has one cell.
@@ -107,7 +107,7 @@ class RandomBlock(Block):
         self._counts = BlockCounts(range(self.cells), count, Fraction, seed)
 
     def count_before(self, cell: int) -> int:
-        """How many of its arrivals lie before a cell; all for that behind the last."""
+        """How many of its arrivals lie before a cell; `cells` stands for the end."""
         return self._counts.count_before(cell)
 
     def find_cell(self, rank: int) -> int:

@@ -104,10 +104,10 @@ class Lane:
                 yield from self._iter_even(block, pieces)
 
     def iter_indices(self, ranges: Sequence[Range]) -> Iterator[Sequence[int]]:
-        """The indices of ranges of coordinates, some at a time, in the order of the coordinates.
+        """The indices of ranges of coordinates, a sequence at a time, in the order of the coordinates.
 
-        Some of random arrivals are of one cell, or of whole cells in a row: these are not drawn, and come in
-        rising order.
+        A sequence of random arrivals is of one cell, or of whole cells in a row. Whole cells are not drawn;
+        their indices are in rising order.
         """
         if not self.is_random:
             for start, stop in ranges:
@@ -163,7 +163,7 @@ class Lane:
         return self.start + self._build_cell(found, max(0, found.find_cell_at(time_ns) - 1)).start
 
     def _find_block_at(self, time_ns: int) -> Block | int:
-        """The block of the wave that a time lies in; or the coordinate that is the first after that time."""
+        """The block of the wave that a time lies in; outside the wave, the first coordinate after that time."""
         wave = self._wave
         segment = self._schedule.find_segment_of_block(wave.block)
         number = segment.first_block + math.floor(Fraction(time_ns, _NS) - segment.begin_s) - wave.block

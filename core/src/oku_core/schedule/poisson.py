@@ -51,7 +51,7 @@ class BlockCounts:
         return before if block <= start else before + count
 
     def find_block(self, rank: int) -> int:
-        """The block that the arrival of a rank, from 0, lies in; the last one for a rank behind all."""
+        """The block that the arrival of a rank, from 0, lies in; the last one if the rank is too large."""
         start, stop, count = self._blocks.start, self._blocks.stop, self._count
         while stop - start > 1:
             middle = (start + stop) // 2

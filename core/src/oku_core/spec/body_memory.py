@@ -1,7 +1,7 @@
 """Whether the bodies that a run has in flight fit into the memory of a worker.
 
-A body that is the same for all requests is in memory once. One with a placeholder is made for each request,
-and stays until that has been answered.
+A body that all requests share is in memory once. One with a placeholder is made for each request, and stays
+in memory until the answer has come.
 """
 
 from collections.abc import Callable
@@ -19,16 +19,16 @@ FindFile = Callable[[FileRef], Path]
 
 
 def find_memory_fault(spec: Spec, in_flight: int, limit_bytes: int, find_file: FindFile) -> str:
-    """Say that bodies take more memory than a worker may have; empty if they do not. This may block.
+    """Say that bodies take more memory than a worker may use; empty if they do not. This may block.
 
-    Values of columns are not counted: a worker knows them row by row. Of several targets, each has its share
-    of what is in flight.
+    Values of columns are not counted, because a worker reads them row by row. Each of several targets has its
+    share of the requests in flight.
 
     Args:
         spec: what is sent.
         in_flight: how many requests a worker has in flight at most.
-        limit_bytes: the memory that a worker may have; 0 if it is not known.
-        find_file: has the bodies that are files.
+        limit_bytes: the memory that a worker may use; 0 if it is not known.
+        find_file: finds bodies that are files.
     """
     bodies = [(target.body, target.weight) for target in spec.targets] or [(spec.body, 1)]
     written = [(body, weight) for body, weight in bodies if body is not None]
@@ -40,14 +40,14 @@ def find_memory_fault(spec: Spec, in_flight: int, limit_bytes: int, find_file: F
     if total_bytes <= limit_bytes:
         return ""
     return (
-        f"body: {in_flight:,} in flight for each worker, with a body of its own for each request, take"
-        f" {format_bytes(total_bytes)}, and a worker may have {format_bytes(limit_bytes)}: have fewer in"
-        " flight, or send all requests the same body"
+        f"body: each request has its own body, and {in_flight:,} in flight per worker take"
+        f" {format_bytes(total_bytes)} of memory, but a worker may use {format_bytes(limit_bytes)}:"
+        " lower the concurrency, or send the same body with all requests"
     )
 
 
 def _weigh(bodies: list[tuple[str, int]]) -> int:
-    """The bytes of some bodies, each times its weight."""
+    """The sum of the sizes of bodies, each multiplied by its weight."""
     return sum(_measure(body) * weight for body, weight in bodies)
 
 
@@ -57,7 +57,7 @@ def _measure(body: str) -> int:
 
 
 def _differs(body: str, spec: Spec, find_file: FindFile) -> bool:
-    """Whether it has a placeholder for the index or a column."""
+    """Whether a body has a placeholder for the index or a column."""
     if (reference := find_file_reference(body)) is not None:
         body = read_body(find_file(reference).read_bytes())
     names = {INDEX_NAME, *(() if spec.data is None else spec.data.columns)}

@@ -1,4 +1,4 @@
-"""Whether all regular expressions of a spec can be searched for.
+"""Checks and compiles the regular expressions of a spec.
 
 A fault is the key that is to blame and what is wrong; the parser adds where that key was given.
 """
@@ -14,7 +14,7 @@ from oku_core.spec.values.pattern import MOST_PATTERNS, PatternError, compile_pa
 def find_pattern_fault(spec: Spec) -> Fault | None:
     """Say which key has a pattern that RE2 does not support, or one too many; None if none has.
 
-    This compiles them, for up to 0.1 s each: not in an event loop.
+    Compiling takes up to 0.1 s for each pattern: do not call this in an event loop.
     """
     patterns: set[str] = set()
     for key, place, pattern in _iter_patterns(spec):
@@ -30,7 +30,7 @@ def find_pattern_fault(spec: Spec) -> Fault | None:
 
 
 def compile_patterns(spec: Spec) -> None:
-    """Compile all patterns of a spec ahead: who needs one later, in an event loop, has it at once.
+    """Compile all patterns of a spec into the cache, so that an event loop finds them there.
 
     Raises:
         PatternError: RE2 does not support one.

@@ -1,7 +1,7 @@
-"""How many of many indices ask each target, without a look at each of them.
+"""Counts how many indices ask each target, without visiting each index.
 
-Which target an index asks repeats after some thousands of indices (`find_target_turns`), so a logarithm of
-that many steps is enough for any number of indices.
+The order of the targets repeats after some thousands of indices (`find_target_turns`), so a binary search in
+one period counts any number of indices.
 """
 
 from bisect import bisect_left
@@ -27,7 +27,7 @@ class TurnCount(NamedTuple):
 
 
 class TurnCounts:
-    """Counts among indices that are evenly apart; their ranks are from 0.
+    """Counts evenly spaced indices by target; the lowest index has rank 0.
 
     Args:
         turns: which target each index asks, in the order of the indices from 0, repeated for ever.
@@ -38,7 +38,7 @@ class TurnCounts:
         length = len(turns)
         self._period = length // gcd(length, indices.step)
         self._ranks: dict[int, list[int]] = {}
-        """The ranks that ask each target, of one period."""
+        """By target, the ranks within one period that ask it."""
         begin, step = indices.start, indices.step
         for rank in range(self._period):
             self._ranks.setdefault(turns[(begin + rank * step) % length], []).append(rank)

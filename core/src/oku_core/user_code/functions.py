@@ -14,4 +14,4 @@ ARGUMENTS: Mapping[str, tuple[str, ...]] = {
 """By function, the arguments that it may have; it gets those that it names."""
 
 LIBRARIES = frozenset({"oku", "locust"})
-"""The packages that user code is written for: what it imports by these names is never a file of its own."""
+"""The packages that user code is written for: an import of these names never finds a file of user code."""

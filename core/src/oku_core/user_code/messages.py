@@ -37,8 +37,8 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, tag="start", array_like=T
 
     Attributes:
         spec: the spec as JSON, with its secrets.
-        folder: where the files of the user code stand, the current folder of the host: as the file system has
-            it, as are the paths.
+        folder: where the files of the user code are, which is the working directory of the host; like the
+            paths, in the bytes of the file system.
         users: how many iterations may be under way.
         is_ahead: whether some more may be handed out than can begin at once.
         paths: where the files are that the spec names, by their digests.
@@ -125,11 +125,11 @@ class Refused(msgspec.Struct, frozen=True, tag="refused", array_like=True):
 
 
 class Leaving(msgspec.Struct, frozen=True, tag="leaving", array_like=True):
-    """The host ends although it was not told to; its last message.
+    """The last message of a host that ends unexpectedly.
 
     Attributes:
-        text: why, in one line, of which "it" is the host.
-        is_memory: whether it got no more memory.
+        text: why, in one line that calls the host "it".
+        is_memory: whether it ran out of memory.
     """
 
     text: str

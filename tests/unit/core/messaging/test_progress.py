@@ -57,10 +57,10 @@ def test_true_progress_passes() -> None:
         ({"rss_mb": -0.1}, "a figure is negative or not a number"),
         ({"seconds": 0.0}, "it tells of 0.0 s"),
         ({"seconds": math.inf}, "it tells of inf s"),
-        ({"host_ends": [build_end()] * 11}, "it tells of more than 10 ends of processes"),
-        ({"host_ends": [build_end(text="a\nb")]}, "the end of a process is not told in a line"),
-        ({"host_ends": [build_end(text="a" * 201)]}, "the end of a process is not told in a line"),
-        ({"host_ends": [build_end(requests=-1)]}, "a process had less than nothing in hand"),
+        ({"host_ends": [build_end()] * 11}, "it reports the ends of more than 10 processes"),
+        ({"host_ends": [build_end(text="a\nb")]}, "the end of a process is not described in one line"),
+        ({"host_ends": [build_end(text="a" * 201)]}, "the end of a process is not described in one line"),
+        ({"host_ends": [build_end(requests=-1)]}, "a process had a negative number of iterations in hand"),
     ],
 )
 def test_the_fault_of_impossible_progress_is_named(changes: dict[str, Any], fault: str) -> None:

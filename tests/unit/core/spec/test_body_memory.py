@@ -10,8 +10,8 @@ from oku_core.spec.target import Target
 from oku_core.spec.values.file_reference import FileRef
 
 FAULT = (
-    "body: 100 in flight for each worker, with a body of its own for each request, take 100.3 kB, and a"
-    " worker may have 100.0 kB: have fewer in flight, or send all requests the same body"
+    "body: each request has its own body, and 100 in flight per worker take 100.3 kB of memory, but a worker"
+    " may use 100.0 kB: lower the concurrency, or send the same body with all requests"
 )
 FILE = FileRef.build("0" * 64, 1003, "body.bin")
 
@@ -55,4 +55,4 @@ def test_each_target_has_its_share_of_what_is_in_flight() -> None:
     """A large body that is rare takes little."""
     large, small = Target(name="a", url="/", body="{i}" + "x" * 1000), Target(name="b", url="/", weight=9)
     assert find(Spec(targets=(large, small)), 100, 100_000) == ""
-    assert "1,000 in flight for each worker" in find(Spec(targets=(large, small)), 1000, 100_000)
+    assert "1,000 in flight per worker" in find(Spec(targets=(large, small)), 1000, 100_000)

@@ -520,6 +520,6 @@ async def test_bodies_that_do_not_fit_into_memory_are_refused(bench: Bench) -> N
     spec = Spec(urls=SPEC.urls, body="{i}" + "x" * 1000, concurrency=100)
     [account] = bench.take(build_lease(0, 1000), spec=spec)
     await asyncio.sleep(0.1)
-    assert account.checkpoint.refusal.startswith("body: 100 in flight for each worker")
+    assert account.checkpoint.refusal.startswith("body: each request has its own body, and 100 in flight")
     assert (account.checkpoint.done, bench.built.engines) == (0, [])
     assert bench.runner.build_progress().memory_bytes == 100_000

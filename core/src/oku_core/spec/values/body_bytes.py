@@ -1,8 +1,8 @@
 """The bytes of a body as text, and back.
 
-A body is text, in which placeholders stand. That of a file is one character for each byte, whatever its
-encoding: any file can be sent, and takes no more memory than it has bytes. In other text one wide character
-makes all of them wide. Text of a file stays in memory and is never written down.
+A body is text with placeholders. The text of a file has one character for each byte, whatever the encoding of
+the file: any file can be sent, and its text takes as much memory as the file has bytes. In ordinary text, one
+wide character makes all of them wide. The text of a file stays in memory and is never stored.
 """
 
 _BYTES = "latin-1"
@@ -26,5 +26,5 @@ def write_body(text: str) -> bytes:
 
 
 def measure_body(text: str) -> int:
-    """How many bytes that are."""
+    """How many bytes `write_body` gives."""
     return len(text) if isinstance(text, FileText) else len(write_body(text))

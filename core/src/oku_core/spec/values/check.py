@@ -17,7 +17,7 @@ _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,
     "=": operator.eq, "": operator.eq,
 }  # fmt: skip
-"""By their signs; one that begins another comes after it."""
+"""By operator; one that is a prefix of another comes after it."""
 _LONGEST_PLACE = 100
 """The longest JSON pointer and name of a header, in characters; the reason of a failed check has it in it."""
 # RFC 6901, section 3: ~ stands only before 0 and 1.

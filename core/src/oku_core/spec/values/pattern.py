@@ -16,9 +16,9 @@ MOST_PATTERNS = 100
 """How many different patterns a spec may have, those of its targets among them."""
 MOST_PATTERN_CHARACTERS = 1_000
 _MOST_INSTRUCTIONS = 4_096
-"""The longest program; counted repetitions and Unicode classes make long ones of short patterns."""
+"""The longest program; counted repetitions and Unicode classes turn short patterns into long programs."""
 _MOST_MEMORY_BYTES = 1 << 20
-"""For the program of a pattern and for the states that RE2 keeps of it."""
+"""For the program of a pattern and for the states that RE2 caches."""
 _ESCAPE_OR_REPETITION = re.compile(r"\\[0-7]{3}|\\[1-9][0-9]|\\.|\{,[0-9]+\}", re.DOTALL)
 _TOO_LARGE = "it is too large; use smaller counts of repetitions, and fewer Unicode classes"
 _UNSUPPORTED = {
@@ -35,7 +35,7 @@ _UNSUPPORTED = {
     r"\u": r"\u is not supported, write \x{20ac}",
     r"\U": r"\U is not supported, write \x{20ac}",
 } | {rf"\{digit}": "back-references are not supported" for digit in range(1, 10)}
-"""What to say in place of RE2's "invalid perl operator" and "invalid escape sequence"."""
+"""Clearer messages than RE2's "invalid perl operator" and "invalid escape sequence"."""
 
 
 class PatternError(ValueError):
@@ -92,7 +92,7 @@ def _explain(fault: str) -> str:
 
 
 def _find_other_meaning(text: str) -> str | None:
-    """What RE2 takes for a character or for text, and Python for something else; None if there is nothing."""
+    """Say what RE2 reads as text, and Python as something else; None if there is nothing."""
     for found in _ESCAPE_OR_REPETITION.findall(text):
         if found.startswith("{"):
             return f"{found} is not supported, write {{0{found[1:]}"

@@ -17,7 +17,7 @@ from oku_core.spec.values.scalar import list_values, parse_text
 _ANY_ORIGIN = "http://h"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _LONGEST_HOST = 253
-"""In characters (RFC 1035, section 2.3.4); to encode a longer one would take up to minutes."""
+"""In characters (RFC 1035, section 2.3.4); to encode a much longer one takes minutes."""
 _STRAY_BRACE = re.compile(r"\{[^}]*\}?|\}")
 
 
