@@ -373,7 +373,7 @@ async def test_user_code_that_kills_every_host_is_not_tried_for_ever(bench: User
         (
             "held.extend(iter(lambda: bytes(1000), None))",
             HostEndReason.MEMORY_LIMIT,
-            "it has blocked its process for 1 s, and holds as much memory as it may",
+            "it has blocked its process for 1 s, and is at its memory limit",
         ),
     ],
     ids=["idle", "greedy"],

@@ -113,7 +113,7 @@ class Addresses:
             )
         except OSError as error:
             self._book.note(attempts, None, loop.time())
-            # Frames of aiohappyeyeballs refer to the error: a cycle that only the garbage collector would free.
+            # Frames of aiohappyeyeballs refer to the error: only the garbage collector would free the cycle.
             raise error.with_traceback(None) from None
         reached = next(address for address, lent in attempts.items() if lent is connected)
         self._book.note(attempts, reached, loop.time())

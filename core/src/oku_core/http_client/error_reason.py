@@ -61,8 +61,8 @@ _LINKS = ("certificate_error", "os_error", "__cause__")
 """Where libraries keep the error that theirs is about."""
 _MOST_LINKS = 5
 _VARYING = re.compile(r"[\[(][^\])\n]*[\])]?|'[^']*'|\"[^\"]*\"|\b\d[\d.:]*\b|0x[0-9a-fA-F]+")
-"""What differs between two errors of one kind: addresses, numbers, quoted text. An unclosed bracket extends to
-the end of its line: to backtrack from each of many would take quadratic time."""
+"""What differs between two errors of one kind: addresses, numbers, quoted text. An unclosed bracket extends
+to the end of its line: to backtrack from each of many would take quadratic time."""
 
 
 def explain_timeout(timeout_s: float) -> str:

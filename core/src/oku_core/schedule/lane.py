@@ -163,7 +163,7 @@ class Lane:
         return self.start + self._build_cell(found, max(0, found.find_cell_at(time_ns) - 1)).start
 
     def _find_block_at(self, time_ns: int) -> Block | int:
-        """The block of the wave that a time lies in; outside the wave, the first coordinate after that time."""
+        """The block of the wave that a time lies in; outside the wave, the first coordinate after it."""
         wave = self._wave
         segment = self._schedule.find_segment_of_block(wave.block)
         number = segment.first_block + math.floor(Fraction(time_ns, _NS) - segment.begin_s) - wave.block

@@ -490,7 +490,7 @@ async def test_what_an_engine_has_read_of_files_is_right(
     """They are fetched again if somebody meddles between their coming and their use, but not for ever."""
     loop = asyncio.get_running_loop()
     monkeypatch.setattr(loop, "run_in_executor", partial(call_at_once, loop))
-    for times, reasons in ((0, []), (2, []), (9, ["are removed or changed here again|No such file"])):
+    for times, reasons in ((0, []), (2, []), (9, ["keeps removing or changing the files|No such file"])):
         built: list[Spec] = []
 
         def build(spec: Spec, feed: Any, *_: object, built: list[Spec] = built) -> FakeEngine:

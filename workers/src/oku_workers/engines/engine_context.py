@@ -30,9 +30,9 @@ class EngineContext:
         find_file: gives the path of a file of the run by its digest.
         setup_data: what `setup` of the user code returned, as JSON.
         isolation: what the process of user code gets and may take.
-        run: the run whose user code it is; empty without any.
-        host_ends: takes note of processes of user code that end.
-        fetch_files: has the files of the run again, if somebody has removed any; `EngineError` if it cannot.
+        run: the run, if it has user code.
+        host_ends: records how processes of user code end.
+        fetch_files: fetches files of the run that were removed; `EngineError` if it cannot.
     """
 
     local_address: str | None = None

@@ -1,10 +1,10 @@
-"""Looks for a regular expression in the bodies of answers, for a bounded time of the event loop.
+"""Searches the bodies of answers for a regular expression, within a bounded time of the event loop.
 
 The time of a search is linear in the body (`oku_core.spec.values.pattern`). Nearly all searches take 1
 to 8 ns per byte. At the worst, RE2 follows each instruction of a pattern at each byte, which takes 9 ns
-for each of them: `(a|b)*a(a|b){14}c` takes 0.1 s for 1 MiB of a and b. Hence two limits: one of the
-instructions times the bytes of a search, one of the time that all searches for a pattern take beyond
-what is usual.
+for each of them: `(a|b)*a(a|b){14}c` takes 0.1 s for 1 MiB of a and b. So there are two limits: one on
+the instructions times the bytes of a search, and one on the time that all searches for a pattern take in
+excess of the usual time.
 """
 
 import time
@@ -28,13 +28,12 @@ _UNTIMED_WORK = 1 << 17
 class PatternCheck:
     """Whether bodies match a pattern; belongs to one target and one worker.
 
-    A search that takes longer than usual adds to an excess; all others take from it. Once the excess is
-    more than half a second, the pattern is looked for only in bodies that are at most half as long as
-    the last one.
+    A search that takes longer than usual adds to an excess; all others reduce it. Once the excess is more
+    than half a second, only bodies at most half as long as the last one are searched.
 
     Args:
         pattern: a pattern of a spec.
-        clock_ns: the processor time of this thread; what others take from it does not count.
+        clock_ns: the processor time of this thread, which other processes do not affect.
     """
 
     __slots__ = ("_clock_ns", "_excess_ns", "_longest", "_longest_untimed", "_search")
@@ -73,7 +72,7 @@ class PatternCheck:
 
 
 def as_utf8(body: bytes) -> bytes:
-    """A body with U+FFFD in place of what is not UTF-8: for RE2, such bytes match nothing, not even a dot."""
+    """A body with U+FFFD in place of malformed UTF-8: in RE2 such bytes match nothing, not even a dot."""
     if body.isascii():
         return body
     try:

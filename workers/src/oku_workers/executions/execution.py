@@ -218,7 +218,7 @@ class Execution:
         return True
 
     def pass_over(self, position: int) -> None:
-        """Go on at a position, which may be taken or is the end; those before it count as taken and ended."""
+        """Go on at a position, which may be taken or is the end; all before it count as taken and ended."""
         self.ended += position - self.taken
         ranges = self.ranges
         self._range = number = ranges.find_range(min(position, ranges.length - 1))
@@ -307,10 +307,9 @@ class Execution:
         self.settle()
 
     def drop_tallies(self) -> None:
-        """Forget what was counted: an execution and its tallies refer to each other.
+        """Break the reference cycle of an execution and its tallies, so that both are freed at once.
 
-        They would wait for the garbage collector. Those of an abandoned one may still count what is in
-        flight, and do wait.
+        The tallies of an abandoned execution stay, since they may still count what is in flight.
         """
         if self.in_flight or not self.tallies:
             return

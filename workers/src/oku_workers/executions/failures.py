@@ -43,9 +43,9 @@ class Failures:
 
         Args:
             outcome: as what, as an index; not `ok`.
-            positions: where in their lease they are, in a row; behind all that have failed so before.
+            positions: where in their lease they are, in a row, after all that have failed so before.
             reason: why, a text of the catalogue.
-            requests: how many they are, if they are only some of these positions: then these are not listed.
+            requests: how many they are, if they are only some of these positions: then none is listed.
         """
         first, last = positions[0], positions[-1]
         counted = self._reasons.get((outcome, reason)) or self._add_reason(outcome, first, reason)
@@ -58,7 +58,7 @@ class Failures:
             failed.append(first, last + 1)
 
     def _add_reason(self, outcome: int, position: int, reason: str) -> list[int]:
-        """A count for a reason, or for those beyond the bound, with its first and last position."""
+        """A count for a reason, with its first and last position; beyond the bound, that of all others."""
         if len(self._reasons) >= MOST_REASONS:
             reason = OTHER
         return self._reasons.setdefault((outcome, reason), [0, position, position])

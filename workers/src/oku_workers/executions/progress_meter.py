@@ -184,7 +184,7 @@ class _Seen:
 
 
 class ProgressMeter:
-    """Takes the differences; an execution that leaves between two looks is looked at once more as it leaves.
+    """Measures differences; an execution that leaves between two measurements is measured as it leaves.
 
     Args:
         measure_cpu_s: processor time of this process.
@@ -196,7 +196,7 @@ class ProgressMeter:
         self._clock = clock
         self._seen: dict[Execution, _Seen] = {}
         self._left: defaultdict[str, _News] = defaultdict(_News)
-        """What is new of executions that have left since the last look, by run."""
+        """By run, what is new of executions that have left since the last measurement."""
         self._cpu_s = self._at = 0.0
 
     def start(self) -> None:
@@ -204,7 +204,7 @@ class ProgressMeter:
         self._cpu_s, self._at = self._measure_cpu_s(), self._clock()
 
     def forget(self, execution: Execution) -> None:
-        """An execution leaves; the next look tells of it once more."""
+        """An execution leaves; the next measurement includes it once more."""
         self._left[execution.lease.run].add(execution, self._seen.pop(execution, _Seen()))
 
     def take(

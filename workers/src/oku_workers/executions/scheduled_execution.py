@@ -30,10 +30,10 @@ take all of a processor if each has a wake of its own, and half of one this way.
 _SENDING_NS = 60_000
 """The last wake of a second is so long before its end that what it sends is sent in that second."""
 _FASTEST_DRAWN_RPS, _DRAWING_NS = 100_000, 100_000_000
-"""Random arrivals that come faster, which nobody can send, would be too late before they are drawn: so much
-of the schedule is passed over, in addition to what is too late, that some of the next ones are in time."""
+"""Faster random arrivals, which no worker can send, would all be late by the time they are drawn. So this
+much more of the schedule is passed over, and some of the arrivals that follow are in time."""
 _MOST_LISTED = 8_192
-"""Of more requests that are passed over together it is counted, and not listed, which target each asks."""
+"""If more requests to several targets are passed over together, they are counted by target and not listed."""
 _NO_CHUNK = Chunk((), ())
 
 
@@ -113,7 +113,7 @@ class ScheduledExecution(Execution):
 
     @property
     def fetched_chunks(self) -> int:
-        """How many chunks of due times are computed beside the one that it takes from."""
+        """How many chunks of due times are computed, besides the one that requests are taken from."""
         return len(self._fetched)
 
     @property
@@ -159,19 +159,19 @@ class ScheduledExecution(Execution):
     def skip(self, until_ns: int, cause: int, is_time_up: Callable[[], bool] = lambda: False) -> None:
         """Do not send what may be taken and is due before a time, however many requests that are.
 
-        Where random ones could not be drawn in time, some that are due a little later are passed over, too.
+        If random arrivals could not be drawn in time, some that are due a little later are passed over, too.
 
         Args:
             until_ns: nanoseconds of the coordinator's clock.
             cause: why they are not sent, as an index.
-            is_time_up: asked now and then; if so, the rest is for another call.
+            is_time_up: asked now and then; once it holds, the rest is left to another call.
         """
         until_ns -= self._origin_ns
         while self.allowed and self._chunk.dues_ns and self._chunk.dues_ns[self._at] < until_ns:
             dues_ns, at = self._chunk.dues_ns, self._at
             count = min(bisect_left(dues_ns, until_ns, at) - at, self.allowed)
             self._pass_over(self._chunk.indices[at : at + count], cause)
-            # Where all of a chunk was too late, what follows need not be computed.
+            # If a whole chunk was too late, the due times that follow need not be computed.
             if count < len(dues_ns) or not self._jump(until_ns, cause, is_time_up):
                 self._advance(count)
             if is_time_up():
@@ -212,7 +212,7 @@ class ScheduledExecution(Execution):
             self._end_chunk()
 
     def _advance(self, count: int) -> None:
-        """So many of the chunk have been passed over: have the due time of the next one."""
+        """Move on by so many requests of the chunk, which have been passed over."""
         self._at += count
         if self._at < len(self._chunk.dues_ns):
             self.due_ns = self._origin_ns + self._chunk.dues_ns[self._at]
@@ -241,7 +241,7 @@ class ScheduledExecution(Execution):
         else:
             for number, indices in enumerate(self._lane.iter_indices(self.ranges.cut(self.taken, position))):
                 self._pass_over(indices, cause)
-                # The first may be the rest of a cell, and the second all cells behind it.
+                # The first may be the rest of a cell, and the second all cells after it.
                 if number and is_time_up():
                     break
         self._chunks = self._lane.iter_chunks(self.ranges.cut(self.taken, self.ranges.length))
@@ -250,7 +250,7 @@ class ScheduledExecution(Execution):
         return True
 
     def _find_past(self, until_ns: int) -> int:
-        """The first coordinate that may be due at a time of the schedule or after it, or can be in time."""
+        """The first coordinate that may be due at a time of the schedule or after it, and can be in time."""
         lane = self._lane
         if not lane.is_random:
             return lane.find_first_due(until_ns)
@@ -268,7 +268,7 @@ class ScheduledExecution(Execution):
         if turns is None:
             tallies[0].skip(cause, range(first, first + count))
         elif isinstance(indices, range) and (count > MOST_IN_CHUNK or self._lane.is_random):
-            # Too many to look at each, or not in the order of their positions.
+            # Too many to visit each, or not in the order of their positions.
             if self._turn_counts is None:
                 self._turn_counts = TurnCounts(turns, self._lane.indices)
             at = self._lane.indices.index(indices[0])

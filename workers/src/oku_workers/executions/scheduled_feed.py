@@ -27,10 +27,10 @@ _PAUSE_S = 0.001
 _EXPIRY_NS = 10_000_000
 """What has become too late within this time is accounted together."""
 _TURN_NS = 5_000_000
-"""After so long the event loop serves others before more is accounted that is too late."""
+"""How long late requests are accounted before the event loop serves others."""
 _MOST_FETCHING, _MOST_FETCHED = 8, 1_024
-"""So many executions compute due times at a time, those whose turn comes first, and so many chunks lie ready
-in all: more than are taken in `_AHEAD_NS`."""
+"""How many executions compute due times at a time, those that are due first, and how many chunks are ready in
+all: more than are taken in `_AHEAD_NS`."""
 
 
 class ScheduledFeed:

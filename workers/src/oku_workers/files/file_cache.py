@@ -27,7 +27,7 @@ class WrongContentError(FileError):
 
 
 class HeldFile:
-    """A file that is whole, and stays as long as it is held, unless somebody else removes or changes it.
+    """A file that is whole, and stays as long as it is held, unless another program removes or changes it.
 
     Args:
         path: where it is.
@@ -41,12 +41,12 @@ class HeldFile:
 
     @property
     def is_changed(self) -> bool:
-        """Whether somebody has written to it."""
+        """Whether another program has written to it."""
         return _read_version(self._opened) != self._content
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is still there as it was, for those who open it by its path."""
+        """Whether its path still leads to it, and it is unchanged."""
         return not self.is_changed and _is_still(self.path, self._opened)
 
     def release(self) -> None:
@@ -107,7 +107,7 @@ class PartialFile:
         """Give it its name, and hold it; this blocks.
 
         Raises:
-            FileNotFoundError: somebody has removed it.
+            FileNotFoundError: another program has removed it.
             WrongContentError: it is not what was asked for.
             FileError: it cannot be written.
         """
@@ -149,7 +149,7 @@ class FileCache:
         self._most_bytes = most_bytes
 
     def hold(self, file: FileRef) -> HeldFile | None:
-        """Hold a file that is whole; None if there is none. This reads it, and blocks for so long."""
+        """Hold a file that is whole; None if there is none. This reads all of it, and blocks meanwhile."""
         path = self._folder / file.digest
         while True:
             try:
@@ -159,9 +159,9 @@ class FileCache:
             except OSError as error:
                 raise FileError(f"{path} cannot be used: {error.strerror}") from error
             fcntl.flock(opened, fcntl.LOCK_SH)  # only for a moment has anybody another lock
-            if os.fstat(opened).st_nlink and self._is_right(file, opened):
+            if os.fstat(opened).st_nlink and self._is_intact(file, opened):
                 return HeldFile(path, opened)
-            # It was removed meanwhile, or is damaged: then nobody else is to find it, whoever uses it.
+            # It was removed meanwhile, or is damaged: nobody else may find a damaged one, even one in use.
             if _is_still(path, opened):
                 path.unlink(missing_ok=True)
             os.close(opened)
@@ -193,8 +193,8 @@ class FileCache:
         """Remove what no process uses."""
         self._remove_unused(needed=None)
 
-    def _is_right(self, file: FileRef, opened: int) -> bool:
-        """Whether what is there is the file: another process, or one before this, has fetched it."""
+    def _is_intact(self, file: FileRef, opened: int) -> bool:
+        """Whether a file that another process has fetched has the right content."""
         if os.fstat(opened).st_size != file.size:
             return False
         with os.fdopen(os.dup(opened), "rb") as content:
@@ -247,7 +247,7 @@ def _lock(opened: int, operation: int) -> bool:
 
 
 def _read_version(opened: int) -> tuple[int, int]:
-    """What another version of a file has not: its size, and when it was written last."""
+    """What tells versions of a file apart: its size, and when it was last written."""
     found = os.fstat(opened)
     return found.st_size, found.st_mtime_ns
 

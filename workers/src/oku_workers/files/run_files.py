@@ -78,7 +78,7 @@ class RunFiles:
     async def provide(self, files: Iterable[FileRef], user: Hashable) -> None:
         """Fetch what is not here of some files, and keep all of them until `release` is called for this user.
 
-        What somebody else has removed or changed is fetched again.
+        Files that another program has removed or changed are fetched again.
 
         Raises:
             FileError: one of them cannot be had; the message names it.
@@ -112,11 +112,11 @@ class RunFiles:
 
     @property
     def changes(self) -> int:
-        """How many files somebody else has changed in use: who has them open must open them again."""
+        """How many files were changed while they were in use: anyone who has them open must reopen them."""
         return self._changes
 
     def are_whole(self, files: Iterable[FileRef]) -> bool:
-        """Whether all of some files are here, as they should be."""
+        """Whether all of some files are here and unchanged."""
         return all(
             (fetching := self._fetching.get(file.digest)) is not None
             and fetching.done()
@@ -129,11 +129,11 @@ class RunFiles:
         return fetching.done() and fetching.exception() is not None
 
     def _is_lost(self, digest: str) -> bool:
-        """Whether a file that was here is not any more, as it should be; then it is let go of."""
+        """Whether a file that was here is gone or changed; it is released then."""
         fetching = self._fetching[digest]
         if not fetching.done() or self._has_failed(fetching) or (held := fetching.result()).is_whole:
             return False
-        _log.warning("file %s was removed or changed by somebody else; it is fetched again", held.path)
+        _log.warning("file %s was removed or changed by another program; it is fetched again", held.path)
         self._changes += held.is_changed
         del self._fetching[digest]
         asyncio.get_running_loop().run_in_executor(None, held.release)

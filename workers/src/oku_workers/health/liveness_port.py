@@ -3,8 +3,8 @@
 It is a port and not a file, because user code runs as the same user and could touch a file, and because a
 process that nobody may look into (`become_isolated`) is not within reach of a probe that runs beside it.
 
-Anybody who reaches the port can connect. A probe sends its request at once, so where too many connections
-wait for one, the one that has waited longest makes room: whoever holds many open keeps no probe away.
+Anyone who reaches the port can connect. A probe sends its request at once, so if too many connections have
+sent none, the one that has waited longest is dropped: idle connections cannot block a probe.
 """
 
 import asyncio
@@ -13,10 +13,10 @@ from typing import cast
 
 _ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n"
 READING_S = 5.0
-"""A request may take so long from its connection on."""
+"""How long a request may take, from when its connection was made."""
 _MOST_HEAD_BYTES = 8192
 _BACKLOG = 64
-"""As many come in one turn of the event loop; they are read from, and answered, before more come."""
+"""How many connections are accepted in one turn of the event loop; they are served before more come."""
 MOST_WAITING = 3 * _BACKLOG
 
 
@@ -33,7 +33,7 @@ class LivenessPort:
         self._reading_s = reading_s
         self._server: asyncio.Server | None = None
         self._waiting: dict[_Connection, None] = {}
-        """Those whose request has not come, in the order in which they have connected."""
+        """The connections without a request, in the order in which they were made."""
 
     async def open(self) -> None:
         """Begin to answer."""
@@ -52,11 +52,11 @@ class LivenessPort:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, which has one request answered.
+    """One connection, on which one request is answered.
 
     Args:
-        waiting: where it stands while it waits for its request.
-        reading_s: how long it does.
+        waiting: the connections without a request, which it joins.
+        reading_s: how long its request may take.
     """
 
     def __init__(self, waiting: dict["_Connection", None], reading_s: float) -> None:
@@ -65,7 +65,7 @@ class _Connection(asyncio.Protocol):
         self._head = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Somebody has connected; the one that has waited longest may have to go for it."""
+        """Join the waiting connections; the one that has waited longest may be dropped."""
         self._transport = cast("asyncio.Transport", transport)  # of uvloop in a worker
         if len(self._waiting) >= MOST_WAITING:
             next(iter(self._waiting)).drop()
@@ -73,7 +73,7 @@ class _Connection(asyncio.Protocol):
         self._deadline = asyncio.get_running_loop().call_later(self._reading_s, self.drop)
 
     def data_received(self, data: bytes) -> None:
-        """A request, or a part of one, has come."""
+        """Answer a request once it is complete."""
         self._head += data
         if b"\r\n\r\n" in self._head:
             self._transport.write(_ANSWER)
@@ -82,7 +82,7 @@ class _Connection(asyncio.Protocol):
             self.drop()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # why does not matter
-        """It has ended."""
+        """Leave the waiting connections."""
         self._leave()
 
     def drop(self) -> None:

@@ -53,7 +53,7 @@ _log = logging.getLogger(__name__)
 _FILES_TIMEOUT_S = 10.0
 """A file system that is away never answers; other runs have to go on."""
 _MOST_OPENINGS = 3
-"""So often an engine is opened whose files somebody removes meanwhile."""
+"""How often an engine is opened whose files another program removes meanwhile."""
 _MOST_PACES = 4
 _LOW_PARTS_OF_USER_CODE = 5
 """A worker with user code goes less far ahead of the ledger, so it has time until less is left."""
@@ -101,8 +101,8 @@ class EngineSwitch:
         on_loaded: called when user code has been loaded ahead, or could not be.
         loaded: the run whose user code is loaded, or could not be, by `build_spec_key`; empty without one.
         isolation: what the process of user code gets and may take.
-        host_ends: the processes of user code that have ended.
-        memory_bytes: how much memory this process may have; 0 if that is not known.
+        host_ends: how processes of user code ended.
+        memory_bytes: how much memory this process may use; 0 if that is not known.
     """
 
     def __init__(
@@ -334,7 +334,7 @@ class EngineSwitch:
         self.on_loaded()
 
     async def _fetch_files(self, execution: Execution) -> bool:
-        """Have the files of its run; False for an execution that is stopped meanwhile: it needs none."""
+        """Fetch the files of its run; False if the execution is stopped meanwhile, and needs none."""
         if not any(list_files(execution.spec)):
             return True
         providing = asyncio.ensure_future(self._provide(execution.spec, execution))
@@ -345,11 +345,11 @@ class EngineSwitch:
                 await providing
         finally:
             await cancel([providing])
-            del providing, either  # an error knows this frame, and with it the execution
+            del providing, either  # an error refers to this frame, and with it to the execution
         return not execution.finished.done()
 
     async def _provide(self, spec: Spec, user: Hashable) -> bool:
-        """Have the files of a spec; `EngineError` if one of them cannot be had."""
+        """Fetch the files of a spec; `EngineError` if one of them cannot be fetched."""
         named = list(list_files(spec))
         if not named:
             return True
@@ -362,7 +362,7 @@ class EngineSwitch:
         return True
 
     def _count_changes(self, spec: Spec) -> int:
-        """What an engine must have been opened after, if it may have files of the spec open."""
+        """The value of `RunFiles.changes` that matters to an engine for the spec; 0 if it keeps no file open."""
         return self.files.changes if self.files is not None and spec.data is not None else 0
 
     async def _prepare(self, execution: Execution) -> None:
@@ -394,12 +394,12 @@ class EngineSwitch:
     async def _open_engine(
         self, key: "_EngineKey", setup_data: str, fetch: Callable[[], Awaitable[bool]]
     ) -> bool:
-        """Have an engine; False if it is needed no more. What it has read of files that are whole is right.
+        """Open an engine; False if it is no longer needed. It has read only files that were whole.
 
         Args:
             key: what it is to serve.
             setup_data: what the setup of the run returned.
-            fetch: has the files of the spec; gives whether the engine is still needed.
+            fetch: fetches the files of the spec; returns whether the engine is still needed.
         """
         files, spec = self.files, key.spec
         for left in reversed(range(_MOST_OPENINGS)):
@@ -414,7 +414,7 @@ class EngineSwitch:
                 if files is None or files.are_whole(list_files(spec)):
                     return True
             await self._close_engine()
-        raise EngineError("files of the run are removed or changed here again and again")
+        raise EngineError("another program keeps removing or changing the files of the run")
 
     async def _try_to_open(
         self, key: "_EngineKey", setup_data: str, fetch: Callable[[], Awaitable[bool]]
@@ -482,7 +482,7 @@ class EngineSwitch:
     async def _read_sources(self, spec: Spec) -> tuple[Spec, ssl.SSLContext | None]:
         """The spec with its secrets, and how to speak TLS for it.
 
-        Read in a thread, for files may block, and compiling patterns may take long.
+        This is done in a thread: reading files may block, and compiling patterns may take long.
         """
         if not (may_speak_tls(spec) or reads_sources(spec) or has_patterns(spec)):
             return spec, None
@@ -527,7 +527,7 @@ class EngineSwitch:
             await engine.close()
             if load is not None:
                 self._ended_cpu_s += load.cpu_s - counted_s
-        self.feed.close()  # there is one also where no engine could be opened
+        self.feed.close()  # there is a feed even if no engine could be opened
         if self._rows is not None:
             self._rows.close()
             self._rows = None
@@ -542,7 +542,7 @@ class _EngineKey(NamedTuple):
     run: str
     attempt: int
     changes: int
-    """How many files had been changed when it was opened."""
+    """`RunFiles.changes` when it was opened."""
 
 
 def _build_key(execution: Execution, changes: int) -> _EngineKey:

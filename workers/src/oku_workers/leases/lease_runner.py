@@ -300,7 +300,7 @@ class LeaseRunner:
             # Nobody can say what became of it; the coordinator misses it, and takes it back.
             context = _build_context(lease.execution.lease)
             _log.exception("lease %s failed: %s: %s", lease.id, type(error).__name__, error, extra=context)
-            error.__traceback__ = None  # its frames know the lease, which knows the error
+            error.__traceback__ = None  # its frames refer to the lease, and the lease to the error
             self._intake.note_lost(lease.id)
             self._forget(lease)
             return

@@ -31,7 +31,7 @@ class _Run:
     ended: int = 0
     in_flight: int = 0
     last: "ref[OpenLease] | None" = None
-    """The lease that was last the one to take from; it may be gone by now."""
+    """The lease that requests were last taken from; it may be gone by now."""
 
 
 def _ignore() -> None:

@@ -2,7 +2,7 @@ import signal
 
 from oku_core.messaging.host_end import LONGEST_HOST_END, MOST_HOST_ENDS, HostEndReason
 from oku_core.messaging.progress import Progress
-from oku_workers.engines.user_code.host_ends import TOLD_S, HostEnds, ProcessEnd, explain_end
+from oku_workers.engines.user_code.host_ends import REPORTED_S, HostEnds, ProcessEnd, explain_end
 
 SAID = ProcessEnd(HostEndReason.MEMORY_LIMIT, "it got no more memory")
 
@@ -36,13 +36,13 @@ def test_an_end_is_told_for_a_while() -> None:
     """Progress may be lost; each has a number, by which it is known again."""
     now = 100.0
     ends = HostEnds(lambda: now)
-    ends.note("r1", SAID, 3)
-    now += TOLD_S - 1
-    ends.note("r2", SAID, 0)
+    ends.record("r1", SAID, 3)
+    now += REPORTED_S - 1
+    ends.record("r2", SAID, 0)
     assert [(end.run, end.number, end.requests) for end in ends.list_latest()] == [("r1", 1, 3), ("r2", 2, 0)]
     now += 1
     assert [end.number for end in ends.list_latest()] == [2]
-    now += TOLD_S
+    now += REPORTED_S
     assert ends.list_latest() == []
 
 
@@ -50,7 +50,7 @@ def test_what_is_told_fits_a_message() -> None:
     """However often user code ends its process, and whatever it says of that."""
     ends = HostEnds()
     for number in range(3 * MOST_HOST_ENDS):
-        ends.note("r1", ProcessEnd(HostEndReason.EXITED, f"{number}\n\t{'x' * 1000}"), number)
+        ends.record("r1", ProcessEnd(HostEndReason.EXITED, f"{number}\n\t{'x' * 1000}"), number)
     told = ends.list_latest()
     assert [end.number for end in told] == list(range(2 * MOST_HOST_ENDS + 1, 3 * MOST_HOST_ENDS + 1))
     assert {len(end.text) for end in told} == {LONGEST_HOST_END}

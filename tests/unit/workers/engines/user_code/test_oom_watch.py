@@ -62,19 +62,19 @@ def test_a_kill_counts_for_some_seconds(tmp_path: Path) -> None:
     kills = machine.watch()
     for _ in range(40):
         machine.now += 0.25
-        kills.look()
+        kills.poll()
     machine.write("sys/fs/cgroup/memory.events", V2.format(1))
     for _ in range(16):
         machine.now += 0.25
         assert kills.has_risen()
     for _ in range(12):
         machine.now += 0.25
-        kills.look()
+        kills.poll()
     assert not kills.has_risen()
 
 
 def test_nothing_has_risen_where_nobody_counts(tmp_path: Path) -> None:
     """A kernel may be too old, or a sandbox may hide it."""
     kills = OomWatch(tmp_path)
-    kills.look()
+    kills.poll()
     assert not kills.has_risen()

@@ -10,11 +10,7 @@ from oku_workers.engines.defaults import PIECE_BYTES
 
 
 class LongBody(Payload):
-    """Bytes that are sent in pieces, each when the one before is out; they are never copied as a whole.
-
-    Args:
-        content: all of them.
-    """
+    """Bytes that are sent in pieces, each after the one before; they are never copied as a whole."""
 
     _value: bytes
     _autoclose = True
@@ -24,16 +20,16 @@ class LongBody(Payload):
         self._size = len(content)
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        """The text of it."""
+        """Decode the content."""
         return self._value.decode(encoding, errors)
 
     async def write(self, writer: AbstractStreamWriter) -> None:
-        """Send all of it."""
+        """Send the content."""
         await self.write_with_length(writer, None)
 
     async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
-        """Send as much of it as a header says."""
+        """Send the content up to the length in a header; all of it if that is None."""
         content = memoryview(self._value)[:content_length]
         for at in range(0, len(content), PIECE_BYTES):
             await writer.write(content[at : at + PIECE_BYTES])
-            await asyncio.sleep(0)  # a server that reads at once must not hold the event loop up
+            await asyncio.sleep(0)  # a server that reads at once must not block the event loop

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from aiohttp import ClientResponse
 
 MOST_FRESH = 100
-"""So many slots begin in one turn of the event loop, and the last of them adds others: each may have to make
-a connection, and thousands at once would hold up everything else for seconds."""
+"""How many slots begin in one turn of the event loop; the last of them adds others. Each may have to make a
+connection, and thousands at once would block the event loop for seconds."""
 _GIVEN_BACK, _STUCK = -1, -2
 """The endings, beside the outcomes, of a request that is cut off: its index is given back, and now by its
 slot, or before by the engine, since it did not end when it was cut off."""

@@ -122,7 +122,7 @@ class ResponseProtocol(ResponseHandler):
             reader.end()
         self._is_asked = False
         super().connection_lost(exc)
-        self._body = None  # it knows its protocol, and both would wait for the garbage collector
+        self._body = None  # it refers to this protocol: a cycle that only the garbage collector would free
 
     def _keep_early(self, data: bytes) -> None:
         self._early += data

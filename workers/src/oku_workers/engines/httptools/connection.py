@@ -122,9 +122,9 @@ class Connection(Exchange, IdleConnection):
         self._state = CONNECTING
         self._request = request
         self._unsent: memoryview | None = None
-        """What of the request in flight the transport has not got yet."""
+        """The rest of the request in flight, which the transport does not have yet."""
         self._is_paused = False
-        """Whether the transport is to get nothing more for now."""
+        """Whether the transport has asked for a pause."""
         self._reader: ResponseReader | None = None
         self._prepared_for: Route | None = None
         """The route whose answers the reader expects."""
@@ -256,7 +256,7 @@ class Connection(Exchange, IdleConnection):
             self._write_piece()
 
     def _write_piece(self) -> None:
-        """Give the transport a piece of what is unsent, and the next one in another turn of the loop."""
+        """Write the next piece; the one after it is written in another turn of the event loop."""
         unsent = self._unsent
         if unsent is None or self._is_paused:
             return
@@ -270,7 +270,7 @@ class Connection(Exchange, IdleConnection):
         self._is_paused = True
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """The server reads again."""
         self._is_paused = False
         self._write_piece()
 

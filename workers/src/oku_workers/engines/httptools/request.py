@@ -19,11 +19,11 @@ BuildRequest = Callable[[int], bytes]
 
 
 class SharedBody(NamedTuple):
-    """A function from an index to the bytes of its request, and a body that follows all of them.
+    """A function from an index to the bytes of its request, and a body that follows the bytes of each.
 
     Attributes:
-        build: makes the bytes; all of them if `body` is empty.
-        body: what follows them.
+        build: makes the bytes of a request, or those before `body`.
+        body: the shared body; empty if it is a part of each request.
     """
 
     build: BuildRequest
@@ -42,7 +42,7 @@ def build_request(template: RequestTemplate, origin: URL, rows: Rows | None = No
 def share_body(template: RequestTemplate, origin: URL, rows: Rows | None = None) -> SharedBody:
     """What makes the requests of a template; `ValueError` when they cannot be written down.
 
-    A long body that all of them have is not copied into each.
+    A long body that all requests share is not copied into each.
 
     Args:
         template: what to send.

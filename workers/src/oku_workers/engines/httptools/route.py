@@ -40,7 +40,7 @@ class Route(RouteBase):
 
     Attributes (with those of its base):
         build: makes the bytes of request `i`, or what comes before `body`.
-        body: what follows them; mostly empty, for it is a part of them.
+        body: the shared body that follows the bytes of each request; usually empty.
         origin: as given.
         known: the answers that need no parsing.
         keeps_connections: whether another request may follow on a connection; the spec may say no.

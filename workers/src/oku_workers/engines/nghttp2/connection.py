@@ -99,7 +99,7 @@ class Connection(OriginConnection):
         "_feed",
         "_file",
         "_is_closed",
-        "_is_flushed_soon",
+        "_is_flush_scheduled",
         "_is_made",
         "_is_paused",
         "_limit",
@@ -131,7 +131,7 @@ class Connection(OriginConnection):
         """How many streams it may have; the server may allow fewer."""
         self._session = Session()
         self._file = _NO_FILE
-        self._is_made = self._is_closed = self._is_paused = self._is_flushed_soon = False
+        self._is_made = self._is_closed = self._is_paused = self._is_flush_scheduled = False
         self._times: tuple[int, int | None] | None = None
         """How long TCP and TLS took, in µs, for the tally of the first request."""
 
@@ -187,9 +187,9 @@ class Connection(OriginConnection):
         if not session.fault:
             if not self._is_paused and (data := session.take_bytes(PIECE_BYTES)):
                 self._write(data)
-                # A server may allow the whole of many long bodies: that would all be in memory once more.
+                # A server may allow many long bodies as a whole: all would be in memory a second time.
                 if len(data) == PIECE_BYTES and not self._is_paused:
-                    self._flush_soon()
+                    self._schedule_flush()
             # What was malformed ends when the server is told so, and what is too long ends here.
             if ended := session.settle(monotonic_ns()):
                 for stream in ended:
@@ -198,13 +198,13 @@ class Connection(OriginConnection):
         if session.fault or (self.is_retired and not session.streams):
             self._lose(session.fault or HUNG_UP)
 
-    def _flush_soon(self) -> None:
-        if not self._is_flushed_soon:
-            self._is_flushed_soon = True
-            asyncio.get_running_loop().call_soon(self._flush_more)
+    def _schedule_flush(self) -> None:
+        if not self._is_flush_scheduled:
+            self._is_flush_scheduled = True
+            asyncio.get_running_loop().call_soon(self._run_flush)
 
-    def _flush_more(self) -> None:
-        self._is_flushed_soon = False
+    def _run_flush(self) -> None:
+        self._is_flush_scheduled = False
         self.flush()
 
     def retire(self) -> None:

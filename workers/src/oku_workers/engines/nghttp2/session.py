@@ -84,8 +84,8 @@ class Session:
         """Sends a request without a body, as `open` does, and returns the number of its stream."""
         self._list_events: Callable[[], list[ngh2.Event]] = connection.events
         self.take_bytes: Callable[[int], bytes] = connection.data_to_send
-        """Gives what is to be sent now, but no more bytes than this. `settle` must follow; nothing may be
-        taken after a fault."""
+        """Gives what is to be sent now, at most so many bytes. `settle` must follow; nothing may be taken
+        after a fault."""
 
     def open(self, stream: Stream, headers: Headers) -> None:
         """Send a request on a new stream; the server must allow another one.

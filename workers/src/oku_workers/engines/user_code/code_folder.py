@@ -47,7 +47,7 @@ def build_code_folder(spec: Spec, find_file: Callable[[str], Path]) -> Path:
 
 
 def fill_code_folder(folder: Path, spec: Spec, find_file: Callable[[str], Path]) -> None:
-    """Copy what is missing in the folder of a spec's user code, also if there is no folder any more.
+    """Copy what is missing in the folder of a spec's user code, even if the folder itself is gone.
 
     The arguments and the error are those of `build_code_folder`.
     """

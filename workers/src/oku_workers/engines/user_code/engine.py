@@ -280,7 +280,7 @@ class UserCodeEngine:
         load.late_s = max(load.late_s, report.late_us / 1e6)
 
     async def _refill_folder(self) -> None:
-        """Have what a new host needs, if somebody has removed any of it; `EngineError` if that cannot be."""
+        """Restore the files that a new host needs, if any were removed; `EngineError` if it cannot."""
         assert self._folder is not None
         await self._context.fetch_files()
         await asyncio.to_thread(fill_code_folder, self._folder, self._spec, self._context.find_file)
@@ -376,7 +376,7 @@ class UserCodeEngine:
     def _kill(self, host: HostProcess, why: str) -> None:
         if self._why_killed is None:
             if host.is_at_memory_limit:
-                text = f"{why}, and holds as much memory as it may"
+                text = f"{why}, and is at its memory limit"
                 self._why_killed = ProcessEnd(HostEndReason.MEMORY_LIMIT, text)
             else:
                 self._why_killed = ProcessEnd(HostEndReason.NO_ANSWER, why)
@@ -385,13 +385,13 @@ class UserCodeEngine:
     async def _end_host(self, *, is_unexpected: bool = False) -> ProcessEnd:
         """Wait for the end of the host, and account for what it had; returns how it ended.
 
-        One that was not told to end, and has not said itself that user code is over, is to be reported.
+        An unexpected end is reported, unless the host has said itself why no user code can run.
         """
         host, self._host = self._host, None
         self._wanted, self.host_load.idle_users = 0, self.window  # until there is another one
         if self._leaving is not None:
             self._are_gone.set()
-        how = ProcessEnd(HostEndReason.EXITED, "it was over")
+        how = ProcessEnd(HostEndReason.EXITED, "it had ended before")
         if host is None:
             return how
         try:
@@ -402,7 +402,7 @@ class UserCodeEngine:
         finally:
             in_hand = self._hands.take_all()
             if is_unexpected and not self.fault:
-                self._context.host_ends.note(self._context.run, how, len(in_hand))
+                self._context.host_ends.record(self._context.run, how, len(in_hand))
             for slot, handed in in_hand:
                 give_back_or_end(handed, host.slots.begun_ns(slot), self._spec.iteration_timeout_s)
             self._ended_cpu_s, self._ended_busy_s = self.host_load.cpu_s, self.host_load.busy_s

@@ -1,4 +1,4 @@
-"""Why processes of user code have ended: what their exit codes, the kernel and they themselves say of it."""
+"""Why processes of user code ended, by their exit codes, the kernel's counts and their own last messages."""
 
 import signal
 import time
@@ -8,17 +8,17 @@ from typing import NamedTuple
 
 from oku_core.messaging.host_end import LONGEST_HOST_END, MOST_HOST_ENDS, HostEnd, HostEndReason
 
-TOLD_S = 30.0
-"""An end is told for so long: progress may be lost, and a notice has to be read."""
+REPORTED_S = 30.0
+"""How long an end is reported: progress may be lost, and people need time to read a notice."""
 _CRASHES = (signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGABRT, signal.SIGSYS)
 
 
 class ProcessEnd(NamedTuple):
-    """How one process has ended.
+    """How one process ended.
 
     Attributes:
         reason: why.
-        text: the same in words, of which "it" is the process.
+        text: the same in words, which call the process "it".
     """
 
     reason: HostEndReason
@@ -26,12 +26,12 @@ class ProcessEnd(NamedTuple):
 
 
 def explain_end(code: int, *, out_of_memory: bool, last_word: ProcessEnd | None = None) -> ProcessEnd:
-    """Say why a process has ended that its worker has not killed.
+    """Say why a process ended that its worker did not kill.
 
     Args:
         code: its exit code, negative for a signal.
-        out_of_memory: whether the kernel has killed a process for lack of memory lately.
-        last_word: what the process itself has said last; None if it has said nothing.
+        out_of_memory: whether the kernel has lately killed a process for lack of memory.
+        last_word: the reason that the process itself gave; None if it gave none.
     """
     if code >= 0:
         return last_word or ProcessEnd(HostEndReason.EXITED, f"it exited with code {code}")
@@ -44,7 +44,7 @@ def explain_end(code: int, *, out_of_memory: bool, last_word: ProcessEnd | None 
 
 
 class HostEnds:
-    """The processes of user code of one worker that have ended; belongs to the thread of the event loop.
+    """The ends of one worker's processes of user code; belongs to the thread of the event loop.
 
     Args:
         clock: monotonic seconds.
@@ -55,17 +55,17 @@ class HostEnds:
         self._number = 0
         self._latest: deque[tuple[float, HostEnd]] = deque(maxlen=MOST_HOST_ENDS)
 
-    def note(self, run: str, end: ProcessEnd, requests: int) -> None:
-        """One that ran the user code of a run has ended, with so many iterations in hand."""
+    def record(self, run: str, end: ProcessEnd, requests: int) -> None:
+        """Record the end of a process that ran the user code of a run, with its iterations in hand."""
         self._number += 1
         text = "".join(char if char.isprintable() else " " for char in end.text)[:LONGEST_HOST_END]
-        told = HostEnd(run=run, number=self._number, reason=end.reason, text=text, requests=requests)
-        self._latest.append((self._clock(), told))
+        recorded = HostEnd(run=run, number=self._number, reason=end.reason, text=text, requests=requests)
+        self._latest.append((self._clock(), recorded))
 
     def list_latest(self) -> list[HostEnd]:
-        """Those that are still to be told, the newest last."""
+        """The ends that are still reported, the newest last."""
         now = self._clock()
-        return [end for at, end in self._latest if now - at < TOLD_S]
+        return [end for at, end in self._latest if now - at < REPORTED_S]
 
 
 def _name_signal(number: int) -> str:

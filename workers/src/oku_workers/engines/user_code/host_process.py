@@ -33,7 +33,8 @@ _MOST_LINES_PER_S = 200
 """User code that prints more has the rest dropped: a log is not for results."""
 _LAST_WORDS_S = 1.0
 _DATA, _NEARLY_ALL = 5, 0.95
-"""The place of the pages of data in /proc/PID/statm (proc(5)); what its limit bounds but for rounding."""
+"""The field of /proc/PID/statm with the pages of data (proc(5)), and the share of its limit that is nearly
+all of it."""
 
 
 class HostProcess:
@@ -116,14 +117,14 @@ class HostProcess:
 
     def has_ended(self) -> bool:
         """Whether the process has ended, even if somebody else holds its socket open."""
-        self._oom_watch.look()
+        self._oom_watch.poll()
         if self._isolation.adopts:
             bury_orphans()
         return self._process.poll() is not None
 
     @property
     def is_at_memory_limit(self) -> bool:
-        """Whether it holds nearly all of the memory that it may hold."""
+        """Whether it holds nearly all the memory that it may hold."""
         limit = self._isolation.memory_bytes
         try:
             pages = int(Path(f"/proc/{self.pid}/statm").read_bytes().split()[_DATA])
@@ -141,7 +142,7 @@ class HostProcess:
     async def wait(self, ending_s: float) -> ProcessEnd:
         """Wait until it has ended and all that it has said is read, and kill it if it takes too long.
 
-        Returns how it ended, as if nobody had called `kill`.
+        Returns how it ended; a call of `kill` looks like any other SIGKILL.
         """
         with contextlib.suppress(subprocess.TimeoutExpired):
             await asyncio.to_thread(self._process.wait, ending_s)
@@ -153,7 +154,7 @@ class HostProcess:
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._silent.wait(), _LAST_WORDS_S)
         if lives_on:
-            return ProcessEnd(HostEndReason.NO_ANSWER, "it had closed its connection and did not end")
+            return ProcessEnd(HostEndReason.NO_ANSWER, "it closed its connection but did not end")
         return explain_end(code, out_of_memory=out_of_memory, last_word=self._last_word)
 
     def close(self) -> None:
@@ -209,7 +210,7 @@ class HostProcess:
 def _build_command(kind: str, connection: int, slots: int, isolation: Isolation) -> list[str]:
     """The command of a host, which finds no modules in its folder before it has given up what it must.
 
-    It knows the names of files by the same encoding as its worker.
+    It decodes the names of files as its worker does.
     """
     mode = ("-X", "utf8") if sys.flags.utf8_mode else ()
     numbers = (connection, slots, os.getpid(), isolation.memory_bytes)

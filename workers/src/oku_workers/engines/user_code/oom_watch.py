@@ -1,8 +1,8 @@
-"""Whether the kernel has lately killed a process for lack of memory, as its counters say.
+"""Watches whether the kernel has lately killed a process for lack of memory.
 
-Where there are control groups, those of the worker's own count what was killed in it, which is the container
-of a pod; elsewhere what was killed on the machine. Neither names the process: a `SIGKILL` beside a count that
-has just risen is the kernel's.
+The counter of the worker's control group, which is the container in a pod, counts the processes killed in it;
+without control groups, the counter of the machine counts all. Neither names a process: if the count has just
+risen, a `SIGKILL` was the kernel's.
 """
 
 import re
@@ -20,7 +20,7 @@ class OomWatch:
     """Watches the count of kills from its creation on.
 
     Args:
-        root: of the file system.
+        root: the root of the file system.
         clock: monotonic seconds.
     """
 
@@ -28,10 +28,10 @@ class OomWatch:
         self._clock = clock
         self._file, count = _find_counter(root)
         self._counts = deque([(clock(), count)])
-        """The count as it was for the last seconds, one that is older first."""
+        """The counts of the last seconds; the first is older."""
 
-    def look(self) -> None:
-        """Take note of the count; to be called some times a second."""
+    def poll(self) -> None:
+        """Read the counter; call this several times a second."""
         if self._file is None:
             return
         now = self._clock()
@@ -41,7 +41,7 @@ class OomWatch:
 
     def has_risen(self) -> bool:
         """Whether a process was killed in the last seconds."""
-        self.look()
+        self.poll()
         return self._counts[-1][1] > self._counts[0][1]
 
 
@@ -54,7 +54,7 @@ def _find_counter(root: Path) -> tuple[Path | None, int]:
 
 
 def _list_counters(root: Path) -> Iterator[Path]:
-    """The files that may have the count, the one that tells most first."""
+    """The files that may have the count, the most specific first."""
     groups = root / "sys/fs/cgroup"
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()
