@@ -1,6 +1,7 @@
 """Lease runners with engines in memory, which take indices and answer them when the test says so."""
 
 import asyncio
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tests.kit.workers.checkpoint_book import CheckpointBook, LeaseAccount
@@ -12,6 +13,7 @@ from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
+from oku_workers.engines.engine_context import EngineContext
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 from oku_workers.executions.saturation import SaturationMeter
@@ -32,11 +34,17 @@ THIRD_SPEC = Spec(urls=(Url("http://127.0.0.1/third"),), concurrency=3)
 NEVER = 1e12
 
 
+async def call_here(function: Callable[[], Any]) -> Any:
+    """Stands for a thread."""
+    return function()
+
+
 class FakeEngine:
     """An engine in memory: it takes when it is told to, and is answered by the test."""
 
-    def __init__(self, spec: Spec, feed: Feed) -> None:
+    def __init__(self, spec: Spec, feed: Feed, context: EngineContext | None = None) -> None:
         self.spec = spec
+        self.context = context
         self.window = spec.concurrency
         self.flights: list[tuple[Tally, int]] = []
         self.is_closed = False
@@ -119,12 +127,12 @@ class BuiltEngines:
         self.engines: list[FakeEngine] = []
         self.error: Exception | None = None
 
-    def build(self, spec: Spec, feed: Feed, *_: object) -> FakeEngine:
+    def build(self, spec: Spec, feed: Feed, _: Supervisor, context: EngineContext) -> FakeEngine:
         """Stands for `build_engine`."""
         if self.error is not None:
             raise self.error
         assert all(engine.is_closed for engine in self.engines)
-        self.engines.append(FakeEngine(spec, feed))
+        self.engines.append(FakeEngine(spec, feed, context))
         return self.engines[-1]
 
     @property
@@ -151,7 +159,7 @@ class Bench:
         self.error: Exception | None = None
         self.is_confirming = True
         supervisor = Supervisor()
-        self.engines = EngineSwitch(supervisor, build=self.built.build)
+        self.engines = EngineSwitch(supervisor, build=self.built.build, run_blocking=call_here)
         self.runner = LeaseRunner(WORKER, supervisor, self.engines, self._take, meter)
         self.runner.start()
 

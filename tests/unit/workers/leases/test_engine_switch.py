@@ -16,8 +16,10 @@ from tests.kit.workers.engines_in_memory import (
     SPEC,
     THIRD_SPEC,
     Bench,
+    BuiltEngines,
     FakeEngine,
     build_lease,
+    call_here,
     settle,
 )
 from tests.kit.workers.scheduled_bench import FakeTiming
@@ -34,7 +36,7 @@ from oku_workers.engines.host_load import HostLoad
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.feed import Feed
 from oku_workers.files.file_cache import FileCache, HeldFile
-from oku_workers.files.run_files import RunFiles
+from oku_workers.files.run_files import LINGER_S, RunFiles
 from oku_workers.leases.engine_switch import EngineSwitch, Pace
 
 BODY_BYTES = b"what is sent"
@@ -213,14 +215,10 @@ CODE = Spec(engine=Engine.PYTHON, concurrency=7)
 BROKEN = Spec(engine=Engine.PYTHON, concurrency=8)
 
 
-async def _call_here(function: Callable[[], Any]) -> Any:
-    return function()
-
-
 class AheadBench:
     """A switch whose engines the test sees."""
 
-    def __init__(self, run_blocking: Callable[[Callable[[], Any]], Awaitable[Any]] = _call_here) -> None:
+    def __init__(self, run_blocking: Callable[[Callable[[], Any]], Awaitable[Any]] = call_here) -> None:
         self.engines: list[CountingEngine] = []
         self.switch = EngineSwitch(Supervisor(), build=self._build, run_blocking=run_blocking)
 
@@ -469,11 +467,6 @@ class FilledFetcher:
         return partial.finish()
 
 
-async def call(function: Callable[[], Any]) -> Any:
-    """Stands for a thread."""
-    return function()
-
-
 def call_at_once(
     loop: asyncio.AbstractEventLoop, _: object, function: Callable[..., Any], *arguments: object
 ) -> asyncio.Future[Any]:
@@ -497,7 +490,7 @@ async def test_what_an_engine_has_read_of_files_is_right(
             built.append(spec)
             return FakeEngine(spec, feed)
 
-        engines = EngineSwitch(Supervisor(), build=build, run_blocking=call)
+        engines = EngineSwitch(Supervisor(), build=build, run_blocking=call_here)
         engines.files = CleanedFiles(tmp_path / str(times), times, damage)
         execution = Execution(build_lease(0, 3), WITH_BODY, asyncio.get_running_loop().create_future())
         serving = asyncio.ensure_future(engines.serve(execution))
@@ -512,6 +505,32 @@ async def test_what_an_engine_has_read_of_files_is_right(
             await serving
         await engines.close()
         await engines.files.close()
+
+
+async def test_an_engine_that_opens_its_files_again_has_them_although_its_lease_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are fetched if somebody has removed them, and go once nobody has used them for a while."""
+    loop = asyncio.get_running_loop()
+    monkeypatch.setattr(loop, "run_in_executor", partial(call_at_once, loop))
+    built = BuiltEngines()
+    engines = EngineSwitch(Supervisor(), build=built.build, run_blocking=call_here)
+    engines.files = files = CleanedFiles(tmp_path, 0, Path.unlink)
+    execution = Execution(build_lease(0, 3), WITH_BODY, loop.create_future())
+    serving = asyncio.ensure_future(engines.serve(execution))
+    await settle()
+    engines.withdraw(execution)
+    await serving
+
+    path = files.path_of(BODY.digest)
+    path.unlink()
+    assert built.engine.context is not None
+    await built.engine.context.fetch_files()
+    assert path.read_bytes() == BODY_BYTES
+    await asyncio.sleep(LINGER_S + 1.0)
+    assert not path.exists()
+    await engines.close()
+    await files.close()
 
 
 async def test_bodies_that_do_not_fit_into_memory_are_refused(bench: Bench) -> None:

@@ -10,8 +10,9 @@ from tests.kit.workers.leftovers import without_collector
 
 from oku_core.messaging.order import Stop
 from oku_core.spec.expectation import Expectation
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.target import Target
+from oku_core.spec.values.code_file import CodeFile
 from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.url import Url
 from oku_workers.engines.engine_error import EngineError
@@ -23,7 +24,9 @@ _TARGETS = Spec(
     targets=(Target(name="a", url="/a"), Target(name="b", url="/b", expect=Expectation(within_s=5.0))),
     concurrency=3,
 )
-_WITH_FILE = Spec(urls=SPEC.urls, concurrency=3, body=FileRef.build("0" * 64, 9, "body.bin"))
+_FILE = FileRef.build("0" * 64, 9, "body.bin")
+_WITH_FILE = Spec(urls=SPEC.urls, concurrency=3, body=_FILE)
+_CODE = Spec(engine=Engine.PYTHON, scenario=CodeFile(f"a.py{_FILE}"), concurrency=3)
 
 
 async def end_well(bench: Bench) -> None:
@@ -67,16 +70,15 @@ async def end_unbegun(_: Bench) -> None:
     """It cannot be carried out."""
 
 
-class Away:
-    """Files of runs that cannot be fetched."""
+class Here:
+    """Files of runs that are here."""
 
     settled: tuple[str, ...] = ()
     changes = 0
 
     async def provide(self, *_: object) -> None:
-        """Fail as a file cache does."""
+        """They are here."""
         await asyncio.sleep(0.1)
-        raise FileError("the coordinator does not give it")
 
     def are_whole(self, _: object) -> bool:
         """Whether nobody has changed them."""
@@ -92,6 +94,15 @@ class Away:
         """There is nothing to close."""
 
 
+class Away(Here):
+    """Files of runs that cannot be fetched."""
+
+    async def provide(self, *_: object) -> None:
+        """Fail as a file cache does."""
+        await super().provide()
+        raise FileError("the coordinator does not give it")
+
+
 CASES: dict[str, tuple[Spec, Callable[[Bench], Awaitable[None]]]] = {
     "answered": (SPEC, end_well),
     "of two targets": (_TARGETS, end_well),
@@ -101,6 +112,8 @@ CASES: dict[str, tuple[Spec, Callable[[Bench], Awaitable[None]]]] = {
     "abandoned": (SPEC, end_by_a_fault),
     "refused": (SPEC, end_unbegun),
     "without its files": (_WITH_FILE, end_unbegun),
+    "of user code": (_CODE, end_well),
+    "of user code, failed": (_CODE, end_with_failures),
 }
 
 
@@ -112,8 +125,9 @@ async def test_a_lease_that_is_over_is_gone(bench: Bench, monkeypatch: pytest.Mo
     monkeypatch.setattr(logging.getLogger("oku_workers.leases.lease_runner"), "disabled", True)
     with without_collector() as list_alive:
         bench.built.error = EngineError("cacert /ca.pem cannot be used") if case == "refused" else None
-        bench.engines.files = Away()  # type: ignore[assignment]
+        bench.engines.files = Away() if spec is _WITH_FILE else Here()  # type: ignore[assignment]
         bench.take(build_lease(0, 30), spec=spec)
+        await asyncio.sleep(0.2 if spec is _CODE else 0)
         await settle()
         bench.built.error = None
         assert "Execution" in list_alive()

@@ -15,8 +15,8 @@ def _find_none(digest: str) -> Path:
     raise EngineError(f"the file {digest[:12]} of the run is not here")
 
 
-async def _fetch_none() -> bool:
-    return True
+async def _fetch_none() -> None:
+    pass
 
 
 @dataclass(frozen=True)
@@ -43,4 +43,4 @@ class EngineContext:
     isolation: Isolation = field(default_factory=Isolation)
     run: str = ""
     host_ends: HostEnds = field(default_factory=HostEnds)
-    fetch_files: Callable[[], Awaitable[object]] = _fetch_none
+    fetch_files: Callable[[], Awaitable[None]] = _fetch_none

@@ -361,6 +361,14 @@ class EngineSwitch:
             raise EngineError(str(error)) from error
         return True
 
+    async def _fetch_again(self, spec: Spec) -> None:
+        """Have the files of an engine that opens them again, whose leases may be over; they linger then."""
+        user = object()
+        try:
+            await self._provide(spec, user)
+        finally:
+            self.release_files(user)
+
     def _count_changes(self, spec: Spec) -> int:
         """The value of `RunFiles.changes` that matters to an engine for the spec; 0 if it keeps no file open."""
         return self.files.changes if self.files is not None and spec.data is not None else 0
@@ -406,7 +414,7 @@ class EngineSwitch:
             if not await fetch():
                 return False
             try:
-                await self._try_to_open(key, setup_data, fetch)
+                await self._try_to_open(key, setup_data)
             except EngineError:
                 if not left or files is None or files.are_whole(list_files(spec)):
                     raise
@@ -416,9 +424,7 @@ class EngineSwitch:
             await self._close_engine()
         raise EngineError("another program keeps removing or changing the files of the run")
 
-    async def _try_to_open(
-        self, key: "_EngineKey", setup_data: str, fetch: Callable[[], Awaitable[bool]]
-    ) -> None:
+    async def _try_to_open(self, key: "_EngineKey", setup_data: str) -> None:
         spec = key.spec
         filled, tls = await self._read_sources(spec)
         if fault := find_memory_fault(filled, self._find_window(spec), self.memory_bytes, self._find_file):
@@ -434,7 +440,7 @@ class EngineSwitch:
             self.isolation,
             key.run,
             self.host_ends,
-            fetch,
+            partial(self._fetch_again, spec),
         )
         engine = self._build(filled, self.feed, self._supervisor, context)
         await engine.open()
