@@ -24,7 +24,7 @@ class World:
         self.now = 0.0
         self.faults: list[StorageFault] = []
         self.storage = StorageHealth(self.faults.append, lambda: self.now)
-        self.ledger = Ledger(path, storage=self.storage, lock_wait_s=0.001)
+        self.ledger = Ledger(path, storage=self.storage, busy_timeout_s=0.001)
         self.ledger.runs.create("r1", Spec(requests=100), 0.0)
 
     def set(self, pragma: str) -> None:
