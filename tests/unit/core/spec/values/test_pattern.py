@@ -73,9 +73,9 @@ def test_a_pattern_is_looked_for_anywhere_in_a_body_of_utf_8() -> None:
         ("(?x) a", "invalid perl operator: (?x"),
         ("(?\n)", r"'invalid perl operator: (?\n'"),
         (r"\ä", r"invalid escape sequence: \ä"),
-        (r"\p{L}{50}", "it is too large; use smaller counts of repetitions, and fewer Unicode classes"),
-        (r"\p{L}{1000}", "it is too large; use smaller counts of repetitions, and fewer Unicode classes"),
-        (r"\p{L}" * 190, "it is too large; use smaller counts of repetitions, and fewer Unicode classes"),
+        (r"\p{L}{50}", "it is too large; use smaller repetition counts or fewer Unicode classes"),
+        (r"\p{L}{1000}", "it is too large; use smaller repetition counts or fewer Unicode classes"),
+        (r"\p{L}" * 190, "it is too large; use smaller repetition counts or fewer Unicode classes"),
     ],
 )
 def test_what_re2_does_not_support_is_refused_in_one_line(
