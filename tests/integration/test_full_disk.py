@@ -27,7 +27,7 @@ def ask(api: CoordinatorApi, path: str) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def test_a_disk_that_fills_is_said_and_loses_nothing(tmp_path: Path) -> None:
+def test_a_disk_that_fills_is_reported_and_loses_nothing(tmp_path: Path) -> None:
     """The coordinator is not ready, blames nobody else, and goes on by itself when there is space again."""
     with mount_small_disk(tmp_path / "coordinator") as disk, run_site(tmp_path) as site:
         api = site.api
@@ -53,7 +53,7 @@ def test_a_disk_that_fills_is_said_and_loses_nothing(tmp_path: Path) -> None:
     assert (summary["resent_at_most"], summary["servers"]) == (0, {"served": _REQUESTS})
 
 
-def test_what_begins_on_a_full_disk_ends_with_a_line(tmp_path: Path) -> None:
+def test_a_command_on_a_full_disk_ends_with_one_line(tmp_path: Path) -> None:
     """A new folder has no room for its key, and the ledger of an old one cannot be opened."""
     with mount_small_disk(tmp_path / "disk", "30m") as disk:
         command = ("run", "--requests", "10", "--delay", "1ms", "--quiet", "--data-dir")

@@ -105,7 +105,7 @@ def test_a_listener_that_loses_its_connection_receives_again(
 
 
 def test_a_broker_that_refuses_is_told_from_one_that_is_away(tmp_path: Path) -> None:
-    """As one whose disk is full does: it answers, and says why nothing is taken from its queues."""
+    """A broker with a full disk answers, and says why it delivers nothing."""
     may_decode = threading.Event()
     may_decode.set()
     stored: list[Sequence[CheckpointBatch]] = []
@@ -127,7 +127,7 @@ def test_a_broker_that_refuses_is_told_from_one_that_is_away(tmp_path: Path) -> 
 
 
 def test_a_ledger_that_cannot_be_written_is_not_blamed_on_the_broker(tmp_path: Path) -> None:
-    """What it has brought is stored when the ledger can be written again, once."""
+    """Its messages are stored, once, when the ledger can be written again."""
     may_decode = threading.Event()
     may_decode.set()
     stored: list[Sequence[CheckpointBatch]] = []

@@ -258,7 +258,7 @@ async def test_what_cannot_be_loaded_is_said_in_one_line(
         (
             "asyncio.get_running_loop().call_soon(exit, 3); await asyncio.sleep(5)",
             HostEndReason.EXITED,
-            "it exited by sys.exit(3)",
+            "it called sys.exit(3)",
         ),
     ],
 )

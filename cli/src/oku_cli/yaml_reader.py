@@ -1,8 +1,8 @@
-"""Reads YAML, within a bounded time and size. No other module parses YAML.
+"""Reads YAML within a bounded time and size. No other module parses YAML.
 
-Values are built from the events of the parser, which composes nothing by itself: so depth is bounded before
-any stack is, and what aliases stand for is counted each time. A scalar without quotes is left to the kind of
-file; a key is always text.
+Values are built from parser events, so the depth is bounded before any stack overflows, and everything that
+an alias stands for is counted each time. How a scalar without quotes is read depends on the kind of file; a
+key is always text.
 """
 
 from codecs import BOM_UTF8
@@ -16,7 +16,7 @@ from oku_core.errors import format_value
 from oku_core.json_reader import JsonError, JsonLimitError, decode_json
 
 MOST_ALIASED = 1_000_000
-"""So many values all aliases of a file stand for."""
+"""How many values all aliases of a file may stand for."""
 
 # libyaml reads a file of the largest size in less than a second, PyYAML's own reader takes ten.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -35,27 +35,27 @@ class YamlKind:
     """What a kind of file may have, and what it means.
 
     Attributes:
-        deepest: levels of mappings and lists.
-        read_plain: the value of a scalar without quotes that is neither null, true nor false.
-        is_shared: whether it may have aliases, merge keys and the tags of JSON's types.
+        deepest: how many levels of mappings and lists it may have.
+        read_plain: reads a scalar without quotes that is neither null, true nor false.
+        allows_aliases: whether it may have aliases, merge keys and the tags of JSON's types.
     """
 
     deepest: int
     read_plain: Callable[[str], Any]
-    is_shared: bool = False
+    allows_aliases: bool = False
 
 
 def decode_yaml(content: bytes, kind: YamlKind) -> Any:
     """The only document of a YAML text as mappings with text for keys, lists and scalars.
 
     Raises:
-        ValueError: it is not YAML, or YAML that such a file may not have; says in which line.
+        ValueError: it is not YAML, or has YAML that such a file may not have; the message names the line.
     """
     return _Builder(content, kind).build()
 
 
 def decode_yaml_or_json(content: bytes, kind: YamlKind) -> Any:
-    """The same of a text that may be JSON, too: YAML takes almost all of it, but neither tabs nor surrogates.
+    """The same for a text that may be JSON: YAML takes almost all of it, but neither tabs nor surrogates.
 
     Raises:
         ValueError: it is neither.
@@ -66,7 +66,7 @@ def decode_yaml_or_json(content: bytes, kind: YamlKind) -> Any:
         except JsonLimitError:
             raise
         except JsonError:
-            pass  # YAML may begin so, too
+            pass  # YAML may begin with a brace, too
     return decode_yaml(content, kind)
 
 
@@ -77,7 +77,7 @@ class _Builder:
         self._events = _parse(content)
         self._kind = kind
         self._anchors: dict[str, tuple[Any, int]] = {}
-        """By anchor, a value and how many values it is."""
+        """By anchor, a value and how many values it stands for."""
         self._count = self._aliased = 0
 
     def build(self) -> Any:
@@ -103,7 +103,7 @@ class _Builder:
             value = [self._build_value(item, depth + 1) for item in self._until(yaml.SequenceEndEvent)]
         else:
             value = self._build_scalar(event)
-        if self._kind.is_shared and event.anchor is not None:
+        if self._kind.allows_aliases and event.anchor is not None:
             self._anchors[event.anchor] = value, self._count - before
         return value
 
@@ -115,7 +115,7 @@ class _Builder:
                 raise _build_error(event, "a key is not text")
             self._check_tag(event)
             value = self._build_value(next(self._events), depth + 1)
-            if self._kind.is_shared and event.value == _MERGE and event.implicit[0]:
+            if self._kind.allows_aliases and event.value == _MERGE and event.implicit[0]:
                 merged |= _merge(event, value)
             elif event.value in mapping:
                 raise _build_error(event, f"{format_value(event.value)}: is given twice")
@@ -137,10 +137,10 @@ class _Builder:
 
     def _follow(self, event: yaml.AliasEvent) -> Any:
         name = f"*{format_value(event.anchor)}"
-        if not self._kind.is_shared:
+        if not self._kind.allows_aliases:
             raise _build_error(event, f"{name}: aliases are not allowed, write the value itself")
         if event.anchor not in self._anchors:
-            raise _build_error(event, f"{name}: no value before it has this name")
+            raise _build_error(event, f"{name}: no value before it has this anchor")
         value, count = self._anchors[event.anchor]
         self._count += count
         self._aliased += count
@@ -150,10 +150,10 @@ class _Builder:
 
     def _check_tag(self, event: Any) -> None:
         tag = event.tag
-        if tag is None or (self._kind.is_shared and (tag in _TEXT_TAGS or tag in _KNOWN_TAGS)):
+        if tag is None or (self._kind.allows_aliases and (tag in _TEXT_TAGS or tag in _KNOWN_TAGS)):
             return
         written = f"!!{tag.removeprefix(_STANDARD_TAG)}" if tag.startswith(_STANDARD_TAG) else tag
-        allowed = "only those of JSON's types are" if self._kind.is_shared else "tags are not"
+        allowed = "only tags of JSON's types are" if self._kind.allows_aliases else "tags are not"
         raise _build_error(event, f"{format_value(written)}: {allowed} allowed")
 
     def _until(self, end: type[yaml.Event]) -> Iterator[yaml.Event]:
@@ -164,7 +164,7 @@ class _Builder:
 
 
 def _merge(event: yaml.Event, value: Any) -> Mapping[str, Any]:
-    """The pairs of a mapping, or of several, of which the first goes first."""
+    """The pairs of a mapping, or of several; the first mapping with a key wins."""
     parts = value if isinstance(value, list) else [value]
     merged: dict[str, Any] = {}
     for part in reversed(parts):

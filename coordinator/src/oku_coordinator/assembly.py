@@ -66,8 +66,8 @@ if TYPE_CHECKING:
 _LONGEST_CONNECT_S = 30
 LOCK_WAIT_S = 10.0
 """How long a coordinator waits for the one before it to let go of the ledger."""
-_BUSY_WAIT_S = 0.5
-"""How long it waits for a process that locks the file all the same: its event loop stands still meanwhile."""
+_BUSY_TIMEOUT_S = 0.5
+"""How long it waits for any other process that locks the file; its event loop stands still meanwhile."""
 
 
 class Assembly:
@@ -106,7 +106,7 @@ class Assembly:
             settings.ledger_path,
             publishes=settings.loki is not None,
             storage=StorageHealth(self.metrics.count_storage_fault),
-            lock_wait_s=_BUSY_WAIT_S,
+            busy_timeout_s=_BUSY_TIMEOUT_S,
         )
         self.storage_watch = StorageWatch(self.ledger)
         self.metrics.show_ledger(lambda: not self.ledger.storage.trouble)
@@ -149,7 +149,7 @@ class Assembly:
         self.main_loop = MainLoop(self.rounds, self.inbound, self.signals, announce_breach)
 
     def find_obstacle(self) -> str:
-        """Why this coordinator cannot do its work now, in a line; empty if it can."""
+        """Why this coordinator is not ready, in a line; empty if it is."""
         if trouble := self.ledger.storage.trouble:
             return f"the ledger cannot be used: {trouble}"
         return "" if self.inbound.is_connected else "no broker"
@@ -345,7 +345,7 @@ class Assembly:
         if self.publisher is not None and self.publisher.trouble:
             yield f"Loki: {self.publisher.trouble}"
         yield from self.rejections.describe()
-        # What the ledger's storage does to tasks is one notice.
+        # A fault of the ledger's storage is one notice, not one for each task that it stops.
         yield from self.supervisor.find_troubles(besides=(StorageError,))
 
     def _find_broker_trouble(self) -> str:

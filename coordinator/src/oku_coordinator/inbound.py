@@ -84,12 +84,12 @@ class Inbound:
 
     @property
     def is_connected(self) -> bool:
-        """Whether the broker is within reach, and does what is asked of it."""
+        """Whether the broker is within reach, and refuses no requests."""
         return self.checkpoints.is_connected and self.progress.is_connected and not self.refusal
 
     @property
     def refusal(self) -> str:
-        """Why the broker refuses what is asked of it, as it says it; empty if it does not."""
+        """Why the broker refuses requests, in its own words; empty if it does not refuse any."""
         return self.checkpoints.refusal or self.progress.refusal
 
     def is_deaf(self, now: float, behind_s: float) -> bool:

@@ -29,7 +29,7 @@ _SWITCH_S = 0.0002
 _GC_THRESHOLDS = (700, 10, 10)
 """Those that Python 3.11 begins with."""
 _LONGEST_PAUSE_S = 1.0
-"""Between two attempts of what a run goes on by: it goes on as soon as there is space again."""
+"""Between two attempts of the tasks that keep a run going: it goes on as soon as the ledger can be used."""
 _LAST_ANSWERS_S = 1.0
 """How long the broker is given at the end to take what waits to be sent to workers."""
 _LAST_LINES_S = 2.0

@@ -53,7 +53,7 @@ def _list_siblings() -> Iterator[ProcessSize]:
     parent = str(os.getppid())
     for status in _PROC.glob("[0-9]*/status"):
         try:
-            # Any process of the machine may have a name in any bytes.
+            # The names of processes may have any bytes.
             lines = status.read_text(encoding="utf-8", errors="replace").split("\n")
             fields = {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
         except OSError:

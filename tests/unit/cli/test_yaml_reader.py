@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from oku_cli.yaml_reader import MOST_ALIASED, YamlKind, decode_yaml, decode_yaml_or_json
 
-KIND = YamlKind(deepest=20, read_plain=str, is_shared=True)
+KIND = YamlKind(deepest=20, read_plain=str, allows_aliases=True)
 
 
 def build_bomb(*, merges: bool) -> str:
@@ -31,10 +31,10 @@ REFUSED = {
         "a: &a [1, 2, 3]\nb: [" + "*a, " * 300_000 + "*a]",
         "line 2: *a: aliases stand for",
     ),
-    "recursive alias": ("a: &a [*a]", "line 1: *a: no value before it has this name"),
-    "recursive mapping": ("a: &a {b: *a}", "line 1: *a: no value before it has this name"),
-    "recursive merge": ("a: &a\n  <<: *a", "line 2: *a: no value before it has this name"),
-    "unknown alias": ("a: *b", "line 1: *b: no value before it has this name"),
+    "recursive alias": ("a: &a [*a]", "line 1: *a: no value before it has this anchor"),
+    "recursive mapping": ("a: &a {b: *a}", "line 1: *a: no value before it has this anchor"),
+    "recursive merge": ("a: &a\n  <<: *a", "line 2: *a: no value before it has this anchor"),
+    "unknown alias": ("a: *b", "line 1: *b: no value before it has this anchor"),
     "merge of text": ("<<: a", "line 1: <<: is not a mapping"),
     "merge of lists": ("a: &a [x]\nb: {<<: [*a]}", "line 2: <<: is not a mapping"),
     "deep lists": ("[" * 900, "line 1: is nested more than 20 deep"),
@@ -45,9 +45,9 @@ REFUSED = {
     "duplicate key": ("a: 1\na: 2", "line 2: a: is given twice"),
     "tag of Python": (
         "!!python/object/apply:os.system [id]",
-        "line 1: !!python/object/apply:os.system: only those",
+        "line 1: !!python/object/apply:os.system: only tags",
     ),
-    "set": ("!!set {a}", "line 1: !!set: only those of JSON's types are allowed"),
+    "set": ("!!set {a}", "line 1: !!set: only tags of JSON's types are allowed"),
     "two documents": ("a: 1\n---\nb: 1", "line 2: a second document begins"),
 }
 
@@ -80,7 +80,7 @@ f: *x
 
 def test_tags_of_jsons_types_may_be_written() -> None:
     """One of a number lets it be read as if it stood without quotes."""
-    kind = YamlKind(deepest=3, read_plain=int, is_shared=True)
+    kind = YamlKind(deepest=3, read_plain=int, allows_aliases=True)
     text = "{a: !!str 1, b: !!int '2', c: !!map {}, d: !!seq [], f: !!null '', <<: {g: 4}, '<<': 5}"
     values = {"a": "1", "b": 2, "c": {}, "d": [], "f": None, "g": 4, "<<": 5}
     assert decode_yaml(text.encode(), kind) == values

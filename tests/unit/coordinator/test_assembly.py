@@ -17,7 +17,7 @@ def test_a_ledger_has_one_coordinator(parts: Assembly, coordinator_settings: Coo
 
 
 def test_a_coordinator_is_ready_when_broker_and_ledger_can_be_used(parts: Assembly) -> None:
-    """It says what is missing; the ledger counts for more, as nothing is of use without it."""
+    """It says what is missing, the ledger first: nothing works without it."""
     assert parts.find_obstacle() == "no broker"
     parts.inbound.checkpoints.is_connected = True
     assert parts.find_obstacle() == ""
@@ -33,7 +33,7 @@ def test_a_coordinator_is_ready_when_broker_and_ledger_can_be_used(parts: Assemb
 
 
 async def test_what_the_ledger_does_to_tasks_is_one_notice(parts: Assembly) -> None:
-    """Each of them meets the same fault; what else fails is said beside it."""
+    """Each of them meets the same fault; other failures are listed beside it."""
     parts.ledger.runs.create("r1", Spec(requests=1), 0.0)
     parts.inbound.checkpoints.is_connected = True
     for name, error in (

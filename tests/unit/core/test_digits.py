@@ -7,7 +7,7 @@ from oku_core.digits import MOST_SQLITE, parse_digits
     ("text", "number"), [("0", 0), ("007", 7), (b"12", 12), (f"{MOST_SQLITE}", MOST_SQLITE)]
 )
 def test_digits_are_a_number(text: str | bytes, number: int) -> None:
-    """Also with zeros before it."""
+    """Leading zeros are allowed."""
     assert parse_digits(text) == number
 
 
@@ -32,8 +32,8 @@ def test_digits_are_a_number(text: str | bytes, number: int) -> None:
         "9" * 5000,
     ],
 )
-def test_what_python_also_takes_for_a_number_is_none(text: str | bytes) -> None:
-    """Nor is one that no column of a ledger could have."""
+def test_other_text_that_python_reads_as_a_number_is_refused(text: str | bytes) -> None:
+    """So is a number too large for a column of the ledger."""
     assert parse_digits(text) is None
 
 

@@ -82,8 +82,8 @@ def test_the_limits_may_be_reached() -> None:
 
 
 @pytest.mark.parametrize("levels", [DEEPEST + 1, 950, 1_000, 100_000])
-def test_whatever_is_nested_too_deep_is_one_error(levels: int) -> None:
-    """Whether or not the stack of the parser would bear it."""
+def test_deep_nesting_is_one_error(levels: int) -> None:
+    """Whether or not it would exhaust the parser's stack."""
     content = b'{"a": %b%b}' % (b"[" * levels, b"]" * levels)
     for decode in (decode_json, decode_document, check_depth):
         with pytest.raises(JsonLimitError, match=r"^is nested too deep$"):
@@ -91,8 +91,8 @@ def test_whatever_is_nested_too_deep_is_one_error(levels: int) -> None:
 
 
 @pytest.mark.parametrize("levels", [900, 1_000, 10_000, 3_000_000])
-def test_what_exhausts_the_stack_is_no_other_error(levels: int) -> None:
-    """How deep that is differs between versions of Python, and with what is on the stack already."""
+def test_an_exhausted_stack_is_the_same_error(levels: int) -> None:
+    """The depth differs between versions of Python, and depends on what is on the stack already."""
     deep = b"[" * levels
     with pytest.raises(JsonError):
         decode_answer(deep)

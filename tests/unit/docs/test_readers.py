@@ -71,8 +71,8 @@ WAYS = {
 }
 
 
-def test_each_way_to_decode_is_known() -> None:
-    """What the next test would not see could come in."""
+def test_each_way_to_decode_is_found() -> None:
+    """The next test would miss any other."""
     wrong = {
         text: found for text, wanted in WAYS.items() if (found := find_decoders(ast.parse(text))) != wanted
     }
@@ -80,7 +80,7 @@ def test_each_way_to_decode_is_known() -> None:
 
 
 def test_no_other_module_decodes_json_or_yaml() -> None:
-    """So all limits are in one place. Only the ledger reads what nobody but Oku can have written."""
+    """All limits are in one place. Only the ledger reads text that no one but Oku can have written."""
     found = {
         path.relative_to(ROOT).as_posix(): find_decoders(ast.parse(path.read_bytes())) for path in SOURCES
     }

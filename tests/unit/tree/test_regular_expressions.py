@@ -1,4 +1,4 @@
-"""The time of a regular expression grows in proportion to the text, whoever wrote that."""
+"""Every regular expression takes linear time, whoever wrote the text."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ def test_ten_times_the_input_takes_less_than_fifteen_times_the_time(package: str
 
 @pytest.mark.parametrize("name", CARRIERS)
 def test_what_foreign_text_goes_through_takes_no_longer_either(name: str) -> None:
-    """Expressions are one step of it; encoding and joining are others."""
+    """Expressions are only one step; encoding and joining are others."""
     run, texts = CARRIERS[name]
     growths = {text: _measure_growth(run, text) for text in texts}
     assert {text: growth for text, growth in growths.items() if growth >= _MOST_GROWTH} == {}

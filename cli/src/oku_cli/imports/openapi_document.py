@@ -21,11 +21,11 @@ _NUMBER_BEGINS = tuple("-0123456789")
 _LONGEST_URL = 1 << 16
 _MOST_OPERATIONS = 10_000
 _MOST_BYTES = 16 << 20
-"""So much all requests have together: an example may stand in many of them. A spec file has 1 MiB."""
+"""Of all requests together: an example may be in many of them. A spec file has at most 1 MiB."""
 
 
 def _read_plain(text: str) -> Any:
-    """A scalar without quotes: a number as JSON has it, or text, as OpenAPI wants YAML to be read."""
+    """A scalar without quotes: a number if JSON has it, else text, as OpenAPI reads YAML."""
     if not text.startswith(_NUMBER_BEGINS):
         return text
     try:
@@ -36,7 +36,7 @@ def _read_plain(text: str) -> Any:
         return text
 
 
-_YAML = YamlKind(deepest=DEEPEST, read_plain=_read_plain, is_shared=True)
+_YAML = YamlKind(deepest=DEEPEST, read_plain=_read_plain, allows_aliases=True)
 
 
 def read_openapi(content: bytes, base_url: str | None = None) -> ImportedSpec:
@@ -69,7 +69,7 @@ def _take_bounded(requests: Iterator[ImportedRequest]) -> list[ImportedRequest]:
         if len(taken) > _MOST_OPERATIONS:
             raise ValueError(f"it has more than {_MOST_OPERATIONS:,} operations")
         if size > _MOST_BYTES:
-            raise ValueError(f"its requests have more than {_MOST_BYTES >> 20} MiB, examples included")
+            raise ValueError(f"its requests take more than {_MOST_BYTES >> 20} MiB, examples included")
     return taken
 
 
@@ -237,10 +237,10 @@ class _Document:
 
 
 def _fill(url: str, name: object, value: str) -> str:
-    """A URL with a value in the places of a variable; values may have places of others."""
+    """A URL with a value in place of a variable; the value may name other variables."""
     place = f"{{{name}}}"
     if len(url) + url.count(place) * len(value) > _LONGEST_URL:
-        raise ValueError(f"a URL with its {format_value(name)} is longer than {_LONGEST_URL >> 10} KiB")
+        raise ValueError(f"{format_value(name)} makes a URL longer than {_LONGEST_URL >> 10} KiB")
     return url.replace(place, value)
 
 

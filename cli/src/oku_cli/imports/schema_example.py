@@ -8,7 +8,7 @@ from typing import Any
 
 _DEEPEST = 8
 _MOST_VALUES = 1_000
-"""Of one request; each schema may stand for many others."""
+"""In one request; each schema may refer to many others."""
 _TEXT_BY_FORMAT = {
     "date": "2026-01-01", "date-time": "2026-01-01T00:00:00Z", "time": "00:00:00Z", "duration": "P1D",
     "uuid": "00000000-0000-4000-8000-000000000000", "email": "user@example.com", "uri": "http://example.com/",

@@ -115,7 +115,7 @@ def check_memory(spec: Spec, workers: int, find_file: FindFile) -> None:
     Args:
         spec: what is to be run.
         workers: how many there will be.
-        find_file: has the bodies that are files.
+        find_file: finds bodies that are files.
     """
     in_flight = min(spec.find_window(workers), spec.requests)
     if fault := find_memory_fault(spec, in_flight, find_memory_limit() // workers, find_file):

@@ -91,7 +91,7 @@ class LocalStack:
         self._quick_deaths: dict[str, int] = {}
         self._watching: asyncio.Task[None] | None = None
         self._obstacle = ""
-        """What the process that is not ready said last of why."""
+        """Why a process is not ready, in its own words."""
         self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """Raises `StackError` when a child cannot be kept alive."""
         # The sockets listen before any child starts: another user of this machine could take a port that is

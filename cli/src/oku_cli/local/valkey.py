@@ -33,10 +33,10 @@ def find_server() -> str:
 
 
 def choose_socket(folder: Path) -> Path:
-    """Choose the path of its socket: in `folder`, or in a new temporary folder if that path does not do.
+    """Choose the path of its socket: in `folder`, or in a new temporary folder if that path is unsuitable.
 
     Raises:
-        UserError: there is no temporary folder either.
+        UserError: no temporary folder is suitable either.
     """
     if _may_be_socket(folder / _SOCKET):
         return folder / _SOCKET
@@ -46,13 +46,13 @@ def choose_socket(folder: Path) -> Path:
             with suppress(OSError):
                 return Path(tempfile.mkdtemp(prefix="oku-", dir=parent)) / _SOCKET
     raise UserError(
-        f"the broker needs a folder whose path has at most {_SOCKET_PATH_LIMIT - len(_SOCKET)} bytes, all of"
-        " them UTF-8: name one by --data-dir or TMPDIR"
+        f"the broker needs a folder whose path is UTF-8 of at most {_SOCKET_PATH_LIMIT - len(_SOCKET)} bytes:"
+        " choose one with --data-dir or TMPDIR"
     )
 
 
 def _may_be_socket(path: Path) -> bool:
-    """Whether a socket can have this path, and a URL can hold it: kombu takes what it decodes for UTF-8."""
+    """Whether a socket can have this path, and a URL can hold it: kombu decodes the path as UTF-8."""
     encoded = os.fsencode(path)
     return len(encoded) <= _SOCKET_PATH_LIMIT and encoded == encoded.decode(errors="replace").encode()
 
@@ -86,5 +86,5 @@ def build_command(program: str, folder: Path, socket: Path) -> Sequence[str]:
 
 
 def build_url(socket: Path) -> str:
-    """Build the broker's URL in the form that Celery takes, which decodes the path."""
+    """Build the broker's URL in the form that Celery takes; Celery decodes the path."""
     return f"redis+socket://{quote(os.fsencode(socket))}"

@@ -105,7 +105,7 @@ class RemoteOptions:
         if not self.coordinator.startswith(("http://", "https://")):
             raise UserError(f"--coordinator: {self.coordinator} is not a URL such as http://127.0.0.1:8700")
         if "?" in self.coordinator or "#" in self.coordinator:
-            raise UserError("--coordinator: the URL has a query; give the address of the coordinator alone")
+            raise UserError("--coordinator: the URL has a ? or a #; give only the address of the coordinator")
         if self.token is None:
             raise UserError("--token: a remote coordinator asks for a token, none was given")
         url = self.coordinator.rstrip("/")

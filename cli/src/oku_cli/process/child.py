@@ -14,7 +14,7 @@ from oku_cli.process import die_with_parent
 from oku_core.process.private_files import open_private
 
 MOST_LOG_BYTES = 16_000_000
-"""A log that is larger begins anew; what it had is kept once, in a file beside it."""
+"""A larger log starts anew; its content moves to the older file beside it."""
 _OLDER = ".1"
 _TAIL_BYTES = 65_536
 _UMASK = 0o077
@@ -77,11 +77,11 @@ class Child:
         self.started_at = time.monotonic()
 
     def bound_log(self) -> None:
-        """Begin the log anew if it has become too large, and keep what it had in place of what was kept.
+        """Start the log anew if it is too large; its content replaces the older file.
 
-        The process keeps its file: what it writes between the copy and the cut is lost.
+        The process keeps its file open: what it writes between the copy and the truncation is lost.
         """
-        with suppress(OSError):  # a disk that is full bounds it, too
+        with suppress(OSError):  # a full disk bounds it, too
             if self._log.stat().st_size > MOST_LOG_BYTES:
                 older = self._log.with_name(self._log.name + _OLDER)
                 with (

@@ -9,7 +9,7 @@ from pathlib import Path
 
 VARIABLE = "OKU_IN_CONTAINER"
 _MOUNTS = Path("/proc/self/mountinfo")
-"""One line for each mount, with the bytes of its name; see proc(5).
+"""One line for each mount; its name may have any bytes; see proc(5).
 
 A volume may be of the same device as the root file system."""
 _MOUNT_POINT = 4

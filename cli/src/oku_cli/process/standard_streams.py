@@ -2,7 +2,7 @@
 
 Output to a pipe that nobody reads any more is dropped: `oku run | head -1` makes all of its requests, and
 ends as `oku run` does. Other errors, such as a full disk, do not end the command either; they are reported
-when it has ended. A sign that the encoding of a terminal does not have is replaced by one that it has; see
+when it has ended. Characters that the encoding of a terminal lacks are replaced; see
 docs/decisions/0066-what-a-terminal-cannot-show.md.
 """
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 _NAMES = {1: "standard output", 2: "standard error"}
 _REPLACING = "oku.replacing"
-"""How codecs know `_replace`."""
+"""The name of `_replace` as an error handler."""
 _ALIKE = str.maketrans("·…µ━╍─▁▂▃▄▅▆█▉▊▋▌▍▎▏", "-.u=~-_.:-+#####::::")
-"""What Oku and rich write themselves, in ASCII."""
+"""ASCII for the characters that Oku and rich write themselves."""
 
 
 class _Outlet(io.FileIO):
@@ -71,11 +71,11 @@ def find_lost_output() -> str:
 
 
 def _replace(error: UnicodeError) -> tuple[str, int]:
-    """Replace what an encoding does not have, one sign by one, so that columns stay where they are."""
+    """Replace each character that an encoding lacks by one character, so that columns stay aligned."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     missing = error.object[error.start : error.end].translate(_ALIKE)
-    return "".join(sign if sign.isascii() else "?" for sign in missing), error.end
+    return "".join(char if char.isascii() else "?" for char in missing), error.end
 
 
 codecs.register_error(_REPLACING, _replace)

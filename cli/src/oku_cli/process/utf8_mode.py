@@ -1,8 +1,7 @@
-"""Has `oku` run in Python's UTF-8 mode where the locale knows nothing but ASCII.
+"""Runs `oku` in Python's UTF-8 mode if the locale is ASCII.
 
-Otherwise the names of files and the words of a command line are no text there. Python takes the mode by
-itself in the locales C and POSIX, unless it is told not to. A locale with another encoding is right about its
-machine.
+Otherwise Python could not decode file names and command lines. In the locales C and POSIX it enters the mode
+by itself, unless it is told not to. A locale with another encoding is taken at its word.
 """
 
 import os
@@ -10,17 +9,17 @@ import sys
 from contextlib import suppress
 
 FLAGS = ("-X", "utf8") if sys.flags.utf8_mode else ()
-"""What starts Python in the mode of this process."""
+"""The options that start Python in the mode of this process."""
 _ENCODING = "oku-encoding"
-"""The option that says what the terminal reads; CPython passes on those that it does not know."""
+"""The option with the encoding of the terminal; CPython passes on options that it does not know."""
 
 
 def enter_utf8_mode() -> None:
-    """Become the same command in UTF-8 mode, if that is needed."""
+    """Restart the same command in UTF-8 mode, if that is needed."""
     if sys.getfilesystemencoding() != "ascii" or not sys.executable:
         return
     encoding = getattr(sys.stdout or sys.stderr, "encoding", None) or "ascii"
-    with suppress(OSError):  # as it is, most still works
+    with suppress(OSError):  # most commands still work without it
         os.execv(  # noqa: S606  # no shell is wanted
             sys.executable,
             [sys.executable, "-X", "utf8", "-X", f"{_ENCODING}={encoding}", *sys.orig_argv[1:]],
@@ -28,6 +27,6 @@ def enter_utf8_mode() -> None:
 
 
 def find_terminal_encoding() -> str | None:
-    """The encoding of the terminal; None if it is that of the streams."""
+    """The encoding of the terminal, if it is not that of the standard streams."""
     encoding = sys._xoptions.get(_ENCODING)  # noqa: SLF001  # it is documented
     return encoding if isinstance(encoding, str) else None

@@ -49,14 +49,14 @@ class StoredFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Run(msgspec.Struct):
-    """What calls about one run answer."""
+    """The answer of calls about one run."""
 
     run: str
     state: RunState
 
 
 class _Error(msgspec.Struct):
-    """What a call answers that fails."""
+    """The answer of a call that fails."""
 
     error: str
 
@@ -298,7 +298,7 @@ async def _decode(response: "aiohttp.ClientResponse", decoder: JsonDecoder[_T]) 
     try:
         return decoder.decode(await response.read())
     except JsonError as error:
-        raise UserError(f"{response.url} answers what no coordinator of this Oku does: {error}") from error
+        raise UserError(f"{response.url}: this version of oku cannot read the answer: {error}") from error
 
 
 async def _read_error(response: "aiohttp.ClientResponse") -> str:

@@ -61,7 +61,7 @@ class Kubectl:
         try:
             items: list[dict[str, Any]] = decode_document(output)["items"]
         except (JsonError, LookupError, TypeError):
-            raise UnreachableError("--kube: kubectl answers with what is no list of objects") from None
+            raise UnreachableError("--kube: kubectl did not print a list of objects") from None
         return items
 
     async def _explain(self, reason: str) -> Exception:

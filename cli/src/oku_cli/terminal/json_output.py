@@ -11,7 +11,7 @@ from oku_cli.terminal.printable import escape_json, needs_ascii
 
 
 def build_json(value: object, *, is_ascii: bool = False) -> bytes:
-    """Encode a value as indented JSON without control characters, or in nothing but ASCII."""
+    """Encode a value as indented JSON without control characters, or as nothing but ASCII."""
     document = msgspec.json.format(msgspec.json.encode(value), indent=2)
     return escape_json(document, is_ascii=is_ascii) + b"\n"
 

@@ -34,7 +34,7 @@ def escape_json(document: bytes, *, is_ascii: bool = False) -> bytes:
 
 
 def needs_ascii() -> bool:
-    """Whether whoever reads standard output may take UTF-8 for something else."""
+    """Whether the reader of standard output may decode it as something other than UTF-8."""
     return codecs.lookup(sys.stdout.encoding or "utf-8").name != "utf-8"
 
 
@@ -54,7 +54,7 @@ def write_error(line: str) -> None:
 
 
 def _write(stream: TextIO, line: str) -> None:
-    # Not by click, which writes UTF-8 to a terminal that says it has ASCII.
+    # Not through click, which writes UTF-8 to a terminal that declares ASCII.
     stream.write(f"{make_printable(line)}\n")
     stream.flush()
 

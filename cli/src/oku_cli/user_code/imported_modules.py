@@ -1,6 +1,6 @@
 """The modules beside a Python file that it imports, and those that these import in turn.
 
-They are found as Python would find them with the folder of the file in front of its path, but for the
+They are found as Python would find them with the folder of the file first in its path, except for the
 packages that user code is written for, which are never files of its own. What is imported by
 a name that is only known when the code runs is not found.
 """
@@ -22,7 +22,7 @@ class ImportedModules:
     Args:
         path: of the file.
         label: how an error message names it.
-        elsewhere: the folders in which modules are looked for that are not beside the file.
+        elsewhere: the folders to search for modules that are not beside the file.
 
     Attributes:
         trees: the syntax trees of the file and of the modules, by their paths in their folder.
@@ -74,7 +74,7 @@ class ImportedModules:
                     yield from self._find(parts)
 
     def _find_folder(self, path: str) -> Path:
-        """The first folder that has a module, or a folder, of the name with which a path begins."""
+        """The first folder with a module, or else a folder, that has the first name of a path."""
         top = PurePosixPath(path).parts[0].removesuffix(".py")
         is_module = (folder for folder in self._folders if _is_module(folder / top))
         is_folder = (folder for folder in self._folders if (folder / top).is_dir())

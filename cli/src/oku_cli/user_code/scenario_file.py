@@ -21,7 +21,7 @@ class ScenarioFile(NamedTuple):
     Attributes:
         engine: what runs it.
         functions: those of a Python scenario; None of a locustfile.
-        modules: where the modules of its author are that it needs, by their paths from its folder.
+        modules: where its author's modules that it imports are, by their paths from its folder.
     """
 
     engine: Engine

@@ -40,8 +40,11 @@ class _Transfer(web.FileResponse):
             return await super().prepare(request)
 
 
+UNREADABLE_DATE = "the date in a header cannot be read"
+
+
 def has_readable_dates(request: web.Request) -> bool:
-    """Whether aiohttp can read the conditions of a request; it would fail with others as it answers."""
+    """Whether aiohttp can read the dates in a request's conditions; otherwise it fails as it answers."""
     try:
         _ = request.if_modified_since, request.if_unmodified_since, request.if_range
     except OverflowError:  # in the year 99999999999
@@ -70,7 +73,7 @@ def build_download_api(store: FileStore, signer: Signer, clock: Callable[[], flo
         except UnknownFileError as error:
             return web.Response(status=404, text=f"{error}\n")
         if not has_readable_dates(request):
-            return web.Response(status=400, text="a header has a date that is none\n")
+            return web.Response(status=400, text=f"{UNREADABLE_DATE}\n")
         if transfers.locked():
             return web.Response(status=503, text="others fetch files, try again\n")
         return _Transfer(path, transfers)

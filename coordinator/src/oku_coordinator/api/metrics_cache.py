@@ -1,6 +1,6 @@
-"""Keeps what `/metrics` answers for a second: whoever asks needs no token, and making it takes time.
+"""Caches the answer of `/metrics` for a second: callers need no token, and building it takes time.
 
-It is made in the event loop, so callers that come meanwhile wait and share it.
+It is built in the event loop, so callers that come meanwhile wait and get the same answer.
 """
 
 import time
@@ -11,14 +11,14 @@ from oku_coordinator.telemetry.metrics import Metrics
 
 LIFETIME_S = 1.0
 _SHARE = 0.1
-"""Making it takes at most this share of the time for each format: a large one is kept for longer."""
+"""Building each format takes at most this share of the time: a large answer is kept for longer."""
 
 
 class MetricsCache:
-    """Metrics as they were a second ago at most, where making them does not take long.
+    """Metrics that are at most a second old, unless building them takes long.
 
     Args:
-        metrics: makes them.
+        metrics: builds them.
         clock: monotonic seconds.
     """
 

@@ -128,7 +128,7 @@ def build_api(
 def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
     async def submit(request: web.Request) -> web.Response:
         values = await _read_object(request)
-        # In a thread, for the patterns of a spec may take seconds to compile.
+        # In a thread, because compiling the patterns of a spec may take seconds.
         spec = await asyncio.to_thread(parse_spec, Source("spec", values))
         return _json(build_run_object(runs.submit(spec)), status=201)
 
@@ -256,7 +256,7 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
     except web.HTTPException as error:
         return _json({"error": f"{request.method} {request.path}: {error.reason}"}, status=error.status)
     except sqlite3.OperationalError as error:
-        if not isinstance(error, StorageError):  # that is logged once, and not with each call
+        if not isinstance(error, StorageError):  # `StorageWatch` logs that once, and not with each call
             _log.error("the ledger cannot be used: %s", error)
         return _json({"error": f"the ledger cannot be used: {error}"}, status=503)
     except Exception:  # noqa: BLE001  # it is logged; the caller is told whose fault it is

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 from aiohttp import web
 
-from oku_coordinator.api.file_downloads import has_readable_dates
+from oku_coordinator.api.file_downloads import UNREADABLE_DATE, has_readable_dates
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.runs.run_rows import read_run_rows
@@ -40,7 +40,7 @@ def build_run_file_routes(ledger: Ledger, store: FileStore) -> list[web.RouteDef
                 raise UserError(f"file {digest} of run {record.run} is a private key, which only workers get")
             raise UserError(f"run {record.run} has no file {digest}")
         if not has_readable_dates(request):
-            raise UserError("a header has a date that is none")
+            raise UserError(UNREADABLE_DATE)
         return web.FileResponse(store.find(digest), headers={"Content-Type": "application/octet-stream"})
 
     return [

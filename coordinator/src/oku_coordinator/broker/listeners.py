@@ -75,7 +75,7 @@ class _Listener(threading.Thread):
         self.is_connected = False
         self._refusals = find_refusals(app)
         self.refusal = ""
-        """Why the broker refuses what is asked of it, although it answers; empty if it does not."""
+        """Why the broker refuses requests, although it answers; empty if it does not refuse any."""
         self.caught_up_at = time.monotonic()
         """When nothing waited to be taken, in monotonic seconds."""
 
@@ -91,7 +91,7 @@ class _Listener(threading.Thread):
         try:
             self._listen()
         except StorageError:
-            raise  # it is not the broker that fails, and what it has brought comes again
+            raise  # the ledger fails, not the broker, which delivers the messages again
         except Exception as error:
             self.is_connected = False
             self.refusal = describe_error(error) if isinstance(error, self._refusals) else ""

@@ -17,7 +17,7 @@ from oku_coordinator.ledger.ledger_outbox import LedgerOutbox
 from oku_coordinator.ledger.ledger_runs import LedgerRuns
 from oku_coordinator.ledger.ledger_schedules import LedgerSchedules
 from oku_coordinator.ledger.rules import conservation
-from oku_coordinator.ledger.storage.schema import LOCK_WAIT_S
+from oku_coordinator.ledger.storage.schema import BUSY_TIMEOUT_S
 from oku_coordinator.ledger.storage.storage_health import StorageHealth
 from oku_coordinator.ledger.storage.transaction import LedgerFile
 from oku_coordinator.ledger.tables.account_table import fetch_account
@@ -35,8 +35,8 @@ class Ledger:
         path: where its file is.
         read_only: whether another process may write it.
         publishes: whether lines of the runs that are created or resumed here are kept for Loki.
-        storage: is told whether the file can be used.
-        lock_wait_s: how long to wait for another process that writes.
+        storage: records whether the file can be used.
+        busy_timeout_s: how long to wait for another process that writes.
 
     Attributes:
         runs: their records and states.
@@ -49,7 +49,7 @@ class Ledger:
         deletions: runs that are being removed.
         files: which run uses which file.
         file: the transactions behind the rooms, for what no room offers.
-        storage: says whether the file can be used.
+        storage: whether the file can be used.
     """
 
     def __init__(
@@ -59,12 +59,12 @@ class Ledger:
         read_only: bool = False,
         publishes: bool = False,
         storage: StorageHealth | None = None,
-        lock_wait_s: float = LOCK_WAIT_S,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
     ) -> None:
         self._path = path
         self.storage = storage or StorageHealth()
         self.file = LedgerFile(
-            path, conservation.finish, self.storage, read_only=read_only, lock_wait_s=lock_wait_s
+            path, conservation.finish, self.storage, read_only=read_only, busy_timeout_s=busy_timeout_s
         )
         self.runs = LedgerRuns(self.file, publishes=publishes)
         self.leases = LedgerLeases(self.file)

@@ -95,7 +95,7 @@ class Readiness:
         find_outages: what there is to say of the target of a run, a line each.
         files: the files that specs may name.
         check_files: refuses a spec whose files of the run are not here.
-        find_file: gives the path of a file of a run that is here.
+        find_file: gives the path of a file of a run.
         most_queued: how many runs may be pending or active.
         expected_workers: the names of the workers that a run waits for that does not say how many.
         allows_user_code: whether runs may bring code of their own.
@@ -126,7 +126,7 @@ class Readiness:
             self.kube.check(spec)
 
     def _check_memory(self, spec: Spec) -> None:
-        """Refuse a spec whose bodies do not fit into a worker that lives; others refuse it later."""
+        """Refuse a spec whose bodies do not fit into a living worker; later workers check for themselves."""
         known = [worker.memory_bytes for worker in self.roster.workers() if worker.memory_bytes]
         if not known:
             return

@@ -1,7 +1,7 @@
-"""Tries whether the ledger can be written while nobody else does, and says so when that changes.
+"""Checks by trial writes whether an idle ledger can be written, and logs when that changes.
 
-A coordinator without a run writes nothing: it would not notice that its disk has filled, and one that was not
-ready for that would never notice that there is space again.
+A coordinator without a run writes nothing, so it would not notice that its disk has filled, or that there is
+space again.
 """
 
 import asyncio
@@ -18,14 +18,14 @@ _log = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
 IDLE_S = 5.0
-"""After so long without a change the file is tried; each second while it cannot be used."""
+"""After so long without a change the file is tested; each second while it cannot be used."""
 
 
 class StorageWatch:
-    """Looks at the health of the ledger's file each second.
+    """Checks the health of the ledger's file each second.
 
     Args:
-        ledger: whose file it is.
+        ledger: the ledger.
         clock: monotonic seconds.
     """
 
@@ -36,18 +36,18 @@ class StorageWatch:
         self._task: asyncio.Task[None] | None = None
 
     def start(self, supervisor: Supervisor) -> None:
-        """Begin to look in the background."""
+        """Begin to check in the background."""
         self._task = supervisor.start("ledger", self._work)
 
     async def end(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         await cancel([self._task])
 
     def look(self) -> None:
-        """Try the file if it is time to, and log what has changed."""
+        """Test the file if it is time, and log a change of its health."""
         storage = self._ledger.storage
         if storage.trouble or self._clock() - storage.written_at >= IDLE_S:
-            with contextlib.suppress(StorageError):  # its health knows
+            with contextlib.suppress(StorageError):  # its health has recorded it
                 self._ledger.file.try_writing()
         if storage.trouble != self._said:
             self._said = storage.trouble

@@ -121,9 +121,9 @@ class HistoryRecorder:
             self._events.append(Event(at=now, type=type_, text=text, worker=worker))
 
     def note_host_end(self, worker: str, end: HostEnd, now: float) -> None:
-        """Note that a process of the user code of the active run has ended; kept with the next sample."""
+        """Note that a process of the active run's user code ended unexpectedly; kept with the next sample."""
         what = _WORKER_TEXTS[EventType.HOST_ENDED][0]
-        text = f"worker {worker} {what}: {end.text}; it had {end.requests:,} iterations in hand"
+        text = f"worker {worker} {what}: {end.text}; iterations in hand: {end.requests:,}"
         self._events.append(
             Event(
                 at=now,
@@ -177,8 +177,8 @@ _WORKER_TEXTS = {
         "are dead: they were silent for too long, or were restarted",
     ),
     EventType.HOST_ENDED: (
-        "has another process for the user code, whose last one has ended",
-        "have another process for the user code, whose last one has ended",
+        "lost its process of user code",
+        "lost their processes of user code",
     ),
 }
 """What is said of one worker, and of many."""

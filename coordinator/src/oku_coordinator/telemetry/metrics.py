@@ -1,6 +1,7 @@
 """The coordinator's own metrics for Prometheus; docs/metrics.md describes each."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import chain
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -25,80 +26,48 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._read_targets: ReadFigures = tuple
         self._read_inner: ReadFigures = tuple
-        self._messages = Counter(
-            "oku_messages",
-            "Checkpoints by the ledger's verdict.",
-            ["verdict"],
-            registry=self._registry,
+        counter = partial(Counter, registry=self._registry)
+        gauge = partial(Gauge, registry=self._registry)
+        self._messages = counter("oku_messages", "Checkpoints by the ledger's verdict.", ["verdict"])
+        self._rejected = counter(
+            "oku_messages_rejected", "Messages of the broker that were dropped, by reason.", ["reason"]
         )
-        self._rejected = Counter(
-            "oku_messages_rejected",
-            "Messages of the broker that were dropped, by reason.",
-            ["reason"],
-            registry=self._registry,
-        )
-        self._expired = Counter(
-            "oku_leases_expired", "Leases taken back, by reason.", ["reason"], registry=self._registry
-        )
+        self._expired = counter("oku_leases_expired", "Leases taken back, by reason.", ["reason"])
         self._commit = Histogram(
             "oku_commit_seconds",
             "Duration of the transaction of a batch of messages.",
             registry=self._registry,
         )
-        self._progress = Counter("oku_progress", "Progress events of workers.", registry=self._registry)
-        self._workers = Gauge("oku_workers", "Live workers.", registry=self._registry)
-        self._clock_bound = Gauge(
+        self._progress = counter("oku_progress", "Progress events of workers.")
+        self._workers = gauge("oku_workers", "Live workers.")
+        self._clock_bound = gauge(
             "oku_clock_bound_seconds",
             "How well the worker that knows it worst knows the coordinator's clock.",
-            registry=self._registry,
         )
-        self._requests = Gauge(
-            "oku_run_requests",
-            "Requests of the active run, by part.",
-            ["part"],
-            registry=self._registry,
-        )
-        self._rate = Gauge(
-            "oku_run_requests_per_second", "Requests that ended in the last second.", registry=self._registry
-        )
-        self._planned_rate = Gauge(
+        self._requests = gauge("oku_run_requests", "Requests of the active run, by part.", ["part"])
+        self._rate = gauge("oku_run_requests_per_second", "Requests that ended in the last second.")
+        self._planned_rate = gauge(
             "oku_run_planned_requests_per_second",
             "Requests that the rate of the active run made in the last second; 0 without a rate.",
-            registry=self._registry,
         )
-        self._outcomes = Gauge(
-            "oku_run_outcomes",
-            "Requests of the active run so far, by outcome.",
-            ["outcome"],
-            registry=self._registry,
+        self._outcomes = gauge(
+            "oku_run_outcomes", "Requests of the active run so far, by outcome.", ["outcome"]
         )
-        self._not_sent = Gauge(
+        self._not_sent = gauge(
             "oku_run_not_sent",
             "Accounted requests of the active run that were not sent, by cause.",
             ["cause"],
-            registry=self._registry,
         )
-        self._in_flight = Gauge("oku_run_in_flight", "Requests in flight.", registry=self._registry)
-        self._lines = Counter(
-            "oku_loki_lines", "Lines for Loki by verdict.", ["verdict"], registry=self._registry
+        self._in_flight = gauge("oku_run_in_flight", "Requests in flight.")
+        self._ledger_usable = gauge(
+            "oku_ledger_usable", "1 while the ledger can be read and written, else 0."
         )
-        self._ledger_usable = Gauge(
-            "oku_ledger_usable",
-            "1 while the ledger can be read and written, else 0.",
-            registry=self._registry,
+        self._ledger_faults = counter(
+            "oku_ledger_faults", "Uses of the ledger's file that failed, by reason.", ["reason"]
         )
-        self._ledger_faults = Counter(
-            "oku_ledger_faults",
-            "Uses of the ledger's file that failed, by reason.",
-            ["reason"],
-            registry=self._registry,
-        )
-        self._outbox_lines = Gauge("oku_outbox_lines", "Lines waiting for Loki.", registry=self._registry)
-        self._outbox_bytes = Gauge(
-            "oku_outbox_bytes",
-            "Approximate size of the waiting lines in the ledger.",
-            registry=self._registry,
-        )
+        self._lines = counter("oku_loki_lines", "Lines for Loki by verdict.", ["verdict"])
+        self._outbox_lines = gauge("oku_outbox_lines", "Lines waiting for Loki.")
+        self._outbox_bytes = gauge("oku_outbox_bytes", "Approximate size of the waiting lines in the ledger.")
         for line_verdict in ("accepted", "refused", "dropped"):
             self._lines.labels(line_verdict)
         for verdict in MessageVerdict:

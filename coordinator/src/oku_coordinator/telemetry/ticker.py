@@ -210,7 +210,7 @@ class Ticker:
             spec = self.ledger.runs.fetch(self._latest).spec
             return self.ledger.runs.read_account(self._latest, functools.partial(build, self._latest, spec))
         except (UnknownRunError, BreachError, StorageError):
-            return []  # it was deleted, or it is said elsewhere what has failed
+            return []  # it was deleted, or its failure is reported elsewhere
 
     def _build_tick(self, run: str, at: float) -> Tick:
         standing = self.ledger.runs.fetch_standing(run)

@@ -131,7 +131,7 @@ class Roster:
         ]
 
     def find_host_ends(self, run: str) -> list[str]:
-        """How processes of the user code of a run have ended lately, a line for each way, with how often."""
+        """Why processes of a run's user code ended lately: a line for each reason, with its count."""
         ends = [
             (worker.name, end)
             for worker in self._workers.values()
@@ -147,7 +147,7 @@ class Roster:
         ]
 
     def list_new_host_ends(self, progress: Progress) -> list[HostEnd]:
-        """Those that a worker tells of and has not told of before; to be asked before it is recorded."""
+        """The ends that a worker reports for the first time; call this before `record`."""
         known = self.find(progress.worker, progress.incarnation)
         newest = known.host_ends[-1].number if known is not None and known.host_ends else 0
         return [end for end in progress.host_ends if end.number > newest]

@@ -45,11 +45,11 @@ class WorkerState:
     files: frozenset[str] = frozenset()
     """The files of the run that has its turn, by their digests, that it has or cannot have."""
     memory_bytes: int = 0
-    """How much memory it may have; 0 if that is not known."""
+    """How much memory it may use; 0 if that is not known."""
     loaded: str = ""
     """The run whose user code it has loaded or cannot load, by `build_spec_key`."""
     host_ends: Sequence[HostEnd] = ()
-    """The processes of its user code that have ended lately, the newest last."""
+    """The processes of its user code that ended unexpectedly lately, the newest last."""
     is_suspect: bool = False
     """Whether it has been silent for longer than others."""
     rate: RunRate = field(default_factory=lambda: RunRate(""))

@@ -5,10 +5,10 @@ import resource
 import sys
 from pathlib import Path
 
+from oku_core.process.control_groups import MOUNT, ROOT, list_control_groups
+
 STATM = Path("/proc/self/statm")
 STATUS = Path("/proc/self/status")
-CGROUP = Path("/proc/self/cgroup")
-CGROUPS = Path("/sys/fs/cgroup")
 _PAGE_MB = resource.getpagesize() / 1e6
 _MAXRSS_MB = 1e-6 if sys.platform == "darwin" else 1e-6 * 1024
 
@@ -32,13 +32,17 @@ def measure_peak_rss_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_MB
 
 
-def find_memory_limit() -> int:
+def find_memory_limit(root: Path = ROOT) -> int:
     """How many bytes this process may use: what its control groups allow, or else the memory of the machine.
 
     A container has a control group; with version 1, only a process within the container sees its limit.
+
+    Args:
+        root: the root of the file system.
     """
+    mount = root / MOUNT
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
-    for file in (*_list_group_limits(), CGROUPS / "memory" / "memory.limit_in_bytes"):
+    for file in (*_list_group_limits(root, mount), mount / "memory" / "memory.limit_in_bytes"):
         try:
             limits.append(int(file.read_text()))
         except (OSError, ValueError):  # there is none, or it is `max`
@@ -46,14 +50,10 @@ def find_memory_limit() -> int:
     return min(limits)
 
 
-def _list_group_limits() -> list[Path]:
-    """The files with the limits of the control group of this process and of those around it."""
-    try:
-        lines = CGROUP.read_text().splitlines()
-    except OSError:
-        return []
-    own = next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), None)
+def _list_group_limits(root: Path, mount: Path) -> list[Path]:
+    """The files with the limits of the control group of this process and of those around it, of version 2."""
+    own = next((group.path for group in list_control_groups(root) if not group.controllers), None)
     if own is None:
         return []
-    folder = CGROUPS / own
-    return [each / "memory.max" for each in (folder, *folder.parents) if each.is_relative_to(CGROUPS)]
+    folder = mount / own
+    return [each / "memory.max" for each in (folder, *folder.parents) if each.is_relative_to(mount)]

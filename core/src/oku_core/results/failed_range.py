@@ -28,7 +28,7 @@ class FailuresHead(msgspec.Struct, frozen=True, kw_only=True):
         run: its id.
         state: its state.
         requests: how many of its requests are accounted and not ok.
-        unlisted: how many of them are in no range, as there were too many ranges.
+        unlisted: how many of them are in no range, because there were too many, or they were only counted.
         spec: its spec, under the names of the flags.
     """
 

@@ -26,10 +26,10 @@ def main() -> None:
     for file in (socket_file, slots_file):
         os.set_inheritable(file, False)  # noqa: FBT003  # its only argument but the file
     connection = socket.socket(fileno=socket_file)
-    last_words = connection.dup()  # whoever runs the user code closes the other one
+    last_words = connection.dup()  # what runs the user code closes the other one
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            # What is printed stands in the log at once, as the worker reads it, and never fails.
+            # Printing reaches the log at once, in the encoding that the worker reads, and never fails.
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
     try:
         _serve(kind, connection, slots_file)

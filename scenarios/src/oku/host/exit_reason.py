@@ -1,4 +1,4 @@
-"""What a host says when it ends although nobody has told it to: by an exception that went through it."""
+"""The last message of a host that an exception ends unexpectedly."""
 
 from oku_core.user_code.messages import Leaving
 
@@ -6,11 +6,11 @@ _MOST_CHARS = 120
 
 
 def explain_leaving(error: BaseException) -> Leaving:
-    """Why a host ends, by the exception that ends it."""
+    """Say why a host ends, by the exception that ends it."""
     if isinstance(error, MemoryError):
-        return Leaving("it got no more memory than it has, and could not go on (MemoryError)", is_memory=True)
+        return Leaving("it reached its memory limit and could not go on (MemoryError)", is_memory=True)
     if isinstance(error, SystemExit):
-        return Leaving(f"it exited by sys.exit({_shorten(repr(error.code))})")
+        return Leaving(f"it called sys.exit({_shorten(repr(error.code))})")
     said = " ".join(str(error).split())
     return Leaving(f"it failed: {type(error).__name__}{f': {_shorten(said)}' if said else ''}")
 

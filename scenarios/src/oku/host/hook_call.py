@@ -79,7 +79,7 @@ def encode_result(value: object, hook: str) -> Returned:
     try:
         text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         size = len(text.encode())
-        decode_json(text)  # every worker will have to
+        decode_json(text)  # every worker will have to do so
     except (TypeError, ValueError, RecursionError) as error:
         return Returned(error=f"it returned what JSON cannot hold: {error}")
     if size > MOST_RESULT_BYTES:

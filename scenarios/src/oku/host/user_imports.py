@@ -1,9 +1,9 @@
 """Finds the modules of user code, whatever they are called.
 
-A file beside a scenario may have the name of a module of Python, of Oku or of a library: `token.py`. User
-code that imports this name gets the file; everybody else gets the library, also if it was not loaded yet. So
-the folder of user code is the last in the path. A file whose name is taken is loaded as a part of the package
-`oku_user_code`, to which only imports of user code are led.
+A file beside a scenario may have the name of a module of Python, of Oku or of a library, such as `token.py`.
+User code that imports this name gets the file; all other code gets the library, even if it imports it later.
+So the folder of user code is last in the path. A file whose name is taken becomes a module of the package
+`oku_user_code`, where only imports of user code look.
 """
 
 import builtins
@@ -35,7 +35,7 @@ class UserImports:
     """The imports of user code in some folders.
 
     Args:
-        folders: where its modules are; those of the first one go first.
+        folders: where its modules are; the first folder with a module wins.
     """
 
     def __init__(self, folders: Sequence[Path]) -> None:
@@ -46,7 +46,7 @@ class UserImports:
         self._are_hidden: dict[str, bool] = {}
 
     def install(self) -> None:
-        """Have imports find user code, after everything else."""
+        """Let imports find user code, after everything else."""
         package = ModuleType(_PACKAGE)
         package.__path__ = self._folders
         sys.modules[_PACKAGE] = package
@@ -54,7 +54,7 @@ class UserImports:
         sys.path.extend(self._folders)
 
     def load(self, path: Path) -> ModuleType:
-        """Load a file as a module of its name, by which user code can import it."""
+        """Load a file as a module that user code can import by the name of the file."""
         name = self._build_name(path.stem)
         spec = spec_from_file_location(name, path, loader=self._build_loader(name, str(path)))
         assert spec is not None
@@ -67,7 +67,7 @@ class UserImports:
     def _hook(self, path: str) -> FileFinder:
         """Find the modules of a folder of user code; for `sys.path_hooks`."""
         if not any(Path(path).is_relative_to(folder) for folder in self._folders):
-            raise ImportError("is no folder of user code", path=path)
+            raise ImportError("is not a folder of user code", path=path)
         return _build_finder(path, self._build_loader)
 
     def _build_loader(self, name: str, path: str) -> SourceFileLoader:
@@ -101,7 +101,7 @@ class UserImports:
         return self._are_hidden[name]
 
     def _is_taken(self, name: str) -> bool:
-        """Whether a name belongs to something else than user code."""
+        """Whether a name belongs to a module that is not user code."""
         loaded = sys.modules.get(name)
         if loaded is not None:
             return not isinstance(getattr(loaded, "__loader__", None), _UserLoader)
@@ -117,12 +117,12 @@ class UserImports:
 class _UserLoader(SourceFileLoader):
     """Loads a file of user code, whose import statements find user code first."""
 
-    def __init__(self, name: str, path: str, its_builtins: dict[str, Any]) -> None:
+    def __init__(self, name: str, path: str, user_builtins: dict[str, Any]) -> None:
         super().__init__(name, path)
-        self._builtins = its_builtins
+        self._builtins = user_builtins
 
     def exec_module(self, module: ModuleType) -> None:
-        """Carry out the file."""
+        """Execute the file."""
         vars(module)["__builtins__"] = self._builtins
         super().exec_module(module)
 
@@ -137,10 +137,10 @@ def _build_finder(folder: str, loader: Any) -> FileFinder:
 
 
 def _is_module(spec: ModuleSpec | None) -> bool:
-    """Whether a name is that of a module; a folder without `__init__.py` gives way to any other."""
+    """Whether a spec is that of a module; a folder without `__init__.py` is none."""
     return spec is not None and spec.loader is not None
 
 
 def _is_file(importer: Mapping[str, Any] | None, name: str) -> bool:
-    """Whether who imports is a file of this name: what it wants by its own name is the library."""
+    """Whether the importer is the file of this name, which means the library by its own name."""
     return importer is not None and importer.get("__name__") == name and "__path__" not in importer

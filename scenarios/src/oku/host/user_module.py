@@ -15,11 +15,11 @@ class LoadError(Exception):
 
 
 def load_module(folder: Path, file: str) -> ModuleType:
-    """Import a file as a module, which finds modules beside it and in the folder of all user code.
+    """Import a file as a module that finds modules beside it and in the folder of all user code.
 
     Args:
         folder: where the files of user code are.
-        file: the path of the file in there.
+        file: the path of the file from there.
 
     Raises:
         LoadError: it raises, or names something that is not there.

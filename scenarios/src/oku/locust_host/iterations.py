@@ -36,7 +36,7 @@ _Play = Callable[[_Execute, TaskSet, Any], None]
 _US_PER_MS = 1_000
 _MOST_PARENTS = 20
 MOST_GIVEN_UP = 10
-"""So many sets of tasks a user may give up in a row without a cost: some look whether it is their turn."""
+"""How many sets of tasks a user may give up in a row for free: some check whether it is their turn."""
 _NO_NAME = "(no name)"
 
 
@@ -94,8 +94,8 @@ class Iterations:
     def enter(self, execute: _Execute, tasks: TaskSet, inner: type[TaskSet]) -> None:
         """Carry out a set of tasks within another; its tasks are the iterations.
 
-        A user that gives up such sets again and again before their first task would never end a run, so that
-        it costs an iteration each time.
+        A run would never end if its users kept giving up such sets before the first task, so after a while
+        each time costs an iteration.
         """
         state = find_state(tasks.user)
         ended = state.ended

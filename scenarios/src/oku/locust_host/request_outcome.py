@@ -57,7 +57,7 @@ _CONNECTING = (urllib3.exceptions.NewConnectionError, urllib3.exceptions.NameRes
 _WRAPPERS = (requests.ConnectionError, urllib3.exceptions.HTTPError, RetriesExceeded)
 """These say less than what they wrap."""
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-# It begins where a word does: from any other slash, a word without a library would be read on from each.
+# It begins where a word does: to begin at any slash would take quadratic time in a word without a library.
 _LIBRARY = re.compile(r"(?<![^\s,:])([^\s/,:]*)/[^\s,:]*/site-packages/")
 """The folder of a library, and what stands before it in the same word, such as a quotation mark."""
 _TRUNCATED = ("Incomplete response", "connection closed")

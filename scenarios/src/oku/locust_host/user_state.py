@@ -45,7 +45,7 @@ class UserState:
     gave_up_after: int = 0
 
     def give_up(self) -> int:
-        """Count a set of tasks that is given up before its first task; returns how many in a row."""
+        """Count a set of tasks that is given up before its first task; return how many in a row."""
         if self.gave_up_after != self.ended:
             self.given_up, self.gave_up_after = 0, self.ended
         self.given_up += 1

@@ -177,14 +177,14 @@ def write_levels(levels: int, item: Callable[[str], dict[str, Any]]) -> dict[str
         (b'{"openapi": "3.0.0", "openapi": "3.1.0"}', "openapi: is given twice"),
         (HEAD + b"paths: {/a: {get: {}}}\npaths: {}", "line 4: paths: is given twice"),
         (HEAD + b"x: " + b"9" * 5000, "line 3: a number has 5000 digits; at most 400 are allowed"),
-        (HEAD + b"servers: !!python/name:os.system x", "line 3: !!python/name:os.system: only those of JSON"),
+        (HEAD + b"servers: !!python/name:os.system x", "line 3: !!python/name:os.system: only tags of JSON"),
         (HEAD[:15] + b"servers: [{url: '" + b"{a}" * 20_000 + b"', variables: {a: {default: " + b"x" * 999
-         + b"}}}]", "a URL with its a is longer than 64 KiB"),
+         + b"}}}]", "a makes a URL longer than 64 KiB"),
         (HEAD + b"paths:\n" + b"".join(b"  /%d: {get: {}}\n" % n for n in range(10_001)),
          "it has more than 10,000 operations"),
         (HEAD + b"x: &x " + b"y" * 40_000 + b"\npaths:\n" + b"".join(
             b"  /%d: {post: {requestBody: {content: {application/json: {example: *x}}}}}\n" % n
-            for n in range(500)), "its requests have more than 16 MiB, examples included"),
+            for n in range(500)), "its requests take more than 16 MiB, examples included"),
         (HEAD + b"paths: {/a: {get: {parameters: [{$ref: '#/x/\xc2\xb2'}]}}}\nx: [1]\n", ""),
     ],
     ids=range(12),

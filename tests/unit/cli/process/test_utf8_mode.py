@@ -25,10 +25,10 @@ def exec_(monkeypatch: pytest.MonkeyPatch) -> Exec:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "iso8859-1"])
-def test_where_the_locale_says_what_text_is_nothing_happens(
+def test_in_other_locales_nothing_happens(
     exec_: Exec, monkeypatch: pytest.MonkeyPatch, encoding: str
 ) -> None:
-    """That is nearly everywhere, and a command should begin at once."""
+    """These are nearly all, and a command should start at once."""
     monkeypatch.setattr("sys.getfilesystemencoding", lambda: encoding)
     enter_utf8_mode()
 
@@ -36,10 +36,10 @@ def test_where_the_locale_says_what_text_is_nothing_happens(
     assert find_terminal_encoding() is None
 
 
-def test_where_all_is_ascii_the_same_command_begins_again_in_utf_8_mode(
+def test_in_an_ascii_locale_the_command_restarts_in_utf_8_mode(
     exec_: Exec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has all that it was called with, and knows what the terminal reads."""
+    """It keeps its arguments, and knows the encoding of the terminal."""
     monkeypatch.setattr("sys.getfilesystemencoding", lambda: "ascii")
     monkeypatch.setattr("sys.orig_argv", ["python", "-P", "-m", "oku_cli", "runs", "\udcff"])
 
@@ -54,7 +54,7 @@ def test_where_all_is_ascii_the_same_command_begins_again_in_utf_8_mode(
     assert find_terminal_encoding() == "latin-1"
 
 
-def test_a_command_that_cannot_begin_again_goes_on(exec_: Exec, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_that_cannot_restart_goes_on(exec_: Exec, monkeypatch: pytest.MonkeyPatch) -> None:
     """Most of it works in any locale."""
 
     def fail(*_: object) -> None:

@@ -103,6 +103,6 @@ async def test_what_is_no_answer_of_a_coordinator_is_one_line(content: bytes) ->
     application.router.add_route("*", "/{path:.*}", say)
     async with TestServer(application) as server, build_client(server) as client:
         for call in (client.fetch_summary("r"), client.pause("r"), client.submit({}), client.fetch_file("d")):
-            with pytest.raises(UserError, match="answers what no coordinator of this Oku does: ") as caught:
+            with pytest.raises(UserError, match="this version of oku cannot read the answer: ") as caught:
                 await call
             assert len(str(caught.value).splitlines()) == 1

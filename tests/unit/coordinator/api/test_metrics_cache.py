@@ -19,7 +19,7 @@ class SlowMetrics(Metrics):
         return super().expose(accept)
 
 
-def test_metrics_are_made_once_a_second_however_many_ask() -> None:
+def test_metrics_are_built_once_a_second_for_all_callers() -> None:
     """Each format by itself, whatever else stands in the header."""
     metrics = SlowMetrics()
     cache = MetricsCache(metrics, lambda: metrics.now)
@@ -35,7 +35,7 @@ def test_metrics_are_made_once_a_second_however_many_ask() -> None:
 
 
 def test_what_is_shown_is_a_second_old_at_most() -> None:
-    """Whoever asks again after it sees what is new."""
+    """The next call after that shows new figures."""
     metrics = SlowMetrics()
     cache = MetricsCache(metrics, lambda: metrics.now)
     for workers in range(3):
@@ -48,7 +48,7 @@ def test_what_is_shown_is_a_second_old_at_most() -> None:
 
 
 def test_metrics_that_take_long_are_kept_for_longer() -> None:
-    """Those who ask without end take a tenth of the time, and those who came meanwhile share the answer."""
+    """Callers in a loop cost a tenth of the time, and callers that came meanwhile share the answer."""
     metrics = SlowMetrics()
     metrics.takes_s = 0.5
     cache = MetricsCache(metrics, lambda: metrics.now)

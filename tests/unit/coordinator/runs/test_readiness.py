@@ -351,8 +351,10 @@ def test_a_broker_that_is_away_is_told(world: World, running: RunRecord) -> None
     ]
 
 
-def test_a_ledger_that_cannot_be_used_is_told_first(world: World, running: RunRecord, ledger: Ledger) -> None:
-    """It is why nothing comes in, whatever else is wrong because of it."""
+def test_a_ledger_that_cannot_be_used_is_reported_first(
+    world: World, running: RunRecord, ledger: Ledger
+) -> None:
+    """It is the cause of whatever else is wrong."""
     world.record("w1")
     world.broker_trouble = "the broker does not answer"
     ledger.storage.note_free(0)
@@ -363,10 +365,10 @@ def test_a_ledger_that_cannot_be_used_is_told_first(world: World, running: RunRe
     assert world.alone.find_obstacle(running).startswith("the ledger cannot be used")
 
 
-def test_how_processes_of_user_code_end_is_told_of_their_run(
+def test_ends_of_user_code_are_reported_for_their_run(
     world: World, running: RunRecord, ledger: Ledger
 ) -> None:
-    """Once for each way, with how many more; not of another run."""
+    """There is one line for each reason, with its count, and none of another run."""
     killed, crashed, other = (
         HostEnd(run=run, number=1, reason=HostEndReason.OUT_OF_MEMORY, text=text)
         for run, text in (("r1", "it was killed"), ("r1", "it crashed"), ("r0", "it exited"))
@@ -429,7 +431,7 @@ def test_a_run_says_which_hook_it_waits_for(world: World, ledger: Ledger) -> Non
 
 
 def test_bodies_that_do_not_fit_into_a_worker_are_refused(world: World) -> None:
-    """By the smallest worker that lives and has said how much memory it may have; it refuses them else."""
+    """The smallest living worker that has reported its memory decides; without any, workers refuse them."""
     spec = Spec(body="{i}" + "x" * 1000, concurrency=100)
     world.record("w1")
     world.alone.check(spec)

@@ -37,17 +37,15 @@ def world(tmp_path: Path) -> Iterator[World]:
     world.ledger.close()
 
 
-def test_a_ledger_that_nobody_writes_is_tried(world: World) -> None:
-    """One that cannot be written is found out before somebody needs it."""
+def test_an_idle_ledger_is_tested(world: World) -> None:
+    """A fault is detected before a run needs the ledger."""
     world.set_read_only(is_on=True)
     assert world.look(IDLE_S - 0.1) == ""
     assert "read-only" in world.look(0.1)
 
 
-def test_it_is_found_out_by_itself_that_a_ledger_can_be_written_again(
-    world: World, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It is tried each second; the beginning and the end are logged once each."""
+def test_the_end_of_a_fault_is_detected(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """The ledger is tested each second; the beginning and the end are logged once each."""
     caplog.set_level(logging.INFO, "oku_coordinator.runs.storage_watch")
     world.set_read_only(is_on=True)
     for _ in range(3):
@@ -60,8 +58,8 @@ def test_it_is_found_out_by_itself_that_a_ledger_can_be_written_again(
     assert "the ledger cannot be used: it may not be written" in caplog.text
 
 
-def test_a_ledger_that_is_written_is_not_tried(world: World) -> None:
-    """Each trial costs a synchronisation of the disk."""
+def test_a_ledger_in_use_is_not_tested(world: World) -> None:
+    """Each test costs a sync of the disk."""
     assert world.look(IDLE_S) == ""
     assert world.ledger.storage.written_at == IDLE_S
     assert world.look(IDLE_S - 0.1) == ""

@@ -31,15 +31,14 @@ def test_the_peak_has_two_sources(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert measure_peak_rss_mb() > len(ballast) / 1e6
 
 
-def build_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str, limits: dict[str, str]) -> None:
+def build_groups(root: Path, own: str, limits: dict[str, str]) -> None:
     """Control groups with these limits; this process is in one of them."""
-    (tmp_path / "cgroup").write_text(own)
-    for name, limit in limits.items():
-        file = tmp_path / "groups" / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(limit)
-    monkeypatch.setattr(memory, "CGROUP", tmp_path / "cgroup")
-    monkeypatch.setattr(memory, "CGROUPS", tmp_path / "groups")
+    for name, text in {
+        "proc/self/cgroup": own,
+        **{f"sys/fs/cgroup/{n}": t for n, t in limits.items()},
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(os.fsencode(text))
 
 
 @pytest.mark.parametrize(
@@ -50,22 +49,21 @@ def build_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: str, limi
         ("0::/a/b\n", {"a/memory.max": "2000000\n", "a/b/memory.max": "1000000\n"}, 10**6),
         ("0::/../outside\n", {"memory.max": "1000000\n"}, 10**6),
         ("3:memory:/docker/x\n", {"memory/memory.limit_in_bytes": "1000000\n"}, 10**6),
+        ("0::/a\x85\udcfc\n", {"a\x85\udcfc/memory.max": "1000000\n"}, 10**6),
     ],
-    ids=["container", "around", "own", "outside", "version 1"],
+    ids=["container", "around", "own", "outside", "version 1", "name in any bytes"],
 )
 def test_a_control_group_limits_memory(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own: str, limits: dict[str, str], expected: int
+    tmp_path: Path, own: str, limits: dict[str, str], expected: int
 ) -> None:
     """Its own, or one around it; a container sees its own at the top."""
-    build_groups(tmp_path, monkeypatch, own, limits)
-    assert find_memory_limit() == expected
+    build_groups(tmp_path, own, limits)
+    assert find_memory_limit(tmp_path) == expected
 
 
-def test_the_machine_limits_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_machine_limits_memory(tmp_path: Path) -> None:
     """Where no control group says less, or there is none."""
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    monkeypatch.setattr(memory, "CGROUP", tmp_path / "missing")
-    monkeypatch.setattr(memory, "CGROUPS", tmp_path / "missing")
-    assert find_memory_limit() == whole
-    build_groups(tmp_path, monkeypatch, "0::/\n", {"memory.max": "9223372036854771712\n"})
-    assert find_memory_limit() == whole
+    assert find_memory_limit(tmp_path) == whole
+    build_groups(tmp_path, "0::/\n", {"memory.max": "9223372036854771712\n"})
+    assert find_memory_limit(tmp_path) == whole

@@ -48,8 +48,8 @@ def test_no_part_of_a_password_is_left(password: str, scheme: str) -> None:
     assert " " in secret or not set("QWZ") & set(shown)
 
 
-def test_of_a_long_text_the_beginning_is_returned() -> None:
-    """A URL that would be cut is masked, for its password may have begun."""
+def test_a_long_text_is_truncated() -> None:
+    """A URL at the cut is masked, because the cut may be within its password."""
     assert redact("a" * (LONGEST_REDACTED + 1)) == "a" * LONGEST_REDACTED
     begin = "b" * (LONGEST_REDACTED - 20)
     assert redact(f"{begin} http://12345678901234@h/") == f"{begin} http://{MASK}"

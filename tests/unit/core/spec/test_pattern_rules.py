@@ -47,7 +47,7 @@ def test_the_same_pattern_counts_once() -> None:
     assert find_pattern_fault(Spec(targets=targets, expect_match=("same",))) is None
 
 
-def test_patterns_are_compiled_ahead() -> None:
+def test_patterns_are_compiled_in_advance() -> None:
     """Those of a message were checked when the run was submitted; one that was not is refused here."""
     assert not has_patterns(Spec())
     spec = Spec(expect_match=("(",))

@@ -9,14 +9,14 @@ class SilentError(Exception):
 def test_a_host_says_which_exception_ends_it() -> None:
     """In one line of bounded length."""
     cases = [
-        (SystemExit(3), Leaving("it exited by sys.exit(3)")),
-        (SystemExit(), Leaving("it exited by sys.exit(None)")),
-        (SystemExit("no token"), Leaving("it exited by sys.exit('no token')")),
+        (SystemExit(3), Leaving("it called sys.exit(3)")),
+        (SystemExit(), Leaving("it called sys.exit(None)")),
+        (SystemExit("no token"), Leaving("it called sys.exit('no token')")),
         (ValueError("one\n two"), Leaving("it failed: ValueError: one two")),
         (SilentError(), Leaving("it failed: SilentError")),
         (
             MemoryError(),
-            Leaving("it got no more memory than it has, and could not go on (MemoryError)", is_memory=True),
+            Leaving("it reached its memory limit and could not go on (MemoryError)", is_memory=True),
         ),
     ]
     assert [explain_leaving(error) for error, _ in cases] == [leaving for _, leaving in cases]

@@ -19,7 +19,7 @@ def load(folder: Path, text: str, file: str = "buy.py") -> types.ModuleType:
 
 
 def test_user_code_gets_its_own_files_whatever_their_names(tmp_path: Path) -> None:
-    """It has written them to import them, and nothing of Oku's or Python's may hide them."""
+    """No module of Oku or Python hides them."""
     for name in NAMES:
         (tmp_path / f"{name}.py").write_text(f"OWN = {name!r}\n")
     module = load(tmp_path, "\n".join(f"import {name}" for name in NAMES))
@@ -27,8 +27,8 @@ def test_user_code_gets_its_own_files_whatever_their_names(tmp_path: Path) -> No
     assert not wrong
 
 
-def test_everybody_else_gets_the_library(tmp_path: Path) -> None:
-    """Also what is loaded only after user code was, and also if user code has imported its file by then."""
+def test_all_other_code_gets_the_library(tmp_path: Path) -> None:
+    """This holds for code that is loaded after user code, even if user code has imported its file by then."""
     late = [name for name in ("wave", "plistlib", "mailbox", "colorsys", "sched") if name not in sys.modules]
     assert late, "all of them are loaded already"
     loaded = dict(sys.modules)
@@ -41,7 +41,7 @@ def test_everybody_else_gets_the_library(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["http", "token", "calendar", "json", "msgspec", "oku", "sys"])
 def test_a_scenario_may_have_any_name(tmp_path: Path, name: str) -> None:
-    """It does not stand in the place of the library, which it may import itself."""
+    """It does not replace the library, which it may import itself."""
     library = importlib.import_module(name)
     module = load(tmp_path, f"import {name} as library", f"{name}.py")
     assert sys.modules[name] is library
@@ -50,7 +50,7 @@ def test_a_scenario_may_have_any_name(tmp_path: Path, name: str) -> None:
 
 
 def test_a_file_that_imports_its_own_name_wants_the_library(tmp_path: Path) -> None:
-    """As one does that adds to it."""
+    """It may extend the library."""
     (tmp_path / "json.py").write_text("from json import dumps\nimport json.decoder\nOWN = dumps([1])\n")
     assert load(tmp_path, "import json\nFOUND = json.OWN").FOUND == "[1]"
 

@@ -26,8 +26,8 @@ class Clock:
         return self._now_ns
 
 
-def test_a_body_matches_or_it_does_not() -> None:
-    """Long or short."""
+def test_bodies_of_any_length_are_searched() -> None:
+    """Short ones are not timed."""
     check = PatternCheck("b.d")
     for size in (3, 1000, MIB):
         body = b"a" * (size - 3)
@@ -35,8 +35,8 @@ def test_a_body_matches_or_it_does_not() -> None:
         assert check.find_failure(body + b"bcc") == CHECK_MATCH
 
 
-def test_a_pattern_that_takes_too_long_in_all_is_not_looked_for_in_bodies_of_half_that_length() -> None:
-    """However fast it was before. Shorter bodies are searched as ever."""
+def test_an_expensive_pattern_is_searched_for_only_in_shorter_bodies() -> None:
+    """This holds however fast it was before. Bodies up to half as long are searched as before."""
     clock = Clock()
     check = PatternCheck("b", clock)
     long = b"b" * MIB
@@ -73,7 +73,7 @@ def test_a_long_program_is_not_run_over_a_long_body() -> None:
 
 
 def test_what_is_not_utf_8_becomes_a_character() -> None:
-    """All else is as it came."""
+    """Other bodies stay as they are."""
     for body in (b"", b"abc", "äöü€😀".encode(), b"\0"):
         assert as_utf8(body) is body
     assert as_utf8(b"a\xffb") == "a\N{REPLACEMENT CHARACTER}b".encode()

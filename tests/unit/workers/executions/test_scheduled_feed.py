@@ -185,8 +185,8 @@ async def test_a_window_that_was_full_before_a_pause_is_no_excuse_either() -> No
     assert count_causes(bench) == {NotSentCause.LATE: 1}
 
 
-async def test_a_window_that_was_full_for_what_is_given_up_is_no_excuse_for_a_late_loop() -> None:
-    """Whoever asked, and found that nothing is due any more, has room from then on."""
+async def test_a_window_is_not_blamed_once_nothing_that_is_due_waits() -> None:
+    """From then on it has room, so a late event loop is to blame."""
     bench = ScheduledBench(build_open_spec("1/s", 4.0, late=Late("500ms")), window=1)
     for wave in list_waves(bench.schedule):
         bench.add(wave)
@@ -348,7 +348,7 @@ async def test_the_first_position_that_is_due_at_a_time_is_known() -> None:
 @pytest.mark.parametrize("targets", [(), TARGETS], ids=["one target", "two targets"])
 @pytest.mark.parametrize("rate", ["10M/s", "1G/s"])
 @pytest.mark.parametrize("arrivals", Arrivals)
-def test_what_nobody_can_send_is_not_looked_at_one_by_one(
+def test_requests_that_cannot_be_sent_are_not_visited_one_by_one(
     arrivals: Arrivals, rate: str, targets: tuple[Target, ...]
 ) -> None:
     """Billions of requests are given up in some steps, and what there is room for is sent in time."""
@@ -379,8 +379,8 @@ def test_what_nobody_can_send_is_not_looked_at_one_by_one(
         assert sum(map(len, tally.failures.build_failed().values())) <= 2 * MOST_FAILED_RANGES
 
 
-async def test_what_nobody_can_send_is_counted_for_each_target() -> None:
-    """Each has its share of it to one, although it is not listed which request is whose."""
+async def test_requests_that_cannot_be_sent_are_counted_by_target() -> None:
+    """The count of each target is exact, although its requests are not listed."""
     for arrivals in Arrivals:
         spec = build_open_spec("1G/s", 4.0, urls=(), targets=TARGETS, arrivals=arrivals)
         bench = ScheduledBench(spec, window=0)

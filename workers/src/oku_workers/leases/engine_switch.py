@@ -370,7 +370,7 @@ class EngineSwitch:
             self.release_files(user)
 
     def _count_changes(self, spec: Spec) -> int:
-        """The value of `RunFiles.changes` that matters to an engine for the spec; 0 if it keeps no file open."""
+        """The `RunFiles.changes` that matter to an engine for the spec; 0 if it keeps no file open."""
         return self.files.changes if self.files is not None and spec.data is not None else 0
 
     async def _prepare(self, execution: Execution) -> None:

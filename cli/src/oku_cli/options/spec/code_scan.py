@@ -49,7 +49,7 @@ def read_code(read: ReadSources) -> ReadSources:
         return read
     source = given[_SCENARIO]
     named = _name(source, source.values[_SCENARIO], _SCENARIO)
-    # Locust finds modules in the folder that it is started from, too; a spec file may not name what is there.
+    # Locust finds modules in the working directory, too; a spec file may not name files from there.
     elsewhere = [Path.cwd()] if source.label is None else []
     scenario = read_scenario_file(named.path, named.label, _read_engine(given), elsewhere)
     _check(scenario, named, given)

@@ -32,7 +32,7 @@ from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.wave import Wave
 
 _MOST_STEPS = 5 * MOST_RANGES
-"""So many indices are looked at to find spans: a fast run may have had billions that it could not send."""
+"""How many indices are searched for spans: a fast run may have billions that it could not send."""
 
 
 class FailedSpan(NamedTuple):
@@ -72,8 +72,8 @@ def build_finder(transaction: Transaction, lease: LeaseRecord) -> Callable[[int]
 def read_failed(transaction: Transaction, run: str) -> Iterator[FailedSpan]:
     """What has failed of a run, by index; the open leases are as their last checkpoints have them.
 
-    A range of coordinates may be of as many spans as it is long: beyond `MOST_RANGES` none is listed, nor
-    what it takes more than `_MOST_STEPS` indices to find.
+    A range of coordinates may have as many spans as it is long: at most `MOST_RANGES` are listed, and at most
+    `_MOST_STEPS` indices are searched for them.
     """
     return islice(_iter_failed(transaction, run), MOST_RANGES)
 

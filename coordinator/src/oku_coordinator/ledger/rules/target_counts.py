@@ -16,7 +16,7 @@ from oku_core.spec.request_template import find_target_turns
 from oku_core.spec.turn_counts import TurnCounts
 
 _AT_ONCE = 16_384
-"""More indices are not looked at one by one, where they are evenly apart."""
+"""More indices are not visited one by one if they are evenly spaced."""
 
 
 class TargetCount(NamedTuple):
@@ -43,7 +43,7 @@ class TargetCount(NamedTuple):
 def count_by_target(transaction: Transaction, run: str, ranges: Sequence[Range]) -> list[TargetCount]:
     """The requests of an open run by target.
 
-    Where a part of a cell of random arrivals is among them, the cell has to be drawn.
+    If the ranges hold a part of a cell of random arrivals, that cell has to be drawn.
 
     Args:
         transaction: to read in.
@@ -67,7 +67,7 @@ def count_by_target(transaction: Transaction, run: str, ranges: Sequence[Range])
 
 
 def _count_turns(turns: Sequence[int], indices: Sequence[int]) -> Iterator[tuple[int, int, int, int]]:
-    """Of each target its place, how many of some indices ask it, and the lowest and the highest of them."""
+    """For each target, its place, how many of the indices ask it, and the lowest and the highest of these."""
     if isinstance(indices, range) and len(indices) > _AT_ONCE:
         for place, requests, first, last in TurnCounts(turns, indices).count(0, len(indices)):
             yield place, requests, indices[first], indices[last]

@@ -159,18 +159,18 @@ CREATE TABLE deletions (
 """
 )
 _BESIDE = ("-wal", "-shm")
-LOCK_WAIT_S = 10.0
+BUSY_TIMEOUT_S = 10.0
 
 
 def open_database(
-    path: Path, *, read_only: bool = False, lock_wait_s: float = LOCK_WAIT_S
+    path: Path, *, read_only: bool = False, busy_timeout_s: float = BUSY_TIMEOUT_S
 ) -> sqlite3.Connection:
     """Open the ledger's file: a new one gets its tables, an older one is upgraded.
 
     Args:
         path: where it is.
         read_only: whether nothing is to be written.
-        lock_wait_s: how long to wait for another process that writes.
+        busy_timeout_s: how long to wait for another process that writes.
 
     Raises:
         UserError: the file is not a ledger, or has a version that this Oku does not read. Whoever opens it
@@ -180,7 +180,9 @@ def open_database(
         raise UserError(f"{path}: there is no ledger")
     _close_to_others(path)
     try:
-        database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=lock_wait_s)
+        database = sqlite3.connect(
+            path, isolation_level=None, check_same_thread=False, timeout=busy_timeout_s
+        )
         try:
             _prepare(database, path, read_only=read_only)
         except BaseException:

@@ -1,7 +1,7 @@
-"""Whether the ledger's file can be used: why SQLite last failed to, and whether there is space left.
+"""Whether the ledger's file can be used: the last fault that SQLite met, and whether there is space left.
 
-A fault passes by itself. Whatever met it tries again, so nothing here has to be reset: the next change that
-reaches the disk ends it.
+A fault passes by itself. Every caller that meets it tries again, so nothing here has to be reset: the next
+change that reaches the disk ends the fault.
 """
 
 import enum
@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 LEAST_FREE_BYTES = 1 << 20
-"""With less space the disk counts as full: small changes may still succeed, the next large one does not."""
+"""With less space the disk counts as full: small changes may still succeed, but the next large one fails."""
 STEADY_S = 3.0
-"""A fault lasts at least so long: on a full disk a small change may succeed between two that do not."""
+"""The shortest time of a fault: on a full disk a small change may succeed between two that fail."""
 _PRIMARY = 0xFF
 """The bits of an extended result code that say its kind (sqlite.org/rescode.html)."""
 
@@ -55,7 +55,7 @@ class StorageError(sqlite3.OperationalError):
 
     Args:
         fault: why not.
-        said: what SQLite says.
+        said: SQLite's own message.
     """
 
     def __init__(self, fault: StorageFault, said: str) -> None:
@@ -67,7 +67,7 @@ class StorageHealth:
     """The health of one ledger's file. Any thread may use it.
 
     Args:
-        count: is called with each fault that is met.
+        count: called with each fault.
         clock: monotonic seconds.
     """
 
@@ -86,12 +86,12 @@ class StorageHealth:
 
     @property
     def trouble(self) -> str:
-        """Why the ledger cannot be used, in a few words; empty while it can."""
+        """Why the ledger cannot be used, in a few words; empty while it can be."""
         return self._trouble or (_TEXTS[StorageFault.DISK_FULL] if self._is_short else "")
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Take note of a fault of the file, and raise it as `StorageError`; other errors pass unchanged."""
+        """Record a fault of the file, and raise it as `StorageError`; other errors pass unchanged."""
         try:
             yield
         except sqlite3.OperationalError as error:
@@ -101,13 +101,13 @@ class StorageHealth:
             raise explained from error
 
     def note_written(self) -> None:
-        """A change has reached the disk."""
+        """Record that a change has reached the disk."""
         self.written_at = now = self._clock()
         if self._trouble and now - self._failed_at >= STEADY_S:
             self._trouble = ""
 
     def note_free(self, free_bytes: int | None) -> None:
-        """So much space is left for the file; None if nobody knows."""
+        """Record how much space is left for the file; None if that is not known."""
         is_short = free_bytes is not None and free_bytes < LEAST_FREE_BYTES
         if is_short and not self.trouble:
             self._count(StorageFault.DISK_FULL)
@@ -120,16 +120,16 @@ class StorageHealth:
 
 
 def explain_error(error: sqlite3.OperationalError) -> StorageError | None:
-    """What an error says of the file; None if it is about something else, such as wrong SQL."""
+    """The fault of the file behind an error; None if it is about something else, such as wrong SQL."""
     if isinstance(error, StorageError):
         return error
-    code: int | None = getattr(error, "sqlite_errorcode", None)  # only what SQLite has raised has one
+    code: int | None = getattr(error, "sqlite_errorcode", None)  # only errors of SQLite itself have one
     fault = None if code is None else _FAULTS.get(code) or _FAULTS.get(code & _PRIMARY)
     return None if fault is None else StorageError(fault, str(error))
 
 
 def measure_free_bytes(path: Path) -> int | None:
-    """How much this process may still write where a file is; None where the file system does not say so."""
+    """How much this process may still write next to a file; None if the file system does not say."""
     try:
         found = os.statvfs(path)
     except OSError:

@@ -89,9 +89,9 @@ class LedgerFile:
     Args:
         path: where the file is.
         check: called at the end of every change; the change is rolled back if it raises.
-        storage: is told whether the file can be used.
+        storage: records whether the file can be used.
         read_only: whether only `read` will be called; another process may write meanwhile.
-        lock_wait_s: how long to wait for another process that writes.
+        busy_timeout_s: how long to wait for another process that writes.
     """
 
     def __init__(
@@ -101,10 +101,10 @@ class LedgerFile:
         storage: StorageHealth,
         *,
         read_only: bool,
-        lock_wait_s: float,
+        busy_timeout_s: float,
     ) -> None:
         self._path = path
-        self._database = open_database(path, read_only=read_only, lock_wait_s=lock_wait_s)
+        self._database = open_database(path, read_only=read_only, busy_timeout_s=busy_timeout_s)
         self._check = check
         self._storage = storage
         self._mutex = threading.RLock()
@@ -152,7 +152,7 @@ class LedgerFile:
                 self._roll_back()
 
     def try_writing(self) -> None:
-        """Write a page that says what it said before, and see how much space is left.
+        """Write a page with unchanged content, and measure how much space is left.
 
         Raises:
             StorageError: the file cannot be written.

@@ -20,7 +20,7 @@ _MOST_INSTRUCTIONS = 4_096
 _MOST_MEMORY_BYTES = 1 << 20
 """For the program of a pattern and for the states that RE2 caches."""
 _ESCAPE_OR_REPETITION = re.compile(r"\\[0-7]{3}|\\[1-9][0-9]|\\.|\{,[0-9]+\}", re.DOTALL)
-_TOO_LARGE = "it is too large; use smaller counts of repetitions, and fewer Unicode classes"
+_TOO_LARGE = "it is too large; use smaller repetition counts or fewer Unicode classes"
 _UNSUPPORTED = {
     "(?=": "lookahead is not supported",
     "(?!": "lookahead is not supported",

@@ -24,7 +24,7 @@ class World:
         self.now = 0.0
         self.faults: list[StorageFault] = []
         self.storage = StorageHealth(self.faults.append, lambda: self.now)
-        self.ledger = Ledger(path, storage=self.storage, lock_wait_s=0.001)
+        self.ledger = Ledger(path, storage=self.storage, busy_timeout_s=0.001)
         self.ledger.runs.create("r1", Spec(requests=100), 0.0)
 
     def set(self, pragma: str) -> None:
@@ -61,8 +61,8 @@ def test_a_full_disk_has_a_reason_of_its_own_until_there_is_space(world: World) 
     assert world.faults == [StorageFault.DISK_FULL]
 
 
-def test_a_file_that_must_not_be_written_is_said(world: World) -> None:
-    """So would be a file system that the kernel has made read-only after an error."""
+def test_a_read_only_file_is_reported(world: World) -> None:
+    """So is a file system that the kernel has made read-only after an error."""
     world.set("query_only = ON")
     with pytest.raises(StorageError, match="read-only"):
         world.write_much()
@@ -71,8 +71,8 @@ def test_a_file_that_must_not_be_written_is_said(world: World) -> None:
     assert world.faults == [StorageFault.READ_ONLY] * 2
 
 
-def test_a_file_that_another_process_has_locked_is_said(world: World, tmp_path: Path) -> None:
-    """It can be read all the while."""
+def test_a_locked_file_is_reported(world: World, tmp_path: Path) -> None:
+    """It can still be read."""
     other = sqlite3.connect(tmp_path / "ledger.sqlite3", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StorageError, match="another process has locked it"):
@@ -149,7 +149,7 @@ def test_a_trial_writes_a_page(world: World, tmp_path: Path) -> None:
 
 
 def test_a_disk_that_is_nearly_full_counts_as_full(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small trial may succeed where nothing else does; where nobody knows, it counts."""
+    """A small trial write may succeed where nothing else does; if the space is unknown, the trial decides."""
     for free_bytes, trouble in (
         (LEAST_FREE_BYTES - 1, "its disk is full"),
         (LEAST_FREE_BYTES, ""),

@@ -73,15 +73,15 @@ def test_a_pattern_is_looked_for_anywhere_in_a_body_of_utf_8() -> None:
         ("(?x) a", "invalid perl operator: (?x"),
         ("(?\n)", r"'invalid perl operator: (?\n'"),
         (r"\ä", r"invalid escape sequence: \ä"),
-        (r"\p{L}{50}", "it is too large; use smaller counts of repetitions, and fewer Unicode classes"),
-        (r"\p{L}{1000}", "it is too large; use smaller counts of repetitions, and fewer Unicode classes"),
-        (r"\p{L}" * 190, "it is too large; use smaller counts of repetitions, and fewer Unicode classes"),
+        (r"\p{L}{50}", "it is too large; use smaller repetition counts or fewer Unicode classes"),
+        (r"\p{L}{1000}", "it is too large; use smaller repetition counts or fewer Unicode classes"),
+        (r"\p{L}" * 190, "it is too large; use smaller repetition counts or fewer Unicode classes"),
     ],
 )
 def test_what_re2_does_not_support_is_refused_in_one_line(
     pattern: str, why: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """It names the reason, and what to write where that is known; RE2 itself says nothing."""
+    """The line names the reason and, if there is one, what to write instead; RE2 itself prints nothing."""
     with pytest.raises(PatternError, match=r"is not a regular expression of RE2: ") as caught:
         compile_pattern(pattern)
     assert str(caught.value).endswith(f": {why}")
@@ -89,8 +89,8 @@ def test_what_re2_does_not_support_is_refused_in_one_line(
     assert capfd.readouterr() == ("", "")
 
 
-def test_deep_nesting_ends_nothing() -> None:
-    """Nobody's process ends with it."""
+def test_deep_nesting_is_refused_or_compiled() -> None:
+    """It crashes no process."""
     for opened, closed in (("(", ")"), ("(?:", "a)*"), ("(", "a)?"), ("[", "]")):
         half = MOST_PATTERN_CHARACTERS // len(opened + closed)
         try:
@@ -105,8 +105,8 @@ def test_patterns_are_one_or_a_list() -> None:
     assert parse_patterns(["ok", 5]) == ("ok", "5")
 
 
-def test_a_pattern_has_a_longest_length() -> None:
-    """What is longer is refused before it is compiled."""
+def test_a_pattern_has_a_maximum_length() -> None:
+    """A longer one is refused before it is compiled."""
     longest = "a" * MOST_PATTERN_CHARACTERS
     assert parse_patterns(longest) == (longest,)
     for written in (longest + "a", ["x", longest + "a"], "(a|b)" * 170_000):
@@ -115,7 +115,7 @@ def test_a_pattern_has_a_longest_length() -> None:
 
 
 def test_no_search_takes_more_than_linear_time() -> None:
-    """Ten times the body takes less than 30 times the time, also where backtracking takes for ever."""
+    """Ten times the body takes less than 30 times the time, even if backtracking would take for ever."""
     worst = [
         ("(a+)+$", "a", "b"),
         ("(a|aa)+$", "a", "b"),

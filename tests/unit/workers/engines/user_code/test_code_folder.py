@@ -45,7 +45,7 @@ def test_files_stand_under_their_paths(tmp_path: Path) -> None:
     remove_code_folder(folder)
 
 
-def test_what_somebody_has_removed_is_there_again(tmp_path: Path) -> None:
+def test_removed_files_are_restored(tmp_path: Path) -> None:
     """Single files, or all of the folder, which is locked then; what user code has written stays."""
     spec = build_spec({"a.py": b"1", "parts/b.py": b"2"}, tmp_path)
     folder = build_code_folder(spec, tmp_path.joinpath)

@@ -7,8 +7,8 @@ from oku_workers.engines.user_code.host_ends import REPORTED_S, HostEnds, Proces
 SAID = ProcessEnd(HostEndReason.MEMORY_LIMIT, "it got no more memory")
 
 
-def test_each_way_to_end_has_its_reason() -> None:
-    """What the kernel says counts for more than what the process has said before."""
+def test_each_end_has_its_reason() -> None:
+    """The kernel's reason overrides what the process said before."""
     cases = {
         (0, False, None): (HostEndReason.EXITED, "it exited with code 0"),
         (7, False, None): (HostEndReason.EXITED, "it exited with code 7"),
@@ -32,7 +32,7 @@ def test_each_way_to_end_has_its_reason() -> None:
     assert found == cases
 
 
-def test_an_end_is_told_for_a_while() -> None:
+def test_an_end_is_reported_for_a_while() -> None:
     """Progress may be lost; each has a number, by which it is known again."""
     now = 100.0
     ends = HostEnds(lambda: now)
@@ -46,8 +46,8 @@ def test_an_end_is_told_for_a_while() -> None:
     assert ends.list_latest() == []
 
 
-def test_what_is_told_fits_a_message() -> None:
-    """However often user code ends its process, and whatever it says of that."""
+def test_ends_fit_into_a_message() -> None:
+    """This holds however often user code ends its process, and whatever it prints."""
     ends = HostEnds()
     for number in range(3 * MOST_HOST_ENDS):
         ends.record("r1", ProcessEnd(HostEndReason.EXITED, f"{number}\n\t{'x' * 1000}"), number)

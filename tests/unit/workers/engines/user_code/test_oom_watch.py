@@ -73,8 +73,8 @@ def test_a_kill_counts_for_some_seconds(tmp_path: Path) -> None:
     assert not kills.has_risen()
 
 
-def test_nothing_has_risen_where_nobody_counts(tmp_path: Path) -> None:
-    """A kernel may be too old, or a sandbox may hide it."""
+def test_without_a_counter_nothing_has_risen(tmp_path: Path) -> None:
+    """The kernel may be too old, or a sandbox may hide the counter."""
     kills = OomWatch(tmp_path)
     kills.poll()
     assert not kills.has_risen()

@@ -11,6 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from oku_core.process.control_groups import MOUNT, ROOT, list_control_groups
+
 _KEPT_S = 5.0
 """A process with much memory takes its time to end after it was killed."""
 _COUNT = re.compile(rb"^oom_kill (\d+)$", re.MULTILINE)
@@ -24,7 +26,7 @@ class OomWatch:
         clock: monotonic seconds.
     """
 
-    def __init__(self, root: Path = Path("/"), clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, root: Path = ROOT, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._file, count = _find_counter(root)
         self._counts = deque([(clock(), count)])
@@ -55,21 +57,15 @@ def _find_counter(root: Path) -> tuple[Path | None, int]:
 
 def _list_counters(root: Path) -> Iterator[Path]:
     """The files that may have the count, the most specific first."""
-    groups = root / "sys/fs/cgroup"
-    try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        lines = []
-    for line in lines:  # number:controllers:path (cgroups(7))
-        _, _, rest = line.partition(":")
-        controllers, _, path = rest.partition(":")
+    mount = root / MOUNT
+    for controllers, path in list_control_groups(root):
         # In a container its own group may be mounted at the top, under whatever path it has outside.
-        for place in (path.lstrip("/"), ""):
+        for place in (path, ""):
             if not controllers:
-                yield groups / place / "memory.events"
-                yield groups / "unified" / place / "memory.events"
-            elif "memory" in controllers.split(","):
-                yield groups / "memory" / place / "memory.oom_control"
+                yield mount / place / "memory.events"
+                yield mount / "unified" / place / "memory.events"
+            elif "memory" in controllers:
+                yield mount / "memory" / place / "memory.oom_control"
     yield root / "proc/vmstat"
 
 
