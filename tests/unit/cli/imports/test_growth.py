@@ -31,7 +31,8 @@ def _write_body(schema: Any, **document: Any) -> bytes:
 
 
 def _write_required(count: int) -> bytes:
-    required, properties = [f"r{place}" for place in range(count)], {f"p{n}": {} for n in range(count)}
+    required = [f"r{place}" for place in range(count)]
+    properties: dict[str, Any] = {f"p{place}": {} for place in range(count)}
     return _write_body({"required": required, "properties": properties})
 
 
@@ -97,7 +98,7 @@ _ITEM = {"$ref": "#/components/x/item"}
 
 def _share_item(**operation: Any) -> bytes:
     """Many paths that are all the same, with many operations."""
-    item = {method: operation for method in _ALL_METHODS}
+    item = dict.fromkeys(_ALL_METHODS, operation)
     return _write_document({f"/{n}": _ITEM for n in range(1_000)}, components={"x": {"item": item}})
 
 
