@@ -50,6 +50,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_cli.imports.headers:SecretBox._hide": ["-", "a", "-a"],
     "oku_cli.imports.headers:_SCHEME": ["Basic", ("Basic", " ", ""), "Basic "],
     "oku_cli.imports.headers:_SECRET_NAME": ["api-", "-autoke"],
+    "oku_cli.imports.openapi_document:_VARIABLE": ["{", "{a", "}", "{}", ("{", "a", "")],
     "oku_cli.imports.shell_words:_ANSI": ["\\", "\\x", "\\0", "a"],
     "oku_cli.imports.shell_words:_DOUBLE": ["\\", "\\\n", "\\a"],
     "oku_cli.imports.shell_words:_EXPANDED": ["\\", "$", ("", "\\", "$"), "\\a"],

@@ -17,6 +17,8 @@ from oku_core.json_reader import JsonError, JsonLimitError, decode_json
 
 MOST_ALIASED = 1_000_000
 """How many values all aliases of a file may stand for."""
+_MOST_DIRECTIVES = 1_000
+"""libyaml compares each tag directive with all before it, before it gives the first event."""
 
 # libyaml reads a file of the largest size in less than a second, PyYAML's own reader takes ten.
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -76,9 +78,9 @@ class _Builder:
     def __init__(self, content: bytes, kind: YamlKind) -> None:
         self._events = _parse(content)
         self._kind = kind
-        self._anchors: dict[str, tuple[Any, int]] = {}
-        """By anchor, a value and how many values it stands for."""
-        self._count = self._aliased = 0
+        self._anchors: dict[str, tuple[Any, int, int]] = {}
+        """By anchor, a value, how many values it stands for, and how many levels it has below it."""
+        self._count = self._aliased = self._lowest = 0
 
     def build(self) -> Any:
         documents: list[Any] = []
@@ -91,12 +93,12 @@ class _Builder:
 
     def _build_value(self, event: Any, depth: int) -> Any:  # a `yaml.Event`: its stubs do not know which
         if isinstance(event, yaml.AliasEvent):
-            return self._follow(event)
+            return self._follow(event, depth)
         self._check_tag(event)
-        if depth > self._kind.deepest:
-            raise _build_error(event, f"is nested more than {self._kind.deepest} deep")
-        before = self._count
+        self._check_depth(event, depth)
+        before, lowest = self._count, self._lowest
         self._count += 1
+        self._lowest = depth
         if isinstance(event, yaml.MappingStartEvent):
             value: Any = self._build_mapping(depth)
         elif isinstance(event, yaml.SequenceStartEvent):
@@ -104,7 +106,8 @@ class _Builder:
         else:
             value = self._build_scalar(event)
         if self._kind.allows_aliases and event.anchor is not None:
-            self._anchors[event.anchor] = value, self._count - before
+            self._anchors[event.anchor] = value, self._count - before, self._lowest - depth
+        self._lowest = max(lowest, self._lowest)
         return value
 
     def _build_mapping(self, depth: int) -> dict[str, Any]:
@@ -135,18 +138,24 @@ class _Builder:
         except ValueError as error:
             raise _build_error(event, str(error)) from error
 
-    def _follow(self, event: yaml.AliasEvent) -> Any:
+    def _follow(self, event: yaml.AliasEvent, depth: int) -> Any:
         name = f"*{format_value(event.anchor)}"
         if not self._kind.allows_aliases:
             raise _build_error(event, f"{name}: aliases are not allowed, write the value itself")
         if event.anchor not in self._anchors:
             raise _build_error(event, f"{name}: no value before it has this anchor")
-        value, count = self._anchors[event.anchor]
+        value, count, levels = self._anchors[event.anchor]
+        self._check_depth(event, depth + levels)
+        self._lowest = max(self._lowest, depth + levels)
         self._count += count
         self._aliased += count
         if self._aliased > MOST_ALIASED:
             raise _build_error(event, f"{name}: aliases stand for more than {MOST_ALIASED:,} values")
         return value
+
+    def _check_depth(self, event: yaml.Event, depth: int) -> None:
+        if depth > self._kind.deepest:
+            raise _build_error(event, f"is nested more than {self._kind.deepest} deep")
 
     def _check_tag(self, event: Any) -> None:
         tag = event.tag
@@ -175,6 +184,8 @@ def _merge(event: yaml.Event, value: Any) -> Mapping[str, Any]:
 
 
 def _parse(content: bytes) -> Iterator[yaml.Event]:
+    if content.count(b"%TAG") + content.count(b"%\0T\0A\0G") > _MOST_DIRECTIVES:
+        raise ValueError(f"has more than {_MOST_DIRECTIVES:,} tag directives")
     try:
         yield from yaml.parse(content, Loader=_LOADER)
     except yaml.MarkedYAMLError as error:

@@ -41,7 +41,15 @@ REFUSED = {
     "lists that are deeper than some parsers go": ("[" * 40_000, "line 1: is n"),
     "deep mappings": ("{a: " * 20_000, "line 1: is nested more than 20 deep"),
     "deep dashes": ("- " * 40_000 + "a", "line 1: is nested more than 20 deep"),
+    "lists of aliases": (
+        "a: &a [[[[[[[[[[x]]]]]]]]]]\nb: &b [[[[*a]]]]\nc: [[[[[*b]]]]]",
+        "line 3: is nested more than 20 deep",
+    ),
     "deep keys": ("? " * 40_000 + "a", "line 1: a key is not text"),
+    "tag directives": (
+        "".join(f"%TAG !{place}! a\n" for place in range(100_000)) + "---\na",
+        "has more than 1,000 tag directives",
+    ),
     "duplicate key": ("a: 1\na: 2", "line 2: a: is given twice"),
     "tag of Python": (
         "!!python/object/apply:os.system [id]",

@@ -17,7 +17,7 @@ from oku_cli.options.spec.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL
 from oku_cli.options.spec.spec_file import SPEC_FILE
 from oku_cli.report.output_files import STANDARD_OUTPUT, check_output, open_output
 from oku_cli.yaml_reader import decode_yaml
-from oku_core.errors import UserError
+from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source, parse_spec
 
 _KINDS = ("curl", "har", "openapi")
@@ -82,7 +82,7 @@ def command(
         parse_spec(Source("the spec", decode_yaml(text.encode(), SPEC_FILE)))
     except ValueError as error:
         label = "curl" if kind == "curl" else _name(source)
-        raise UserError(f"{label}: {error}") from error
+        raise UserError(f"{label}: {_describe(error)}") from error
     with open_output("--output", output) as write:
         write(text.encode())
     return ExitCode.COMPLETED
@@ -102,6 +102,12 @@ def _read(kind: str, source: str, base_url: str | None, choice: Mapping[str, Any
         return read_curl(command, _read_file)
     content = read_input(source, _name(source), _LARGEST_BYTES)
     return read_har(content, HarChoice(**choice)) if kind == "har" else read_openapi(content, base_url)
+
+
+def _describe(error: ValueError) -> str:
+    if isinstance(error, UnicodeEncodeError):  # of half a surrogate pair, which JSON can escape
+        return f"{format_value(error.object)} has characters that UTF-8 cannot encode"
+    return str(error)
 
 
 def _read_file(name: str) -> str:

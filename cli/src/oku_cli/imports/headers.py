@@ -1,6 +1,7 @@
 """Which headers a spec needs, and which values must not stand in a file."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit, urlunsplit
 
@@ -32,6 +33,7 @@ class SecretBox:
     def __init__(self, *, keeps: bool = False) -> None:
         self._keeps = keeps
         self._names: dict[tuple[str, str], str] = {}
+        self._alike: Counter[str] = Counter()
 
     @property
     def names(self) -> Sequence[str]:
@@ -70,8 +72,9 @@ class SecretBox:
         plain = f"_{plain}" if plain[0].isdigit() else plain
         key = (plain, value)
         if key not in self._names:
-            alike = sum(other == plain for other, _ in self._names)
-            self._names[key] = f"{plain}_{alike + 1}" if alike else plain
+            self._alike[plain] += 1
+            alike = self._alike[plain]
+            self._names[key] = f"{plain}_{alike}" if alike > 1 else plain
         return f"{{env:{self._names[key]}}}"
 
 

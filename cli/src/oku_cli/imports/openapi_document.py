@@ -1,6 +1,7 @@
 """Reads an OpenAPI document (3.0, 3.1): one request for each operation, with values that fit its schemas."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -18,10 +19,15 @@ _FORM = "application/x-www-form-urlencoded"
 _DELIMITERS = {"spaceDelimited": " ", "pipeDelimited": "|"}
 _MOST_REFERENCES = 20
 _NUMBER_BEGINS = tuple("-0123456789")
+_VARIABLE = re.compile(r"(\{[^{}]*\})")
 _LONGEST_URL = 1 << 16
 _MOST_OPERATIONS = 10_000
 _MOST_BYTES = 16 << 20
 """Of all requests together: an example may be in many of them. A spec file has at most 1 MiB."""
+MOST_ENTRIES = 20_000_000
+_ENTRIES_OF_PART = 10
+"""What a part costs beside its entries and those of what is in it. So many are read of all parts, each time
+that a reference leads to them: a few seconds."""
 
 
 def _read_plain(text: str) -> Any:
@@ -65,7 +71,8 @@ def _take_bounded(requests: Iterator[ImportedRequest]) -> list[ImportedRequest]:
     size = 0
     for request in requests:
         taken.append(request)
-        size += len(request.url) + len(request.body or "") + sum(map(len, chain(*request.headers)))
+        texts = (request.url, request.body or "", *chain(*request.headers), *request.notes)
+        size += sum(map(len, texts))
         if len(taken) > _MOST_OPERATIONS:
             raise ValueError(f"it has more than {_MOST_OPERATIONS:,} operations")
         if size > _MOST_BYTES:
@@ -88,14 +95,18 @@ def _decode(content: bytes) -> Mapping[str, Any]:
 class _Document:
     def __init__(self, value: Mapping[str, Any]) -> None:
         self._value = value
+        self._found: dict[str, Any] = {}
+        """What each reference leads to."""
+        self._costs: dict[int, int] = {}
+        self._entries = 0
 
     def find_server(self) -> str:
         """The URL of the first server, with the defaults of its variables."""
         servers = self._value.get("servers") or [{}]
         server = self.resolve(servers[0])
-        url = str(server.get("url", ""))
-        for name, variable in (server.get("variables") or {}).items():
-            url = _fill(url, name, str(self.resolve(variable).get("default", "")))
+        variables = (server.get("variables") or {}).items()
+        defaults = {str(name): str(self.resolve(each).get("default", "")) for name, each in variables}
+        url = _fill(str(server.get("url", "")), defaults)
         if not urlsplit(url).netloc:
             raise ValueError(
                 f"its first server is {url or 'missing'}; say where to send to by --base-url URL"
@@ -108,12 +119,13 @@ class _Document:
             item = self.resolve(written)
             for method in _METHODS:
                 if isinstance(operation := item.get(method), Mapping):
-                    yield self._build_request(base, str(path), method, item, operation)
+                    yield self._build_request(base, str(path), method, item, self.resolve(operation))
 
     def _build_request(
         self, base: str, path: str, method: str, item: Mapping[str, Any], operation: Mapping[str, Any]
     ) -> ImportedRequest:
         maker = ExampleMaker(self.resolve)
+        places: dict[str, str] = {}
         query: list[tuple[str, str]] = []
         headers: list[tuple[str, str]] = []
         for parameter in self._list_parameters(item, operation):
@@ -123,14 +135,16 @@ class _Document:
             value = self._make_parameter(parameter, maker)
             text = _write(value)
             if place == "path":
-                path = _fill(path, name, quote(text, safe=""))
+                places[name] = quote(text, safe="")
             elif place == "query":
                 query += _list_pairs(name, value, parameter)
             elif place == "header" and name.lower() not in ("accept", "content-type", "authorization"):
                 headers.append((name, text))
             elif place == "cookie":
                 headers.append(("Cookie", f"{name}={text}"))
+        path = _fill(path, places)
         body, kind = self._make_body(operation, maker)
+        self._count(maker.made * _ENTRIES_OF_PART)
         headers = [
             *headers,
             *self._list_credentials(operation, query),
@@ -162,7 +176,7 @@ class _Document:
     def _make_parameter(self, parameter: Mapping[str, Any], maker: ExampleMaker) -> Any:
         given, name = self._find_example(parameter), str(parameter.get("name"))
         if given is not None:
-            return given
+            return maker.take(given, name)
         if parameter.get("in") == "path":
             maker.notes.append(f"{name} is made up: put one that exists, or {{i}}, in its place")
         schema = parameter.get("schema")
@@ -193,7 +207,7 @@ class _Document:
     def _make_content(self, media: Any, maker: ExampleMaker) -> Any:
         media = self.resolve(media)
         given = find_given(media)
-        return maker.make(media.get("schema"), "") if given is None else given
+        return maker.make(media.get("schema"), "") if given is None else maker.take(given, "its body")
 
     def _list_credentials(
         self, operation: Mapping[str, Any], query: list[tuple[str, str]]
@@ -224,24 +238,51 @@ class _Document:
         """Follow the references of a part to what it stands for; an empty mapping if that is none."""
         for _ in range(_MOST_REFERENCES):
             if not isinstance(value, Mapping):
+                self._count(_ENTRIES_OF_PART)
                 return {}
+            self._spend(value)
             reference = value.get("$ref")
             if not isinstance(reference, str):
                 return value
-            if not reference.startswith("#/"):
-                raise ValueError(f"{reference} is in another file; put all into one document first")
-            value = self._value
-            for word in reference[2:].split("/", DEEPEST):
-                value = _take(value, unquote(word).replace("~1", "/").replace("~0", "~"))
+            if reference not in self._found:
+                self._found[reference] = self._find(reference)
+            value = self._found[reference]
         raise ValueError("its references go round in a circle")
 
+    def _find(self, reference: str) -> Any:
+        if not reference.startswith("#/"):
+            raise ValueError(f"{format_value(reference)} is in another file; put all into one document first")
+        value: Any = self._value
+        for word in reference[2:].split("/", DEEPEST):
+            value = _take(value, unquote(word).replace("~1", "/").replace("~0", "~"))
+        return value
 
-def _fill(url: str, name: object, value: str) -> str:
-    """A URL with a value in place of a variable; the value may name other variables."""
-    place = f"{{{name}}}"
-    if len(url) + url.count(place) * len(value) > _LONGEST_URL:
-        raise ValueError(f"{format_value(name)} makes a URL longer than {_LONGEST_URL >> 10} KiB")
-    return url.replace(place, value)
+    def _spend(self, part: Mapping[str, Any]) -> None:
+        cost = self._costs.get(id(part))
+        if cost is None:
+            inner = sum(len(each) for each in part.values() if isinstance(each, Mapping | list))
+            cost = self._costs[id(part)] = _ENTRIES_OF_PART + len(part) + inner
+        self._count(cost)
+
+    def _count(self, entries: int) -> None:
+        """Count what is read; raise `ValueError` if it is too much."""
+        self._entries += entries
+        if self._entries > MOST_ENTRIES:
+            raise ValueError(f"its references and examples stand for more than {MOST_ENTRIES:,} entries")
+
+
+def _fill(url: str, values: Mapping[str, str]) -> str:
+    """A URL with values in the places of variables."""
+    parts: list[str] = []
+    size = 0
+    for place, part in enumerate(_VARIABLE.split(url)):
+        is_variable = place % 2 == 1
+        parts.append(values.get(part[1:-1], part) if is_variable else part)
+        size += len(parts[-1])
+        if size > _LONGEST_URL:
+            with_value = f" with its {format_value(part[1:-1])}" if is_variable else ""
+            raise ValueError(f"a URL{with_value} is longer than {_LONGEST_URL >> 10} KiB")
+    return "".join(parts)
 
 
 def _take(value: Any, key: str) -> Any:

@@ -6,9 +6,14 @@ Schemas are those of OpenAPI 3.0 and 3.1. What cannot be made up, such as a text
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from oku_core.errors import format_value
+
 _DEEPEST = 8
 _MOST_VALUES = 1_000
-"""In one request; each schema may refer to many others."""
+"""Of one request; each schema may refer to many others."""
+_GIVEN_FOR_ONE, _CHARACTERS_FOR_ONE = 10, 1_000
+"""So many values that the document gives, or characters of them, count as one that is made."""
+_LONGEST_PLACE = 200
 _TEXT_BY_FORMAT = {
     "date": "2026-01-01", "date-time": "2026-01-01T00:00:00Z", "time": "00:00:00Z", "duration": "P1D",
     "uuid": "00000000-0000-4000-8000-000000000000", "email": "user@example.com", "uri": "http://example.com/",
@@ -29,6 +34,7 @@ class ExampleMaker:
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
         self._made = 0
+        self._is_full = False
         self.notes: list[str] = []
 
     def make(self, schema: Any, where: str, depth: int = 0) -> Any:
@@ -40,17 +46,16 @@ class ExampleMaker:
             depth: how many schemas it is within.
         """
         schema = self._resolve(schema)
+        where = where[-_LONGEST_PLACE:]
         given = find_given(schema)
         if given is not None:
-            return given
+            return self.take(given, where)
         if depth > _DEEPEST:
             self.notes.append(f"{where} contains itself; null stands for the rest")
             return None
         self._made += 1
         if self._made > _MOST_VALUES:
-            if self._made == _MOST_VALUES + 1:
-                self.notes.append(f"{where} is too large; null stands for the rest")
-            return None
+            return self._leave_out(where)
         for word in ("oneOf", "anyOf"):
             if choices := schema.get(word):
                 return self.make(choices[0], where, depth + 1)
@@ -64,6 +69,23 @@ class ExampleMaker:
                 else made[0]
             )
         return self._make_typed(schema, where, depth)
+
+    def take(self, given: Any, where: str) -> Any:
+        """A value that the document gives, as long as there is room for it."""
+        if self._made > _MOST_VALUES:
+            return self._leave_out(where)
+        self._made += _count_values(given) // _GIVEN_FOR_ONE
+        return given
+
+    @property
+    def made(self) -> int:
+        """How many values there are, those that are large more than once."""
+        return self._made
+
+    def _leave_out(self, where: str) -> None:
+        if not self._is_full:
+            self._is_full = True
+            self.notes.append(f"{where} is too large; null stands for the rest")
 
     def _make_typed(self, schema: Mapping[str, Any], where: str, depth: int) -> Any:
         match _find_type(schema):
@@ -89,7 +111,8 @@ class ExampleMaker:
 
     def _make_object(self, schema: Mapping[str, Any], where: str, depth: int) -> dict[str, Any]:
         """The required properties, and those with an example or a default."""
-        required = schema.get("required") or ()
+        written = schema.get("required")
+        required = {each for each in written if isinstance(each, str)} if isinstance(written, list) else ()
         return {
             name: self.make(content, f"{where}.{name}" if where else name, depth + 1)
             for name, content in (schema.get("properties") or {}).items()
@@ -98,7 +121,7 @@ class ExampleMaker:
 
     def _make_text(self, schema: Mapping[str, Any], where: str) -> str:
         if schema.get("pattern"):
-            self.notes.append(f"{where} is made up, and may not match {schema['pattern']}")
+            self.notes.append(f"{where} is made up, and may not match {format_value(schema['pattern'])}")
         text = _TEXT_BY_FORMAT.get(str(schema.get("format")), "string")
         text = text.ljust(min(int(schema.get("minLength", 0)), 1000), "x")
         longest = schema.get("maxLength")
@@ -117,6 +140,14 @@ def find_given(holder: Mapping[str, Any]) -> Any:
         if isinstance(choice, Sequence) and not isinstance(choice, str) and choice and choice[0] is not None:
             return choice[0]
     return None
+
+
+def _count_values(given: Any) -> int:
+    if isinstance(given, str):
+        return 1 + len(given) * _GIVEN_FOR_ONE // _CHARACTERS_FOR_ONE
+    if isinstance(given, Mapping):
+        return sum(_count_values(key) + _count_values(each) for key, each in given.items())
+    return 1 + sum(map(_count_values, given)) if isinstance(given, list) else 1
 
 
 def _find_type(schema: Mapping[str, Any]) -> str:

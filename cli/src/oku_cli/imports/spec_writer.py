@@ -4,6 +4,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import filterfalse
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -15,6 +16,7 @@ from oku_core.json_reader import JsonError, decode_json
 from oku_core.spec.target import HEAVIEST, MOST_TARGETS
 from oku_core.spec.values.file_reference import FILE_MARK
 from oku_core.spec.values.name import LONGEST_NAME
+from oku_core.spec.values.scalar import parse_text
 
 _DEEPEST_JSON = 5
 """Levels of a JSON body that are written as YAML; a deeper one is written as text."""
@@ -76,13 +78,14 @@ def _build_many(requests: Sequence[ImportedRequest], base: str, secrets: SecretB
     urls = [_write_url(secrets.hide_query(request.url)) for request in requests]
     base = base or Counter(_find_origin(url) for url in urls).most_common(1)[0][0]
     shared = _find_shared_headers(requests)
+    is_shared = frozenset(shared).__contains__
     document: dict[str, Any] = {"base-url": base}
     if shared:
         document["header"] = _write_headers(shared, secrets)
     weights, names = _scale([request.weight for request in requests]), _choose_names(requests)
     document["targets"] = [
         _build_target(request, name, weight, _cut_base(url, base))
-        | _build_content(request, [each for each in request.headers if each not in shared], secrets)
+        | _build_content(request, [*filterfalse(is_shared, request.headers)], secrets)
         for request, name, weight, url in zip(requests, names, weights, urls, strict=True)
     ]
     return document
@@ -176,11 +179,8 @@ def _find_origin(url: str) -> str:
 
 def _find_shared_headers(requests: Sequence[ImportedRequest]) -> list[tuple[str, str]]:
     """The headers that all requests have, but for what says what a body is."""
-    return [
-        each
-        for each in requests[0].headers
-        if each[0].lower() != "content-type" and all(each in request.headers for request in requests)
-    ]
+    shared = set(requests[0].headers).intersection(*(request.headers for request in requests))
+    return [each for each in requests[0].headers if each[0].lower() != "content-type" and each in shared]
 
 
 def _scale(weights: Sequence[int]) -> list[int]:
@@ -239,6 +239,7 @@ class _Dumper(yaml.SafeDumper):
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     """Quote line breaks of any kind, which other styles fold, what cannot be seen, and what is a number."""
+    parse_text(text)  # a lone surrogate cannot be written
     is_plain = text.isprintable() and not _EXPONENT.fullmatch(text)
     return dumper.represent_scalar(_TEXT_TAG, text, style=None if is_plain else '"')
 

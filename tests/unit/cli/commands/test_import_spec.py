@@ -56,6 +56,8 @@ def test_a_command_is_read_from_standard_input(
         (["curl", "curl ftp://h/"], "oku: the spec: url: ftp://h/ has the scheme ftp"),
         (["har", "none.har"], "oku: none.har: No such file or directory"),
         (["openapi", "bad.yaml"], "oku: bad.yaml: line 2: is not YAML: "),
+        (["har", "half.har"], r"oku: half.har: 'http://h/\ud800' has characters that UTF-8 cannot encode"),
+        (["curl", "curl h -d \ud800"], r"oku: curl: '\ud800' has characters that UTF-8 cannot encode"),
         (["har", "bad.yaml", "--base-url", "x"], "oku: --base-url: is allowed only with openapi"),
         (["curl", "curl h", "--assets"], "oku: --assets: is allowed only with har"),
         (["curl", "curl h", "-o", "no/spec.yaml"], "oku: --output: no/spec.yaml is not a file that can be"),
@@ -71,6 +73,8 @@ def test_wrong_input_is_one_line(
 ) -> None:
     """Nothing is written, and the exit code is 2."""
     (folder / "bad.yaml").write_text("{")
+    request = r'{"method": "GET", "url": "http://h/\ud800", "headers": []}'
+    (folder / "half.har").write_text(f'{{"log": {{"entries": [{{"request": {request}}}]}}}}')
     assert call(monkeypatch, *arguments) == 2
     captured = capsys.readouterr()
     assert captured.err.startswith(message)
