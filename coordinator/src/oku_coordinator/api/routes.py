@@ -130,6 +130,7 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         values = await _read_object(request)
         # In a thread, because compiling the patterns of a spec may take seconds.
         spec = await asyncio.to_thread(parse_spec, Source("spec", values))
+        await runs.check_memory(spec)
         return _json(build_run_object(runs.submit(spec)), status=201)
 
     async def fetch_page(request: web.Request) -> web.Response:

@@ -3,6 +3,7 @@
 What is known of workers, pods, Kubernetes and Loki becomes notices: lines for those who watch a run.
 """
 
+import asyncio
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -121,18 +122,22 @@ class Readiness:
         self.check_user_code(spec)
         self.files.check(spec)
         self.check_files(spec)
-        self._check_memory(spec)
         if self.kube is not None:
             self.kube.check(spec)
 
-    def _check_memory(self, spec: Spec) -> None:
-        """Refuse a spec whose bodies do not fit into a living worker; later workers check for themselves."""
+    async def check_memory(self, spec: Spec) -> None:
+        """Refuse a spec whose bodies do not fit into a living worker; later workers check for themselves.
+
+        In a thread, for a long body is read and searched for placeholders.
+        """
         known = [worker.memory_bytes for worker in self.roster.workers() if worker.memory_bytes]
         if not known:
             return
         workers = spec.workers or len(self.expected_workers) or len(known)
         in_flight = min(spec.find_window(workers), spec.requests)
-        if fault := find_memory_fault(spec, in_flight, min(known), self.find_file):
+        self.check(spec)  # so its files are here
+        fault = await asyncio.to_thread(find_memory_fault, spec, in_flight, min(known), self.find_file)
+        if fault:
             raise UserError(fault)
 
     def check_user_code(self, spec: Spec) -> None:

@@ -73,6 +73,10 @@ class Runs:
         self.followers = Followers(ledger)
         self.thresholds = ThresholdWatch(ledger, wake, clock)
 
+    async def check_memory(self, spec: Spec) -> None:
+        """Refuse a spec with a `UserError` whose bodies do not fit into the memory of a worker."""
+        await self._readiness.check_memory(spec)
+
     def submit(self, spec: Spec) -> RunRecord:
         """Submit a run with a spec."""
         now = self._clock()

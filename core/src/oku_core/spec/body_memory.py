@@ -7,11 +7,10 @@ in memory until the answer has come.
 from collections.abc import Callable
 from pathlib import Path
 
-from oku_core.data.columns import INDEX_NAME
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.body_bytes import measure_body, read_body
 from oku_core.spec.values.file_reference import FileRef, find_file_reference
-from oku_core.spec.values.placeholder import NAMED_PLACEHOLDER
+from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, NAMED_PLACEHOLDER
 from oku_core.spec.values.quantity import format_bytes
 
 FindFile = Callable[[FileRef], Path]
@@ -60,5 +59,7 @@ def _differs(body: str, spec: Spec, find_file: FindFile) -> bool:
     """Whether a body has a placeholder for the index or a column."""
     if (reference := find_file_reference(body)) is not None:
         body = read_body(find_file(reference).read_bytes())
-    names = {INDEX_NAME, *(() if spec.data is None else spec.data.columns)}
-    return any(found[1] in names for found in NAMED_PLACEHOLDER.finditer(body))
+    if INDEX_PLACEHOLDER in body:
+        return True
+    columns = frozenset(() if spec.data is None else spec.data.columns)
+    return bool(columns) and any(found[1] in columns for found in NAMED_PLACEHOLDER.finditer(body))

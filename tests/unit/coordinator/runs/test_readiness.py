@@ -1,3 +1,5 @@
+import dataclasses
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,6 +30,7 @@ from oku_core.messaging.lease import build_lease_id
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.spec.files import SpecFiles
 from oku_core.spec.spec import Engine, Hook, Spec
+from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.rate import Rate
 
 if TYPE_CHECKING:
@@ -430,16 +433,36 @@ def test_a_run_says_which_hook_it_waits_for(world: World, ledger: Ledger) -> Non
     assert world.alone.build_notices(run) == ["waiting for setup of the scenario: worker w1 calls it, try 2"]
 
 
-def test_bodies_that_do_not_fit_into_a_worker_are_refused(world: World) -> None:
+async def test_bodies_that_do_not_fit_into_a_worker_are_refused(world: World) -> None:
     """The smallest living worker that has reported its memory decides; without any, workers refuse them."""
     spec = Spec(body="{i}" + "x" * 1000, concurrency=100)
     world.record("w1")
-    world.alone.check(spec)
+    await world.alone.check_memory(spec)
     for worker, memory_bytes in (("w2", 10**9), ("w3", 100_000)):
         progress = Progress(worker=worker, incarnation=worker, at=0.0, memory_bytes=memory_bytes)
         world.roster.record(progress, 0.0, 0.0)
     fault = r"^body: .* 100 in flight .* take 100\.3 kB of memory, but a worker may use 100\.0 kB"
     with pytest.raises(UserError, match=fault):
-        world.alone.check(spec)
-    world.alone.check(msgspec.structs.replace(spec, requests=99))
-    world.alone.check(msgspec.structs.replace(spec, body="x" * 1003))
+        await world.alone.check_memory(spec)
+    await world.alone.check_memory(msgspec.structs.replace(spec, requests=99))
+    await world.alone.check_memory(msgspec.structs.replace(spec, body="x" * 1003))
+
+
+async def test_long_bodies_are_read_in_a_thread(world: World, tmp_path: Path) -> None:
+    """The event loop of the coordinator does not wait for a search through 64 MB."""
+    threads: list[int] = []
+
+    def find(file: FileRef) -> Path:
+        threads.append(threading.get_ident())
+        path = tmp_path / file.name
+        path.write_bytes(b"{i}")
+        return path
+
+    progress = Progress(worker="w1", incarnation="w1", at=0.0, memory_bytes=1000)
+    world.roster.record(progress, 0.0, 0.0)
+    readiness = dataclasses.replace(world.alone, find_file=find)
+    spec = Spec(body=FileRef.build("0" * 64, 1000, "body.bin"), concurrency=100)
+    with pytest.raises(UserError, match=r"^body: .* 100 in flight"):
+        await readiness.check_memory(spec)
+    assert threads
+    assert threading.get_ident() not in threads

@@ -8,7 +8,7 @@ from oku_core.data.columns import INDEX_NAME
 from oku_core.data.escape import AS_TEXT, Escape
 from oku_core.data.row_reader import Value
 from oku_core.spec.values.body_bytes import FileText, measure_body, write_body
-from oku_core.spec.values.placeholder import NAMED_PLACEHOLDER
+from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, NAMED_PLACEHOLDER
 
 INDEX = Value(INDEX_NAME, AS_TEXT)
 """Stands for the index of the request among the parts of a template."""
@@ -50,15 +50,16 @@ class Template:
             escape: how values are written into it.
         """
         kind = FileText if isinstance(text, FileText) else str
-        pieces: list[str | Value] = [
-            piece if type(piece) is kind else kind(piece) for piece in NAMED_PLACEHOLDER.split(text)
-        ]
-        for place in range(1, len(pieces), 2):
-            name = str(pieces[place])
-            if name == INDEX_NAME:
-                pieces[place] = INDEX
-            else:
-                pieces[place] = Value(name, escape) if name in columns else kind(f"{{{name}}}")
+        pieces: list[str | Value] = []
+        reached = 0
+        # A file may be full of braces that stand for nothing: they are not even looked at without data.
+        for found in NAMED_PLACEHOLDER.finditer(text) if columns or INDEX_PLACEHOLDER in text else ():
+            name = found[1]
+            if name == INDEX_NAME or name in columns:
+                value = INDEX if name == INDEX_NAME else Value(str(name), escape)
+                pieces += (kind(text[reached : found.start()]), value)
+                reached = found.end()
+        pieces.append(kind(text[reached:]) if reached else text)
         return cls(piece for piece in pieces if piece != "")
 
     def __add__(self, other: "Template | str") -> "Template":

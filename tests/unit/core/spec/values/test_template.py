@@ -1,3 +1,4 @@
+import tracemalloc
 from collections.abc import Sequence
 
 import pytest
@@ -6,6 +7,7 @@ from hypothesis import strategies as st
 
 from oku_core.data.escape import AS_TEXT, IN_JSON, IN_URL
 from oku_core.data.row_reader import Value
+from oku_core.spec.values.body_bytes import FileText
 from oku_core.spec.values.template import Template
 
 INDICES = st.integers(min_value=0, max_value=10**15 - 1)
@@ -93,3 +95,19 @@ def test_a_template_says_what_it_needs_of_each_row() -> None:
 def test_the_first_index_is_zero(text: str, first: str) -> None:
     """The request space begins at 0."""
     assert Template.parse(text).bind()(0) == first
+
+
+@pytest.mark.parametrize("columns", [(), ("j",)])
+def test_braces_that_stand_for_nothing_take_no_memory(columns: tuple[str, ...]) -> None:
+    """A file may be full of them: each would take a hundred bytes if it were taken out."""
+    braces = "{a}" * 50_000
+    text = FileText(braces + "{i}" + braces)
+    tracemalloc.start()
+    try:
+        template = Template.parse(text, columns)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 4 * len(text)
+    assert template.fixed_bytes == 300_000
+    assert template.bind()(7) == f"{braces}7{braces}"
