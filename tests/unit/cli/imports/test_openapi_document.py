@@ -179,7 +179,7 @@ def write_levels(levels: int, item: Callable[[str], dict[str, Any]]) -> dict[str
         (HEAD + b"x: " + b"9" * 5000, "line 3: a number has 5000 digits; at most 400 are allowed"),
         (HEAD + b"servers: !!python/name:os.system x", "line 3: !!python/name:os.system: only tags of JSON"),
         (HEAD[:15] + b"servers: [{url: '" + b"{a}" * 20_000 + b"', variables: {a: {default: " + b"x" * 999
-         + b"}}}]", "a makes a URL longer than 64 KiB"),
+         + b"}}}]", "a URL with its a is longer than 64 KiB"),
         (HEAD + b"paths:\n" + b"".join(b"  /%d: {get: {}}\n" % n for n in range(10_001)),
          "it has more than 10,000 operations"),
         (HEAD + b"x: &x " + b"y" * 40_000 + b"\npaths:\n" + b"".join(
