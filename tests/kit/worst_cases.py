@@ -249,7 +249,9 @@ CARRIERS: Mapping[str, tuple[Callable[[str], object], Sequence[Text]]] = {
     "a URL of user code": (_refusing(lambda text: build_plan_url(None, text)), [*_URLS, ("/", "'", "")]),
     "a URL of a spec": (_refusing(parse_urls), _URLS),
     "a pasted command": (_refusing(split_words), [f"a'{'a' * 60}'", f"{'a' * 60} ", ("$'", "a", "")]),
-    "the header of a table": (_refusing(lambda text: read_header(text.encode())), [('"', "\n", '"\n'), '"a\n"', ('"', "\n", "")]),
+    "the header of a table": (
+        _refusing(lambda text: read_header(text.encode())), [('"', "\n", '"\n'), '"a\n"', ('"', "\n", "")],
+    ),
     "a delay": (_refusing(parse_delay), ["a", "1", ".", ("1..1", "s", "1"), ("1", "s", "..2"), ".. "]),
     "a size": (_refusing(parse_sizes), [" ", ("<", " ", "\na\nb"), "1", "<"]),
 }  # fmt: skip
