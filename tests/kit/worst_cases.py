@@ -15,6 +15,7 @@ from oku_cli.imports.shell_words import split_words
 from oku_cli.process.log_line import JsonFormatter, TextFormatter
 from oku_cli.report.masking import mask_header
 from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.data.csv_rows import read_header
 from oku_core.data.escape import IN_URL
 from oku_core.http_client.error_reason import explain_error
 from oku_core.http_client.redirection import RedirectError, join_location
@@ -248,6 +249,9 @@ CARRIERS: Mapping[str, tuple[Callable[[str], object], Sequence[Text]]] = {
     "a URL of user code": (_refusing(lambda text: build_plan_url(None, text)), [*_URLS, ("/", "'", "")]),
     "a URL of a spec": (_refusing(parse_urls), _URLS),
     "a pasted command": (_refusing(split_words), [f"a'{'a' * 60}'", f"{'a' * 60} ", ("$'", "a", "")]),
+    "the header of a table": (
+        _refusing(lambda text: read_header(text.encode())), [('"', "\n", '"\n'), '"a\n"', ('"', "\n", "")],
+    ),
     "a delay": (_refusing(parse_delay), ["a", "1", ".", ("1..1", "s", "1"), ("1", "s", "..2"), ".. "]),
     "a size": (_refusing(parse_sizes), [" ", ("<", " ", "\na\nb"), "1", "<"]),
 }  # fmt: skip

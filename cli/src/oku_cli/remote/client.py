@@ -196,12 +196,14 @@ class Client:
             return await response.read()
 
     async def _read_lines(self, path: str) -> AsyncGenerator[bytes]:
-        rest = b""
+        begun: list[bytes] = []
         async with self._request("GET", path) as response:
             async for piece in response.content.iter_any():
-                *lines, rest = (rest + piece).split(b"\n")
-                for line in lines:
-                    yield line
+                end, *others = piece.split(b"\n")
+                begun.append(end)
+                for begin in others:
+                    yield b"".join(begun)
+                    begun = [begin]
 
     async def pause(self, run: str) -> RunState:
         """Ask a run to pause; return its state now."""

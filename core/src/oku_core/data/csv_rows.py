@@ -50,11 +50,12 @@ def read_header(content: bytes) -> tuple[tuple[str, ...], int]:
     Raises:
         LineError: it is not a header line.
     """
-    end = content.find(b"\n") + 1
-    while end and content.count(_QUOTE, 0, end) % 2:
-        end = content.find(b"\n", end) + 1
-    if not end:
-        raise LineError(0, "has a quotation mark that is not closed")
+    end = quotes = 0
+    while not end or quotes % 2:
+        before, end = end, content.find(b"\n", end) + 1
+        if not end:
+            raise LineError(0, "has a quotation mark that is not closed")
+        quotes += content.count(_QUOTE, before, end)
     head = content[:end].removeprefix(BYTE_ORDER_MARK)
     _check_bare(_strip_quoted(head))
     try:

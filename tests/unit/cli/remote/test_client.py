@@ -25,12 +25,22 @@ async def answer(request: web.Request) -> web.StreamResponse:
             return web.json_response({"error": "there is no run"}, status=404)
 
 
+async def answer_lines(request: web.Request) -> web.StreamResponse:
+    """A coordinator that sends lines in pieces that end anywhere."""
+    response = web.StreamResponse()
+    await response.prepare(request)
+    for piece in (b"on", b"e\ntwo\nth", b"r", b"ee\n", b"\nfi", b"ve\n"):
+        await response.write(piece)
+    return response
+
+
 @pytest.fixture
 async def server() -> AsyncIterator[BaseTestServer]:
     """That coordinator, listening."""
     application = web.Application()
     application.router.add_get("/api/runs", answer)
     application.router.add_get("/api/runs/{run}", answer)
+    application.router.add_get("/api/runs/{run}/failures", answer_lines)
     async with TestServer(application) as listening:
         yield listening
 
@@ -44,6 +54,13 @@ async def test_a_call_bears_the_token(server: BaseTestServer) -> None:
     """The call returns the coordinator's answer."""
     async with build_client(server) as client:
         assert await client.fetch_runs() == [{"run": "a"}]
+
+
+async def test_lines_are_whole_wherever_pieces_end(server: BaseTestServer) -> None:
+    """A line may come in many pieces, and a piece may have many lines."""
+    async with build_client(server) as client:
+        lines = [line async for line in client.read_failures("x")]
+    assert lines == [b"one", b"two", b"three", b"", b"five"]
 
 
 @pytest.mark.parametrize(
