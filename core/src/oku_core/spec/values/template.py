@@ -50,16 +50,21 @@ class Template:
             escape: how values are written into it.
         """
         kind = FileText if isinstance(text, FileText) else str
-        pieces: list[str | Value] = []
-        reached = 0
-        # A file may be full of braces that stand for nothing: they are not even looked at without data.
-        for found in NAMED_PLACEHOLDER.finditer(text) if columns or INDEX_PLACEHOLDER in text else ():
+        if not columns:
+            # A file may be full of braces that stand for nothing: to look at each would take seconds.
+            texts = text.split(INDEX_PLACEHOLDER)
+            pieces: list[str | Value] = [INDEX] * (2 * len(texts) - 1)
+            pieces[::2] = map(kind, texts)
+            return cls(piece for piece in pieces if piece != "")
+
+        pieces, reached = [], 0
+        for found in NAMED_PLACEHOLDER.finditer(text):
             name = found[1]
             if name == INDEX_NAME or name in columns:
                 value = INDEX if name == INDEX_NAME else Value(str(name), escape)
                 pieces += (kind(text[reached : found.start()]), value)
                 reached = found.end()
-        pieces.append(kind(text[reached:]) if reached else text)
+        pieces.append(kind(text[reached:]))
         return cls(piece for piece in pieces if piece != "")
 
     def __add__(self, other: "Template | str") -> "Template":
