@@ -1,4 +1,5 @@
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,9 +42,11 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
+def world(tmp_path: Path) -> Iterator[World]:
     """A ledger that can be used."""
-    return World(tmp_path / "ledger.sqlite3")
+    world = World(tmp_path / "ledger.sqlite3")
+    yield world
+    world.ledger.close()
 
 
 def test_a_full_disk_has_a_reason_of_its_own_until_there_is_space(world: World) -> None:
