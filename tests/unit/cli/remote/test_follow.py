@@ -29,6 +29,14 @@ SUMMARY = Summary(
 )  # fmt: skip
 
 
+async def send_no_ticks(request: web.Request) -> web.StreamResponse:
+    """Answer a follower, and never send anything."""
+    response = web.StreamResponse()
+    await response.prepare(request)
+    await asyncio.Event().wait()
+    return response
+
+
 @pytest.mark.parametrize(
     ("state", "code"),
     [
@@ -128,19 +136,13 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
     monkeypatch.setattr("oku_cli.remote.follow.PAUSE_PATIENCE_S", 0.0)
     monkeypatch.setattr("oku_cli.remote.follow.PAUSE_TRY_S", 10.0 if status else 0.1)
 
-    async def follow(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        await asyncio.Event().wait()
-        return response
-
     async def pause(_: web.Request) -> web.Response:
         if status == NEVER:
             await asyncio.Event().wait()
         return web.json_response({"run": "r", "state": "pausing", "error": "not now"}, status=status)
 
     app = web.Application()
-    app.add_routes([web.get("/api/runs/r/ticks", follow), web.post("/api/runs/r/pause", pause)])
+    app.add_routes([web.get("/api/runs/r/ticks", send_no_ticks), web.post("/api/runs/r/pause", pause)])
     async with TestServer(app) as server:
         url = f"http://127.0.0.1:{server.port}"
         async with TellingClient(Endpoint(url, "t")) as client:
@@ -182,12 +184,6 @@ async def test_one_interrupt_is_enough_where_the_run_cannot_come_to_rest(
     statuses = iter([503, 200, 503, 200])
     asked: list[float] = []
 
-    async def follow(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        await asyncio.Event().wait()
-        return response
-
     async def pause(_: web.Request) -> web.Response:
         return web.json_response({"run": "r", "state": "pausing", "error": "not now"}, status=pause_status)
 
@@ -196,7 +192,7 @@ async def test_one_interrupt_is_enough_where_the_run_cannot_come_to_rest(
         return web.Response(status=next(statuses, 503), text="the ledger cannot be used\n")
 
     app = web.Application()
-    app.add_routes([web.get("/api/runs/r/ticks", follow), web.post("/api/runs/r/pause", pause)])
+    app.add_routes([web.get("/api/runs/r/ticks", send_no_ticks), web.post("/api/runs/r/pause", pause)])
     app.add_routes([web.get("/readyz", probe)])
     async with TestServer(app) as server:
         url = f"http://127.0.0.1:{server.port}"
