@@ -12,7 +12,7 @@ _DEEPEST = 8
 _MOST_VALUES = 1_000
 """Of one request; each schema may refer to many others."""
 _GIVEN_FOR_ONE, _CHARACTERS_FOR_ONE = 10, 1_000
-"""So many values that the document gives, or characters of them, count as one that is made."""
+"""Ten values from the document, or 1,000 characters of them, count as one that is made."""
 _LONGEST_PLACE = 200
 _TEXT_BY_FORMAT = {
     "date": "2026-01-01", "date-time": "2026-01-01T00:00:00Z", "time": "00:00:00Z", "duration": "P1D",
@@ -29,11 +29,15 @@ class ExampleMaker:
 
     Args:
         resolve: follows a `$ref`; gives any other mapping back.
+
+    Attributes:
+        made: how many values there are; a large value counts several times.
+        notes: what may be wrong about them.
     """
 
     def __init__(self, resolve: Resolve) -> None:
         self._resolve = resolve
-        self._made = 0
+        self.made = 0
         self._is_full = False
         self.notes: list[str] = []
 
@@ -53,8 +57,8 @@ class ExampleMaker:
         if depth > _DEEPEST:
             self.notes.append(f"{where} contains itself; null stands for the rest")
             return None
-        self._made += 1
-        if self._made > _MOST_VALUES:
+        self.made += 1
+        if self.made > _MOST_VALUES:
             return self._leave_out(where)
         for word in ("oneOf", "anyOf"):
             if choices := schema.get(word):
@@ -72,15 +76,10 @@ class ExampleMaker:
 
     def take(self, given: Any, where: str) -> Any:
         """A value that the document gives, as long as there is room for it."""
-        if self._made > _MOST_VALUES:
+        if self.made > _MOST_VALUES:
             return self._leave_out(where)
-        self._made += _count_values(given) // _GIVEN_FOR_ONE
+        self.made += _count_values(given) // _GIVEN_FOR_ONE
         return given
-
-    @property
-    def made(self) -> int:
-        """How many values there are, those that are large more than once."""
-        return self._made
 
     def _leave_out(self, where: str) -> None:
         if not self._is_full:
@@ -102,11 +101,11 @@ class ExampleMaker:
         return self._make_text(schema, where)
 
     def _make_list(self, schema: Mapping[str, Any], where: str, depth: int) -> list[Any]:
-        before = self._made
+        before = self.made
         item = self.make(schema["items"], f"{where}[]", depth + 1)
-        room = max(0, _MOST_VALUES - self._made) // max(1, self._made - before)
+        room = max(0, _MOST_VALUES - self.made) // max(1, self.made - before)
         more = min(max(1, min(schema.get("minItems", 0), 100)) - 1, room)
-        self._made += more * (self._made - before)
+        self.made += more * (self.made - before)
         return [item] * (1 + more)
 
     def _make_object(self, schema: Mapping[str, Any], where: str, depth: int) -> dict[str, Any]:
