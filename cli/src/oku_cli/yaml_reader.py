@@ -34,7 +34,7 @@ _MERGE = "<<"
 
 @dataclass(frozen=True)
 class YamlKind:
-    """What a kind of file may have, and what it means.
+    """The YAML that a kind of file may contain, and how its scalars are read.
 
     Attributes:
         deepest: how many levels of mappings and lists it may have.

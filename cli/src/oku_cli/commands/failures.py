@@ -167,7 +167,7 @@ async def _print_lines(listed: _Listed) -> int:
 async def _print_csv(listed: _Listed) -> int:
     """A line of CSV for each request, with its row; returns how many requests there are."""
     columns, count = listed.data.columns, 0
-    # In UTF-8, as files are, whatever the encoding of the terminal.
+    # CSV is UTF-8 like a file, even if the terminal has another encoding.
     write = csv.writer(codecs.getwriter("utf-8")(sys.stdout.buffer, "replace"), lineterminator="\n").writerow
     # A column with the name of one of ours is told apart.
     write((*_CSV_HEAD, *(f"data.{column}" if column in _CSV_HEAD else column for column in columns)))

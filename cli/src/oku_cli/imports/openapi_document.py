@@ -25,9 +25,9 @@ _MOST_OPERATIONS = 10_000
 _MOST_BYTES = 16 << 20
 """Of all requests together: an example may be in many of them. A spec file has at most 1 MiB."""
 MOST_ENTRIES = 20_000_000
+"""The most entries read of all parts, which takes a few seconds; a part counts each time it is referenced."""
 _ENTRIES_OF_PART = 10
-"""What a part costs beside its entries and those of what is in it. So many are read of all parts, each time
-that a reference leads to them: a few seconds."""
+"""What each part costs in addition to its own entries and those of its children."""
 
 
 def _read_plain(text: str) -> Any:
@@ -265,7 +265,7 @@ class _Document:
         self._count(cost)
 
     def _count(self, entries: int) -> None:
-        """Count what is read; raise `ValueError` if it is too much."""
+        """Add to the entries read so far; raise `ValueError` if there are too many."""
         self._entries += entries
         if self._entries > MOST_ENTRIES:
             raise ValueError(f"its references and examples stand for more than {MOST_ENTRIES:,} entries")

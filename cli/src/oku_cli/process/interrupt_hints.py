@@ -67,7 +67,7 @@ class InterruptHints:
         return f"interrupted, the coordinator has not said whether {what}; see: {look}"
 
     def describe_second(self, run: str, delivery: Delivery, obstacle: str = "") -> str:
-        """Say what is left behind by a second Ctrl-C, or by an obstacle that keeps the run from resting."""
+        """Describe the run that a second Ctrl-C leaves behind, or an obstacle that keeps it from stopping."""
         if obstacle:
             return f"{self.describe_second(run, delivery)} ({obstacle})"
         if not self.outlives:

@@ -27,6 +27,6 @@ def enter_utf8_mode() -> None:
 
 
 def find_terminal_encoding() -> str | None:
-    """The encoding of the terminal, if it is not that of the standard streams."""
+    """The encoding of the terminal; None if the standard streams have the same."""
     encoding = sys._xoptions.get(_ENCODING)  # noqa: SLF001  # it is documented
     return encoding if isinstance(encoding, str) else None

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 PAUSE_PATIENCE_S, PAUSE_TRY_S = 1.0, 10.0
 """After Ctrl-C, a failure to pause is reported after the first time; one response may take the second."""
 STANDSTILL_S = 8.0
-"""After Ctrl-C, `oku` leaves a run whose coordinator has not been ready for so long: it cannot come to rest.
-Most supervisors send SIGKILL 10 s after SIGTERM."""
+"""After Ctrl-C, `oku` gives up on a coordinator that has not been ready for this long: it cannot pause the
+run. Most supervisors send SIGKILL 10 s after SIGTERM."""
 READINESS_LOOK_S = 0.5
 
 

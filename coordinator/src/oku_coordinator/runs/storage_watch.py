@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 _LOOK_S = 1.0
 IDLE_S = 5.0
-"""After so long without a change the file is tested; each second while it cannot be used."""
+"""A file that was not written for this long is tested; one that cannot be used is tested each second."""
 
 
 class StorageWatch:

@@ -40,6 +40,6 @@ def _decode(content: bytes, name: str) -> Any:
     if name != STANDARD_INPUT:
         return decode_yaml(content, SPEC_FILE)
     if not content.strip():
-        # Whoever was to write it has failed, and a run of all defaults is not what was meant.
+        # The program that writes it has failed; nobody wants a run of all defaults.
         raise ValueError("is empty, a spec is expected")
     return decode_yaml_or_json(content, SPEC_FILE)
