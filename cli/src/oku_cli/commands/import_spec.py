@@ -1,6 +1,7 @@
 """`oku import`: a spec from a curl command, a HAR file or an OpenAPI document."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,6 +15,7 @@ from oku_cli.imports.openapi_document import read_openapi
 from oku_cli.imports.spec_writer import write_spec
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.spec.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL, read_input
+from oku_cli.options.spec.named_file import StreamedSpec, find_file
 from oku_cli.options.spec.spec_file import SPEC_FILE
 from oku_cli.report.output_files import STANDARD_OUTPUT, check_output, open_output
 from oku_cli.yaml_reader import decode_yaml
@@ -60,10 +62,15 @@ _LARGEST_BYTES = 256 << 20
     OptionGroup.OUTPUT, "--base-url", metavar="URL",
     help="Of an OpenAPI document: send to this server instead of its first one.",
 )  # fmt: skip
+@option(
+    OptionGroup.SECRETS, "--files-dir", metavar="FOLDER", type=click.Path(path_type=Path),
+    help="Folder whose files a curl command from standard input may name. Default: none.",
+)  # fmt: skip
 def command(
     kind: str,
     source: str,
     output: str,
+    files_dir: Path | None,
     keep_secrets: bool,  # noqa: FBT001  # click passes flags so
     base_url: str | None,
     **choice: Any,
@@ -74,9 +81,11 @@ def command(
     replaced by placeholders, and comments say what could not be taken over.
     """
     check_output("--output", output)
-    _check_options(kind, base_url=base_url, **choice)
+    _check_options(kind, base_url=base_url, files_dir=files_dir, **choice)
+    if files_dir is not None and source != STANDARD_INPUT:
+        raise UserError("--files-dir: is for a command from standard input; one in quotes may name any file")
     try:
-        imported = _read(kind, source, base_url, choice)
+        imported = _read_curl(source, files_dir) if kind == "curl" else _read(kind, source, base_url, choice)
         secrets = SecretBox(keeps=keep_secrets)
         text = write_spec(imported, secrets)
         parse_spec(Source("the spec", decode_yaml(text.encode(), SPEC_FILE)))
@@ -90,18 +99,26 @@ def command(
 
 def _check_options(kind: str, **given: object) -> None:
     """Refuse options of another kind."""
-    kinds = {"include": "har", "exclude": "har", "assets": "har", "base_url": "openapi"}
+    kinds = {"include": "har", "exclude": "har", "assets": "har", "base_url": "openapi", "files_dir": "curl"}
     for name, value in given.items():
         if value and kinds[name] != kind:
             raise UserError(f"--{name.replace('_', '-')}: is allowed only with {kinds[name]}")
 
 
 def _read(kind: str, source: str, base_url: str | None, choice: Mapping[str, Any]) -> ImportedSpec:
-    if kind == "curl":
-        command = _read_file(STANDARD_INPUT) if source == STANDARD_INPUT else source
-        return read_curl(command, _read_file)
     content = read_input(source, _name(source), _LARGEST_BYTES)
     return read_har(content, HarChoice(**choice)) if kind == "har" else read_openapi(content, base_url)
+
+
+def _read_curl(source: str, files_dir: Path | None) -> ImportedSpec:
+    if source != STANDARD_INPUT:
+        return read_curl(source, _read_file)
+    streamed = StreamedSpec(STANDARD_INPUT_LABEL, {}, files_dir=files_dir)
+
+    def read_file(name: str) -> str:
+        return _read_file(find_file(streamed, name, STANDARD_INPUT_LABEL, ""))
+
+    return read_curl(_read_file(STANDARD_INPUT), read_file)
 
 
 def _describe(error: ValueError) -> str:

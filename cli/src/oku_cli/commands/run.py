@@ -17,9 +17,10 @@ from oku_cli.options.daemon.retention_options import read_retention_variables
 from oku_cli.options.grafana_option import drop_grafana_without_loki
 from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
+from oku_cli.options.option_group import OptionGroup, option
 from oku_cli.options.spec.code_scan import read_code
 from oku_cli.options.spec.data_scan import scanned
-from oku_cli.options.spec.input_file import STANDARD_INPUT, expand_home
+from oku_cli.options.spec.input_file import STANDARD_INPUT, expand_home, is_stream
 from oku_cli.options.spec.run_files import build_finder, read_files
 from oku_cli.options.spec.spec_options import pick_spec_values, spec_options
 from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
@@ -63,9 +64,14 @@ _EXAMPLES = {
 @backend_options
 @watch_options
 @loki_options
+@option(
+    OptionGroup.SECRETS, "--files-dir", metavar="FOLDER", type=click.Path(path_type=Path),
+    help="Folder whose files a spec from standard input may name. Default: none.",
+)  # fmt: skip
 @secret_options(has_variables=False)
 def command(
     targets: tuple[str, ...],
+    files_dir: Path | None,
     data_dir: Path,
     coordinator: CoordinatorRef | None,
     secrets: SecretSource,
@@ -90,6 +96,7 @@ def command(
         _check_name(file)
     if len(files) > 1:
         raise UserError(f"{files[1]}: only one spec file is allowed, {files[0]} was given already")
+    _check_files_dir(files_dir, files)
     options["url"] = (*options["url"], *filter(_is_url, targets))
     _add_code(options, code)
     loki = pick_loki_options(options)
@@ -97,7 +104,7 @@ def command(
     watch = pick_watch(options)
     with (
         watch.explaining_mistakes(),
-        scanned(read_code(read_files([*map(_read_file, files), given]))) as read,
+        scanned(read_code(read_files([*(_read_file(file, files_dir) for file in files), given]))) as read,
     ):
         spec = parse_spec(*read.sources)
         if coordinator is not None:
@@ -115,10 +122,21 @@ def command(
         return run_async(run_locally(DataDir(data_dir), plan, start, watch), watch)
 
 
-def _read_file(name: str) -> Source:
+def _read_file(name: str, files_dir: Path | None) -> Source:
     from oku_cli.options.spec.spec_file import read_spec_file  # noqa: PLC0415  # most runs need no YAML
 
-    return read_spec_file(name)
+    return read_spec_file(name, files_dir)
+
+
+def _check_files_dir(folder: Path | None, files: Sequence[str]) -> None:
+    if folder is None:
+        return
+    if not any(map(is_stream, files)):
+        raise UserError(
+            "--files-dir: is for a spec from standard input; a spec file names what is in its own folder"
+        )
+    if not folder.is_dir():
+        raise UserError(f"--files-dir: {folder} is not a folder here")
 
 
 def _is_url(target: str) -> bool:

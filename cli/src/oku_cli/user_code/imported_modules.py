@@ -6,14 +6,19 @@ a name that is only known when the code runs is not found.
 """
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from oku_cli.user_code.syntax import parse_python
 from oku_core.errors import UserError
 from oku_core.user_code.functions import LIBRARIES
 
+CheckFile = Callable[[Path], None]
 _PACKAGE = "__init__.py"
+
+
+def allow_any(_: Path) -> None:
+    """Any file may be read."""
 
 
 class ImportedModules:
@@ -23,6 +28,7 @@ class ImportedModules:
         path: of the file.
         label: how an error message names it.
         elsewhere: the folders to search for modules that are not beside the file.
+        check: raises an error for a file that may not be read.
 
     Attributes:
         trees: the syntax trees of the file and of the modules, by their paths in their folder.
@@ -31,7 +37,10 @@ class ImportedModules:
         UserError: one of them cannot be read, or is not Python.
     """
 
-    def __init__(self, path: Path, label: str, elsewhere: Sequence[Path] = ()) -> None:
+    def __init__(
+        self, path: Path, label: str, elsewhere: Sequence[Path] = (), check: CheckFile = allow_any
+    ) -> None:
+        self._check = check
         self._folders = (path.parent, *elsewhere)
         self._label_folder = label.removesuffix(path.name)
         self.trees: dict[str, ast.Module] = {}
@@ -59,6 +68,7 @@ class ImportedModules:
 
     def _parse(self, path: str) -> ast.Module:
         folder = self._find_folder(path)
+        self._check(folder / path)
         label = f"{self._label_folder}{path}" if folder == self._folders[0] else str(folder / path)
         try:
             content = (folder / path).read_bytes()

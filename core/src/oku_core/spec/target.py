@@ -151,7 +151,10 @@ _PARSER_BY_KEY: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
     "expect": ("expect", parse_expectation),
 }
 
+TARGET_KEYS = tuple(_PARSER_BY_KEY)
+"""What the mapping of a target may have."""
+
 
 def _suggest(key: str) -> str:
     near = difflib.get_close_matches(key, _PARSER_BY_KEY, n=1)
-    return f", did you mean {near[0]}?" if near else f", known keys are {', '.join(_PARSER_BY_KEY)}"
+    return f", did you mean {near[0]}?" if near else f", known keys are {', '.join(TARGET_KEYS)}"

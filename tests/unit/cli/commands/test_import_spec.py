@@ -41,11 +41,30 @@ def test_a_spec_is_printed_or_written(
 def test_a_command_is_read_from_standard_input(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
-    """With its files."""
-    (folder / "body").write_text("hello")
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"curl \\\n h \\\n -d @body\n")))
-    assert call(monkeypatch, "curl", "-") == 0
+    """It may be somebody else's, so it names files only in a folder that the command line allows."""
+    (folder / "below").mkdir()
+    (folder / "below" / "body").write_text("hello")
+    (folder / "key").write_text("secret")
+
+    def read(file: str, *flags: str) -> int | str | None:
+        given = f"curl \\\n h \\\n -d @{file}\n".encode()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
+        return call(monkeypatch, "curl", "-", *flags)
+
+    assert read("body", "--files-dir", "below") == 0
     assert yaml.safe_load(capsys.readouterr().out)["body"] == "hello"
+    refused = {
+        ("key",): (
+            "standard input: key is a file, and standard input may name files only with --files-dir FOLDER"
+        ),
+        ("../key", "--files-dir", "below"): (
+            "standard input: ../key is not in the folder of --files-dir or below it"
+        ),
+    }
+    for given, fault in refused.items():
+        assert read(*given) == 2
+        shown = capsys.readouterr()
+        assert (shown.out, shown.err) == ("", f"oku: {fault}\n"), given
 
 
 @pytest.mark.parametrize(
@@ -54,6 +73,8 @@ def test_a_command_is_read_from_standard_input(
         (["curl", "curl -F a=b h"], "oku: curl: -F: a spec cannot say this"),
         (["curl", "curl h -d @none"], "oku: none: No such file or directory"),
         (["curl", "curl ftp://h/"], "oku: the spec: url: ftp://h/ has the scheme ftp"),
+        (["curl", "curl h", "--files-dir", "."], "oku: --files-dir: is for a command from standard input"),
+        (["har", "-", "--files-dir", "."], "oku: --files-dir: is allowed only with curl"),
         (["har", "none.har"], "oku: none.har: No such file or directory"),
         (["openapi", "bad.yaml"], "oku: bad.yaml: line 2: is not YAML: "),
         (["har", "half.har"], r"oku: half.har: 'http://h/\ud800' has characters that UTF-8 cannot encode"),

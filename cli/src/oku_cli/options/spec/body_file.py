@@ -5,6 +5,7 @@ written with `@@`.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import msgspec
@@ -55,7 +56,7 @@ class BodyFiles:
             values[_TARGETS] = [
                 self._read_target(source, number, target) for number, target in enumerate(targets, 1)
             ]
-        return Source(source.label, values)
+        return replace(source, values=values)
 
     def _read_target(self, source: Source, number: int, target: object) -> object:
         if not isinstance(target, Mapping) or _BODY not in target:

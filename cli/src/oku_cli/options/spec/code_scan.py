@@ -6,10 +6,12 @@ A spec then names each with its path, beside what the file says of itself: its e
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from oku_cli.options.spec.named_file import find_file, may_name
+from oku_cli.options.spec.named_file import describe_fault, find_file, may_name
 from oku_cli.options.spec.run_files import ReadSources
 from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_cli.user_code.included_files import check_total, list_included
@@ -51,7 +53,8 @@ def read_code(read: ReadSources) -> ReadSources:
     named = _name(source, source.values[_SCENARIO], _SCENARIO)
     # Locust finds modules in the working directory, too; a spec file may not name files from there.
     elsewhere = [Path.cwd()] if source.label is None else []
-    scenario = read_scenario_file(named.path, named.label, _read_engine(given), elsewhere)
+    check = partial(_check_place, named)
+    scenario = read_scenario_file(named.path, named.label, _read_engine(given), elsewhere, check)
     _check(scenario, named, given)
     files = _read_files(named, scenario, given.get(_INCLUDE))
     code = [str(CodeFile.build(path, file.reference)) for path, file in files.items()]
@@ -71,7 +74,8 @@ def _collect(sources: list[Source]) -> dict[str, Source]:
         values: object = source.values  # `parse_spec` refuses what is not a mapping
         if not isinstance(values, Mapping):
             continue
-        written = Source(source.label, {str(key).replace("_", "-"): each for key, each in values.items()})
+        keys = {str(key).replace("_", "-"): each for key, each in values.items()}
+        written = replace(source, values=keys, aliases={})
         for key in (_SCENARIO, _INCLUDE, _ENGINE, _DATA):
             if key in written.values:
                 given[key] = source if key == _SCENARIO else written
@@ -135,6 +139,8 @@ def _read_files(named: _Named, scenario: ScenarioFile, including: Source | None)
         label = f"{including.place(_INCLUDE)}: {item}"
         for path in list_included(included.path, label):
             found[_find_place(path, folder, label, named)] = _Named(including, path, label)
+    for each in found.values():
+        _check_place(each, each.path)
     # Nothing of what is too much is read.
     sizes = [each.path.stat().st_size for each in found.values() if each.path.exists()]
     check_total(sum(sizes), len(found), named.label)
@@ -155,13 +161,16 @@ def _find_place(path: Path, folder: Path, label: str, named: _Named) -> str:
 
 
 def _read(named: _Named) -> LocalFile:
-    """Read a file; what a spec file names may not lead elsewhere by a link."""
     path = named.path
-    if not may_name(named.source, path):
-        raise UserError(f"{named.label}: {path} is not in the folder of the spec file or below it")
     here = Path().absolute()
     label = path.relative_to(here) if path.is_relative_to(here) else path
     return read_local_file(str(path), str(label))
+
+
+def _check_place(named: _Named, path: Path) -> None:
+    """Refuse a file that the source may not name: what is imported or included may be a link elsewhere."""
+    if not may_name(named.source, path):
+        raise UserError(f"{named.label}: {path} {describe_fault(named.source)}")
 
 
 def _replace(source: Source, found: Mapping[str, object]) -> Source:
@@ -174,4 +183,4 @@ def _replace(source: Source, found: Mapping[str, object]) -> Source:
         for key, value in values.items()
         if str(key).replace("_", "-") not in (_INCLUDE, _ENGINE, _HOOKS)
     }
-    return Source(source.label, {**kept, **found}, source.aliases)
+    return replace(source, values={**kept, **found})

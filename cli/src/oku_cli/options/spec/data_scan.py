@@ -56,7 +56,7 @@ def scanned(read: ReadSources) -> Iterator[ReadSources]:
 
     def describe(found: Scan) -> list[Source]:
         value = describe_scan(named.path.name, table, found, repeat=named.repeat)
-        changed = Source(source.label, {**source.values, _KEY: value})
+        changed = replace(source, values={**source.values, _KEY: value})
         return [*read.sources[:place], changed, *read.sources[place + 1 :]]
 
     described = describe(Scan(_UNKNOWN, 1, 1, _UNKNOWN))
@@ -131,4 +131,4 @@ def _keep(source: Source) -> Source:
         if (written := str(key).replace("_", "-")) in _TEMPLATE_KEYS
         or (written == _KEY and _is_scanned(value))
     }
-    return Source(source.label, kept)
+    return replace(source, values=kept)

@@ -3,6 +3,7 @@
 import os
 import stat
 import sys
+from pathlib import Path
 from typing import BinaryIO
 
 from oku_cli.terminal.printable import write_note
@@ -12,6 +13,9 @@ STANDARD_INPUT = "-"
 STANDARD_INPUT_LABEL = "standard input"
 LARGEST_BYTES = 1 << 20
 """As much as the API takes."""
+_OPEN_FILES = Path("/dev/fd")
+_MOST_LINKS = 40
+"""As many as Linux follows."""
 
 
 def read_input(name: str, label: str, largest: int = LARGEST_BYTES) -> bytes:
@@ -41,6 +45,22 @@ def read_input(name: str, label: str, largest: int = LARGEST_BYTES) -> bytes:
     except ValueError as error:  # a path with a NUL
         raise UserError(f"{format_value(name)} is not the path of a file") from error
     raise UserError(f"{label}: is neither a regular file nor {STANDARD_INPUT} for standard input")
+
+
+def is_stream(name: str) -> bool:
+    """Whether a name stands for standard input or another open file of this process, such as `/dev/stdin`."""
+    if name == STANDARD_INPUT:
+        return True
+    path = Path(name)
+    for _ in range(_MOST_LINKS):
+        try:
+            folder = path.parent.resolve()
+            if folder == _OPEN_FILES or (folder.parts[1:2] == ("proc",) and folder.name == _OPEN_FILES.name):
+                return True
+            path = folder / path.readlink()
+        except (OSError, RuntimeError, ValueError):  # no link, a loop of links, or a NUL
+            return False
+    return False
 
 
 def expand_home(name: str) -> str:

@@ -1,14 +1,15 @@
 """`@FILE`: a file of this machine becomes one of the run, and its workers get it.
 
-Without the mark, a certificate is a path of the workers' machine.
+Without the mark, a certificate is a path of the workers' machine. A spec that is streamed names no file of
+theirs: what it names is here, with the mark or without.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from oku_cli.options.spec.body_file import MARK, BodyFiles
-from oku_cli.options.spec.named_file import find_file
+from oku_cli.options.spec.named_file import StreamedSpec, find_file
 from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_core.errors import UserError, format_value
 from oku_core.spec.files import MOST_BYTES, SpecFileError
@@ -46,18 +47,19 @@ def read_files(sources: Sequence[Source]) -> ReadSources:
             continue  # `parse_spec` refuses what is none
         counting = {key: value for key, value in source.values.items() if key not in given}
         given |= counting.keys()
-        found = dict(bodies.read(Source(source.label, counting)).values)
+        found = dict(bodies.read(replace(source, values=counting)).values)
         for key in _KEYS:
             value = found.get(key)
-            if not isinstance(value, str) or not value.startswith(MARK):
+            if not isinstance(value, str) or not value:
                 continue
-            name = value.removeprefix(MARK)
-            if not name.startswith(MARK):
-                local = _read(source, key, name)
+            is_marked = value.startswith(MARK)
+            path = value.removeprefix(MARK)
+            if isinstance(source, StreamedSpec) or (is_marked and not path.startswith(MARK)):
+                local = _read(source, key, path)
                 files.append(local)
-                name = str(local.reference)
-            found[key] = name
-        read[index] = Source(source.label, {**source.values, **found})
+                path = str(local.reference)
+            found[key] = path
+        read[index] = replace(source, values={**source.values, **found})
     return ReadSources(read, [*files, *bodies.files])
 
 

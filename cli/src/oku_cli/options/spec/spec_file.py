@@ -5,10 +5,11 @@ A scalar means what the same text means as a flag: only `null`, `true` and `fals
 """
 
 from functools import lru_cache
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
 
-from oku_cli.options.spec.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL, read_input
+from oku_cli.options.spec.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL, is_stream, read_input
+from oku_cli.options.spec.named_file import StreamedSpec
 from oku_cli.yaml_reader import YamlKind, decode_yaml, decode_yaml_or_json
 from oku_core.errors import UserError
 from oku_core.json_reader import decode_json
@@ -19,8 +20,12 @@ from oku_core.spec.values.scalar import PlainScalar
 SPEC_FILE = YamlKind(deepest=40, read_plain=lru_cache(maxsize=1024)(PlainScalar))
 
 
-def read_spec_file(name: str) -> Source:
+def read_spec_file(name: str, files_dir: Path | None = None) -> Source:
     """A YAML file as a source of values, or JSON if it is called so; `-` is either on standard input.
+
+    Args:
+        name: what the user wrote.
+        files_dir: the folder whose files a spec that is streamed may name.
 
     Raises:
         UserError: it cannot be read, is too large, or is not what its name says.
@@ -31,7 +36,8 @@ def read_spec_file(name: str) -> Source:
         values = _decode(content, name)
     except ValueError as error:
         raise UserError(f"{label}: {error}") from error
-    return Source(label, {} if values is None else values)  # an empty file says nothing
+    values = {} if values is None else values  # an empty file says nothing
+    return StreamedSpec(label, values, files_dir=files_dir) if is_stream(name) else Source(label, values)
 
 
 def _decode(content: bytes, name: str) -> Any:
