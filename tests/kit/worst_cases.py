@@ -31,6 +31,10 @@ from oku_workers.engines.httptools.body_size import FIXED, LENGTH, VALUE, build_
 Text = str | tuple[str, str, str]
 
 _A_NAME: Sequence[Text] = ["a", ("a", "a", " "), ("a", "-", "é")]
+_MARKS: Sequence[Text] = [
+    "#", "##a", " ", "\n ", ":", ":\u00ad", "\u00ad", "#\u00ad", "##a\u00ad", "-", "-\u00ad", "\n---",
+    "\x1b[0", "\x1b[0m",
+]  # fmt: skip
 _A_DIGEST: Sequence[Text] = ["0", "@sha256:", ("@sha256:", "0", "")]
 
 WORST: Mapping[str, Sequence[Text]] = {
@@ -77,6 +81,8 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_cli.remote.tunnel:_NO_REASON": ["Forwarding from", "\n", "a", "Handling connection for"],
     "oku_cli.report.masking:_USER": ["//", "//a", ("//", "a", ""), ("//", "@", "/"), "/"],
     "oku_cli.report.masking:_mask_user": [":aaaaaaaaaaaaaaa", ("", ":aaaaaaaaaaaaaaa", "}"), ":{", ":}"],
+    "oku_cli.terminal.ci_commands:_MARK": _MARKS,
+    "oku_cli.terminal.ci_commands:_MARK_OF_ANY_LINE": _MARKS,
     "oku_cli.terminal.printable:UNPRINTABLE": ["a", "\n", "\u200b"],
     "oku_cli.terminal.printable:_UNPRINTABLE_IN_ASCII": ["a", "\n", "\u200b"],
     "oku_cli.terminal.printable:_UNPRINTABLE_IN_JSON": ["a", "\n", "\u200b"],

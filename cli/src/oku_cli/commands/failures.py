@@ -21,6 +21,7 @@ from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.run_argument import run_argument
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
+from oku_cli.terminal.ci_commands import defuse
 from oku_cli.terminal.json_output import print_json
 from oku_cli.terminal.printable import write_line, write_note
 from oku_core.accounting.outcome import Outcome
@@ -179,10 +180,10 @@ async def _print_csv(listed: _Listed) -> int:
                 (
                     index,
                     failed.outcome,
-                    failed.target or request.target,
+                    defuse(failed.target or request.target),
                     request.method,
-                    request.url,
-                    *((row or {}).get(column, "") for column in columns),
+                    defuse(request.url),
+                    *(defuse((row or {}).get(column, "")) for column in columns),
                 )
             )
         count += failed.stop - failed.start

@@ -12,6 +12,7 @@ import yaml
 
 from oku_cli.imports.headers import SecretBox
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
+from oku_cli.terminal.ci_commands import defuse, escape_marks, has_mark
 from oku_core.json_reader import JsonError, decode_json
 from oku_core.spec.target import HEAVIEST, MOST_TARGETS
 from oku_core.spec.values.file_reference import FILE_MARK
@@ -226,7 +227,7 @@ def _describe_secrets(names: Sequence[str]) -> Iterator[str]:
 
 
 def _clean(line: str) -> str:
-    return "".join(char if char.isprintable() else "?" for char in line)
+    return defuse("".join(char if char.isprintable() else "?" for char in line))
 
 
 class _Dumper(yaml.SafeDumper):
@@ -238,9 +239,9 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    """Quote line breaks of any kind, which other styles fold, what cannot be seen, and what is a number."""
+    """Quote line breaks of any kind, which other styles fold, what cannot be seen, numbers and marks."""
     parse_text(text)  # a lone surrogate cannot be written
-    is_plain = text.isprintable() and not _EXPONENT.fullmatch(text)
+    is_plain = text.isprintable() and not _EXPONENT.fullmatch(text) and not has_mark(text)
     return dumper.represent_scalar(_TEXT_TAG, text, style=None if is_plain else '"')
 
 
@@ -256,4 +257,5 @@ def _dump(document: Mapping[str, Any]) -> str:
         default_flow_style=False,
         width=_WIDTH,
     )
-    return text
+    # Marks are in quotes, where they have escapes.
+    return escape_marks(text, lambda character: f"\\x{ord(character):02x}")

@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime
 from typing import Any
 
-from oku_cli.terminal.printable import UNPRINTABLE
+from oku_cli.terminal.printable import UNPRINTABLE, escape_json
 from oku_core.process.redaction import redact
 
 _FIRST = ("run", "lease", "worker")
@@ -35,7 +35,7 @@ class JsonFormatter(logging.Formatter):
         }
         if error := _format_error(self, record):
             line["error"] = error
-        return json.dumps(line)
+        return escape_json(json.dumps(line).encode()).decode()
 
 
 class TextFormatter(logging.Formatter):

@@ -3,7 +3,7 @@
 Output to a pipe that nobody reads any more is dropped: `oku run | head -1` makes all of its requests, and
 ends as `oku run` does. Other errors, such as a full disk, do not end the command either; they are reported
 when it has ended. Characters that the encoding of a terminal lacks are replaced; see
-docs/decisions/0066-what-a-terminal-cannot-show.md.
+docs/decisions/0066-what-a-terminal-cannot-show.md. No text is a command for a CI system that reads it.
 """
 
 import codecs
@@ -13,6 +13,7 @@ import sys
 from typing import TYPE_CHECKING, TextIO
 
 from oku_cli.process.utf8_mode import find_terminal_encoding
+from oku_cli.terminal.ci_commands import defuse, keep_line
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -40,6 +41,18 @@ class _Outlet(io.FileIO):
         except OSError as error:
             self.failure = self.failure or error
         return memoryview(data).nbytes
+
+
+class _Text(io.TextIOWrapper):
+    """Writes text in which nothing is a command for a CI system, whatever part of the program it is from."""
+
+    _line = ""
+
+    def write(self, text: str, /) -> int:
+        """Write text; a mark may have begun in what was written before."""
+        safe = defuse(text, self._line)
+        self._line = keep_line(self._line + safe)
+        return super().write(safe)
 
 
 class StandardStreams:
@@ -91,7 +104,7 @@ def _open_unless_open(number: int) -> None:
 
 def _build_text(outlet: _Outlet, replaced: TextIO | None) -> TextIO:
     stream = replaced if isinstance(replaced, io.TextIOWrapper) else None
-    return io.TextIOWrapper(
+    return _Text(
         io.BufferedWriter(outlet),
         encoding=find_terminal_encoding() or (stream.encoding if stream else "utf-8"),
         errors=_REPLACING,

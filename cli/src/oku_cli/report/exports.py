@@ -9,6 +9,7 @@ import msgspec
 from oku_cli.report.hgrm import build_hgrm
 from oku_cli.report.masking import mask_spec
 from oku_cli.report.run_history import RunHistory, decode_head
+from oku_cli.terminal.ci_commands import defuse
 from oku_cli.views.distribution_view import decode_distribution
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import OUTCOMES
@@ -40,7 +41,7 @@ def build_csv(history: RunHistory) -> str:
         entered = bisect_right(states, sample.at, key=lambda event: event.at)
         state = states[entered - 1].state if entered else ""
         writer.writerow({"at": round(sample.at, 3), "state": state, **build_sample_fields(sample)})
-    return text.getvalue()
+    return defuse(text.getvalue())
 
 
 def build_hgrm_text(history: RunHistory) -> str:

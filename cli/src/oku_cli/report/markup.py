@@ -5,6 +5,8 @@ Names of runs, URLs, reasons and the like are untrusted input; they can reach a 
 
 from html import escape
 
+from oku_cli.terminal.ci_commands import escape_marks
+
 
 class Html(str):
     """Markup that is safe to put into a page."""
@@ -23,10 +25,14 @@ def element(tag: str, *children: str, **attributes: object) -> Html:
         if value is None or value is False:
             continue
         written = name.rstrip("_").replace("_", "-")
-        parts.append(f" {written}" if value is True else f' {written}="{escape(str(value))}"')
+        parts.append(f" {written}" if value is True else f' {written}="{_escape(str(value))}"')
     return Html(f"{''.join(parts)}>{join(*children)}</{tag}>")
 
 
 def join(*children: str) -> Html:
     """Join markup and text; text is escaped."""
-    return Html("".join(child if isinstance(child, Html) else escape(child) for child in children))
+    return Html("".join(child if isinstance(child, Html) else _escape(child) for child in children))
+
+
+def _escape(text: str) -> str:
+    return escape_marks(escape(text), lambda character: f"&#{ord(character)};")

@@ -9,6 +9,8 @@ import re
 import sys
 from typing import TextIO
 
+from oku_cli.terminal.ci_commands import escape_marks
+
 UNPRINTABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
 )
@@ -28,9 +30,15 @@ def make_printable(text: str) -> str:
 
 
 def escape_json(document: bytes, *, is_ascii: bool = False) -> bytes:
-    """Escape control characters in JSON, or all but ASCII; a program reads the same document."""
+    """Escape control characters and commands of CI systems in JSON, or all but ASCII.
+
+    A program reads the same document.
+    """
     pattern = _UNPRINTABLE_IN_ASCII if is_ascii else _UNPRINTABLE_IN_JSON
-    return pattern.sub(_escape, document.decode()).encode()
+    text = pattern.sub(_escape, document.decode())
+    if "#" in text:  # no line of JSON begins with a mark of another kind
+        text = escape_marks(text, _escape_character)
+    return text.encode()
 
 
 def needs_ascii() -> bool:
@@ -60,7 +68,11 @@ def _write(stream: TextIO, line: str) -> None:
 
 
 def _escape(found: re.Match[str]) -> str:
-    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+    return _escape_character(found[0])
+
+
+def _escape_character(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
 
 

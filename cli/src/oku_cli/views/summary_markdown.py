@@ -16,6 +16,7 @@ from oku_cli.formatting import (
     format_share,
     in_units,
 )
+from oku_cli.terminal.ci_commands import defuse
 from oku_cli.terminal.threshold_text import describe_standing, describe_verdict
 from oku_cli.views.exit_reasons import ExitReason, list_exit_reasons
 from oku_cli.views.failures_view import MOST_TRACEBACKS, shorten_traceback
@@ -41,7 +42,8 @@ def build_markdown(
         lost_output: why other files or standard output could not be written.
     """
     reasons = list_exit_reasons(summary, allows_undecided=allows_undecided, lost_output=lost_output)
-    return ("\n".join(_iter_lines(summary, reasons)) + "\n").encode()
+    # What is escaped for Markdown has no mark any more; a block of code knows no escapes.
+    return defuse("\n".join(_iter_lines(summary, reasons)) + "\n").encode()
 
 
 def build_unfinished_markdown(reason: ExitReason) -> bytes:
