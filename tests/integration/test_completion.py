@@ -108,6 +108,33 @@ def test_bash_completes_a_word(bash: Bash, typed: str, shown: str) -> None:
     assert "Traceback" not in seen
 
 
+def test_enter_after_a_completion_runs_nothing_but_oku(folder: Path) -> None:
+    """Tags and names of runs and files may be somebody else's; the shell quotes what it completes itself."""
+    hostile = "$(touch made)"
+    (folder / "locustfile.py").write_text(f"from locust import tag\n@tag({hostile!r})\ndef f(l): pass\n")
+    (folder / "file").mkdir()
+    (folder / "file" / hostile).write_text("")
+    (folder / "below" / hostile).mkdir(parents=True)
+    ledger = Ledger(folder / ".oku" / "ledger.sqlite3")
+    ledger.runs.create("261103-101010-ijkl", Spec(requests=5, name=hostile), 3.0)
+    ledger.close()
+    bash = Bash(folder)
+    for place, typed in enumerate(
+        (
+            "oku run locustfile.py --tag \t",
+            "oku show $\t",
+            "oku run -d @file/\t",
+            "oku run file/\t",
+            "oku show --data-dir below/\t",
+        )
+    ):
+        bash.type(typed)
+        bash.type(f' x --nope; echo {place}-en""ded $?\n')
+        assert f"{place}-ended 2" in bash.wait_for(f"{place}-ended "), typed
+        assert not (folder / "made").exists(), typed
+    bash.close()
+
+
 def complete(folder: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     """Ask as the script for zsh does."""
     place = str(len(words) - 1)

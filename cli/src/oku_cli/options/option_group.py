@@ -12,6 +12,8 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
+from oku_cli.options.plain_words import keep_plain_words
+
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _WIDEST_FLAGS = 28
 _LEAST_TEXT = 24
@@ -61,9 +63,11 @@ class GroupedOption(click.Option):
         return click.Parameter.get_error_hint(self, ctx)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Complete files and folders where the help says that there is one."""
+        """Complete files and folders where the help says that there is one, else plain words."""
         kind = _PATH_KINDS.get(self.metavar or "")
-        return [CompletionItem(incomplete, type=kind)] if kind else super().shell_complete(ctx, incomplete)
+        if kind:
+            return [CompletionItem(incomplete, type=kind)]
+        return keep_plain_words(super().shell_complete(ctx, incomplete))
 
 
 class GroupedCommand(click.Command):

@@ -1,7 +1,6 @@
 """The argument RUN, which the shell completes with the runs that a command can take."""
 
 import asyncio
-import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,6 +8,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from oku_cli.options.backend_options import RemoteOptions
+from oku_cli.options.plain_words import is_plain_word
 from oku_cli.terminal.printable import make_printable
 from oku_core.accounting.run_reference import LATEST
 from oku_core.accounting.run_state import RunState
@@ -17,8 +17,6 @@ _Command = Callable[..., Any]
 _TIMEOUT_S = 1.0
 """A coordinator that takes longer to answer has nothing to offer: somebody waits at a prompt."""
 _MOST_READ, _MOST_OFFERED = 1000, 100
-_PLAIN_WORD = re.compile(r"[A-Za-z0-9_.@%+/][A-Za-z0-9_.@%+/-]*")
-"""What no shell takes for anything but text, and no command for a flag."""
 
 
 def run_argument(
@@ -82,7 +80,7 @@ def _describe(row: Mapping[str, Any]) -> str:
 def _choose(
     words: Sequence[tuple[str, str]], ids: Container[str], incomplete: str
 ) -> list[CompletionItem[str]]:
-    plain = [(word, what) for word, what in words if _PLAIN_WORD.fullmatch(word)]
+    plain = [(word, what) for word, what in words if is_plain_word(word)]
     begun = [each for each in plain if each[0].startswith(incomplete)]
     # Of several words a shell puts what they begin with in place of what was typed, so that must be it.
     holding = [each for each in plain if incomplete in each[0] and each[0] in ids]

@@ -1,6 +1,5 @@
 """What a shell offers for values of a spec: words of which there are few, and the files of a body."""
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
+from oku_cli.options.plain_words import is_plain_word
 from oku_cli.user_code.locust_names import list_tags, list_user_classes
 from oku_core.errors import UserError
 from oku_core.schedule.arrivals import Arrivals
@@ -17,8 +17,6 @@ _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _MARK = "@"
 _MOST_FILES = 200
-_PLAIN_NAME = re.compile(r"[\w.@%+-]+/?")
-"""What no shell takes for anything but text: what is offered here is put into a command line as it is."""
 
 
 def _offer(*words: str) -> _Complete:
@@ -72,7 +70,7 @@ def _list_paths(folder: Path, begun: str) -> list[str]:
     except OSError:
         return []
     shown = [name for name in found if not name.startswith(".") or begun.startswith(".")]
-    return sorted(name for name in shown if name.startswith(begun) and _PLAIN_NAME.fullmatch(name))
+    return sorted(name for name in shown if name.startswith(begun) and is_plain_word(_MARK + name))
 
 
 VALUE_COMPLETIONS: Mapping[str, _Complete] = {
