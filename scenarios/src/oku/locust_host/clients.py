@@ -12,6 +12,7 @@ from locust import FastHttpUser
 
 from oku.host.user_module import LoadError
 from oku.locust_host.redirects import RedirectingHttpSession, set_up_fast_client
+from oku.locust_host.spec_identity import SpecIdentity
 from oku_core.http_client.tls import TlsError, build_tls
 from oku_core.spec.files import EVERYWHERE, SpecFiles
 from oku_core.spec.spec import Spec
@@ -35,6 +36,9 @@ def set_up_clients(spec: Spec, paths: Mapping[str, str]) -> None:
     class OkuHttpSession(RedirectingHttpSession):
         """The client of an `HttpUser`."""
 
+        identity = SpecIdentity.of_spec(spec)
+        spec_cert = cert
+
         def __init__(self, *args: Any, **kwargs: Any) -> None:
             super().__init__(*args, **kwargs)
             self.headers.update(headers)
@@ -49,7 +53,7 @@ def set_up_clients(spec: Spec, paths: Mapping[str, str]) -> None:
 
     users: Any = locust.user.users
     users.HttpSession = OkuHttpSession
-    set_up_fast_client()
+    set_up_fast_client(OkuHttpSession.identity)
     FastHttpUser.network_timeout = FastHttpUser.connection_timeout = spec.timeout_s
     if headers:
         FastHttpUser.default_headers = headers
