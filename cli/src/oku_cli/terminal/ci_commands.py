@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 _REPLACEMENT = "?"
-_UNSEEN = "[\u00ad\u034f\u200b-\u200f\u2060-\u206f\ufe00-\ufe0f\ufeff]"
+_UNSEEN = r"[\u00ad\u034f\u200b-\u200f\u2060-\u206f\ufe00-\ufe0f\ufeff]"
 """Characters that .NET passes over when it compares text, as the runners of Azure and GitHub do."""
 _STYLE = r"\x1b\[[0-9;?]*+[A-Za-z]"
 _SKIPPED = f"(?:{_UNSEEN}|{_STYLE})*+"
