@@ -1,6 +1,6 @@
 """The calls by which a command looks at what requests of a run are made of: its rows, and its files.
 
-A private key is not given to anybody but workers.
+A private key is not given to anybody but workers, nor is a certificate, which may have its key beside it.
 """
 
 import asyncio
@@ -37,7 +37,8 @@ def build_run_file_routes(ledger: Ledger, store: FileStore) -> list[web.RouteDef
             raise UserError(f"{format_value(digest)} is not a SHA-256 in hexadecimal")
         if digest not in {file.digest for file in list_public_files(record.spec)}:
             if any(file.digest == digest for file in list_files(record.spec)):
-                raise UserError(f"file {digest} of run {record.run} is a private key, which only workers get")
+                what = "a private key, or a certificate that may have one, which only workers get"
+                raise UserError(f"file {digest} of run {record.run} is {what}")
             raise UserError(f"run {record.run} has no file {digest}")
         if not has_readable_dates(request):
             raise UserError(UNREADABLE_DATE)

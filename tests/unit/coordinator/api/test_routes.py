@@ -296,6 +296,9 @@ async def test_metrics_are_protobuf_for_those_who_accept_it(world: World) -> Non
         (b'"text"', "the body is not a JSON object"),
         (b'{"requests": 0}', "spec: requests: 0 is not at least 1"),
         (b'{"reqests": 5}', "spec: reqests: unknown key, did you mean requests?"),
+        (b'{"proofs": ["a"]}', "proofs: is not an object with a proof for each digest"),
+        (b'{"proofs": {"a": "b"}}', "proofs: a is not a SHA-256 in hexadecimal"),
+        (b'{"proofs": {"%b": 7}}' % (b"0" * 64), f"proofs: the proof of {'0' * 64} is not an HMAC-SHA-256"),
         (b'{"requests": null}', "spec: requests: null is not a number"),
         (b'{"url": "example.org"}', "spec: url: example.org has no scheme"),
         (
