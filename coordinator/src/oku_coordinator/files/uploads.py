@@ -45,7 +45,7 @@ class Uploads:
 
         Raises:
             OffsetError: the piece does not begin where the file ends here.
-            UserError: the file is too large, the disk is full, or all of it does not have that digest and proof.
+            UserError: the file is too large, the disk is full, or all of it is not what the claim says.
         """
         lock = self._locks.setdefault(claim, asyncio.Lock())
         async with lock:

@@ -15,7 +15,7 @@ from oku_core.spec.values.file_reference import is_digest
 PROOF_HEADER = "Oku-File-Proof"
 """Has the proof in calls about one file; a call that submits a run has it in its body, as `PROOFS`."""
 PROOFS = "proofs"
-PROOF_KEY = b"oku file proof"
+PROOF_KEY = b"oku-file-proof"
 
 
 class FileClaim(NamedTuple):
