@@ -1,4 +1,4 @@
-"""The HTTP API: JSON in and out, a bearer token on everything but the probes and the metrics.
+"""The HTTP API: JSON in and out, a bearer token on everything but the probes and, unless they are closed, the metrics.
 
 | call | does |
 | --- | --- |
@@ -25,6 +25,7 @@ import hmac
 import logging
 import sqlite3
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
@@ -246,12 +247,17 @@ def _take_proofs(values: dict[str, Any]) -> dict[str, str]:
         raise UserError(f"{PROOFS}: {error}") from None
 
 
-def _build_guard(token: str) -> Any:
+def close_metrics(api: web.Application, token: str) -> None:
+    """Let `/metrics` need the token, too: on a machine with other users, it is about the runs of one."""
+    api.middlewares.append(_build_guard(token, _OPEN_PATHS - {"/metrics"}))
+
+
+def _build_guard(token: str, open_paths: AbstractSet[str] = _OPEN_PATHS) -> Any:
     expected = f"Bearer {token}".encode()
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.path not in _OPEN_PATHS:
+        if request.path not in open_paths:
             given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
             if not hmac.compare_digest(given, expected):
                 return _json({"error": "the token is missing or wrong"}, status=401)

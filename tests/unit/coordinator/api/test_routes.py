@@ -17,7 +17,7 @@ from tests.kit.coordinators.readiness import build_readiness
 from tests.kit.nasty_headers import NASTY_HEADERS
 from yarl import URL
 
-from oku_coordinator.api.routes import build_api
+from oku_coordinator.api.routes import build_api, close_metrics
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.runs.runs import Runs
@@ -79,6 +79,26 @@ async def submit(client: Client, **spec: Any) -> str:
     assert status == 201
     run: str = document["run"]
     return run
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+async def test_without_the_token_every_call_but_the_probes_is_refused(world: World, *, is_closed: bool) -> None:
+    """Whatever calls there are; `/metrics` is open unless it was closed."""
+    api = build_api(world.runs, world.metrics, TOKEN, lambda: "")
+    if is_closed:
+        close_metrics(api, TOKEN)
+    routes = [(route.method, route.resource) for route in api.router.routes()]
+    answered = set()
+    async with TestClient(TestServer(api)) as client:
+        for method, resource in routes:
+            assert resource is not None
+            path = resource.canonical.replace("{action}", "pause").format(run="r1", digest="0" * 64)
+            for headers in ({}, {"Authorization": "Bearer wrong"}):
+                if (await client.request(method, path, headers=headers)).status != 401:
+                    answered.add(path)
+        right = {"Authorization": f"Bearer {TOKEN}"}
+        assert (await client.get("/metrics", headers=right)).status == 200
+    assert answered == {"/healthz", "/readyz"} | (set() if is_closed else {"/metrics"})
 
 
 async def test_a_submitted_run_is_listed_and_shown(client: Client) -> None:
