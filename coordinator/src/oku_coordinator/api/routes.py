@@ -1,4 +1,4 @@
-"""The HTTP API: JSON in and out, a bearer token on everything but the probes and, unless they are closed, the metrics.
+"""The HTTP API: JSON in and out, a bearer token on all but the probes, and the metrics if they are open.
 
 | call | does |
 | --- | --- |

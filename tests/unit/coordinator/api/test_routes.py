@@ -82,7 +82,9 @@ async def submit(client: Client, **spec: Any) -> str:
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-async def test_without_the_token_every_call_but_the_probes_is_refused(world: World, *, is_closed: bool) -> None:
+async def test_without_the_token_every_call_but_the_probes_is_refused(
+    world: World, *, is_closed: bool
+) -> None:
     """Whatever calls there are; `/metrics` is open unless it was closed."""
     api = build_api(world.runs, world.metrics, TOKEN, lambda: "")
     if is_closed:

@@ -48,7 +48,7 @@ async def start(ledger: Ledger) -> AsyncIterator[Start]:
 
 
 @pytest.fixture
-def fetch(ledger: Ledger, start: Start) -> Fetch:  # noqa: ARG001  # it enters the run
+def fetch(ledger: Ledger, start: Start) -> Fetch:  # which enters the run
     """Asks the servers behind URLs for the run r1."""
 
     async def fetch_from(*urls: str) -> ServedTotal | None:
