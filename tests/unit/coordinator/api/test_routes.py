@@ -118,6 +118,19 @@ async def test_a_submitted_run_is_listed_and_shown(client: Client) -> None:
     assert msgspec.convert(summary, Summary).requests == 100
 
 
+async def test_no_answer_shows_the_name_under_which_a_run_is_counted(client: Client, ledger: Ledger) -> None:
+    """Not even to callers with the token: what they pass on may be read by others."""
+    run = await submit(client)
+    name = ledger.runs.fetch(run).count_name
+    shown = [await call(client, "POST", f"/api/runs/{run}/{action}") for action in ("pause", "resume")]
+    for path in ("", f"/{run}", f"/{run}/history", f"/{run}/failures"):
+        response = await client.get(f"/api/runs{path}")
+        assert response.status == 200
+        shown.append((200, await response.text()))
+    assert name
+    assert name not in str(shown)
+
+
 async def test_user_code_is_refused_in_one_line(client: Client, ledger: Ledger) -> None:
     """The line names the value of the chart; a run that was allowed once is not begun again, either."""
     scenario = f"scenario.py@sha256:{'0' * 64}:10:scenario.py"
