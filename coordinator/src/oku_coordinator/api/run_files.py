@@ -37,7 +37,7 @@ def build_run_file_routes(ledger: Ledger, store: FileStore) -> list[web.RouteDef
             raise UserError(f"{format_value(digest)} is not a SHA-256 in hexadecimal")
         if digest not in {file.digest for file in list_public_files(record.spec)}:
             if any(file.digest == digest for file in list_files(record.spec)):
-                what = "a private key, or a certificate that may have one, which only workers get"
+                what = "a private key or a client certificate, which only workers get"
                 raise UserError(f"file {digest} of run {record.run} is {what}")
             raise UserError(f"run {record.run} has no file {digest}")
         if not has_readable_dates(request):

@@ -16,15 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from oku_coordinator.files.stored_name import StoredName, read_name
 from oku_coordinator.settings import FileLimits
 from oku_core.errors import UserError
 from oku_core.process.private_files import make_private_folder, open_private
 from oku_core.spec.values.file_proof import FileClaim, FileHash
-from oku_core.spec.values.file_reference import is_digest
 
-_PART = ".part"
-_PROOF_MARK = "."
-"""Stands between digest and proof in the name of a file."""
 _READ_BYTES = 1 << 20
 _KEPT_FREE = 256 << 20
 """So many bytes of the disk stay free for the ledger: without room in it, every run stands still."""
@@ -125,7 +122,7 @@ class FileStore:
         """The path of a file that is complete; `UnknownFileError` if there is none."""
         if digest not in self._complete:
             raise UnknownFileError(f"no such file: {digest}")
-        return self._folder / _name(FileClaim(digest, self._complete[digest].proof))
+        return self._path(FileClaim(digest, self._complete[digest].proof))
 
     def admit(self, claim: FileClaim, size: int) -> None:
         """Make sure that a file of this size may come in.
@@ -161,7 +158,7 @@ class FileStore:
 
     def append(self, claim: FileClaim, content: bytes) -> None:
         """Add to a file that is coming in; this blocks. `NoRoomError` if it does not fit: a part may stay."""
-        path = self._folder / f"{_name(claim)}{_PART}"
+        path = self._path(claim, is_part=True)
         try:
             file = os.open(path, os.O_WRONLY | os.O_APPEND) if claim in self._partial else _create(path)
             try:
@@ -182,7 +179,7 @@ class FileStore:
             DigestError: it has another digest or proof; nothing is left of it.
             NoRoomError: the disk does not take it.
         """
-        path = self._folder / f"{_name(claim)}{_PART}"
+        path = self._path(claim, is_part=True)
         try:
             with os.fdopen(open_private(path, os.O_RDWR | os.O_CREAT), "rb+") as file:
                 os.fsync(file.fileno())
@@ -192,7 +189,7 @@ class FileStore:
             if found.claim != claim:
                 self._forget_partial(claim)
                 raise DigestError(f"what was uploaded does not have the digest {claim.digest} and its proof")
-            path.rename(self._folder / _name(claim))
+            path.rename(self._path(claim))
             _sync_folder(self._folder)
         except OSError as error:
             raise NoRoomError(f"the file cannot be written at the coordinator: {error.strerror}") from error
@@ -200,7 +197,7 @@ class FileStore:
         former = self._complete.get(claim.digest)
         self._complete[claim.digest] = _Complete(self._partial.pop(claim, 0), claim.proof)
         if former is not None and not former.proof:
-            (self._folder / claim.digest).unlink(missing_ok=True)
+            self._path(FileClaim(claim.digest, "")).unlink(missing_ok=True)
         self._wanted[claim.digest] = self._clock()
 
     def abandon(self, claim: FileClaim) -> None:
@@ -227,7 +224,7 @@ class FileStore:
                 self._wanted.pop(digest, None)
                 self._remove(digest)
         for claim in [*self._partial]:
-            path = self._folder / f"{_name(claim)}{_PART}"
+            path = self._path(claim, is_part=True)
             if claim not in self._announced and not self._is_newer(path, before):
                 self._forget_partial(claim)
 
@@ -243,7 +240,7 @@ class FileStore:
             del self._complete[digest]
 
     def _forget_partial(self, claim: FileClaim) -> None:
-        (self._folder / f"{_name(claim)}{_PART}").unlink(missing_ok=True)
+        self._path(claim, is_part=True).unlink(missing_ok=True)
         self._partial.pop(claim, None)
         self._announced.pop(claim, None)
 
@@ -253,19 +250,16 @@ class FileStore:
         except FileNotFoundError:
             return
         for entry in found:
-            name = entry.name.removesuffix(_PART)
-            digest, mark, proof = name.partition(_PROOF_MARK)
-            if not is_digest(digest) or bool(mark) != is_digest(proof):
+            if (name := read_name(entry.name)) is None:
                 continue
-            size = entry.stat(follow_symlinks=False).st_size
-            if name != entry.name:
-                self._partial[FileClaim(digest, proof)] = size
+            size, (digest, proof) = entry.stat(follow_symlinks=False).st_size, name.claim
+            if name.is_part:
+                self._partial[name.claim] = size
             elif proof or digest not in self._complete:
                 self._complete[digest] = _Complete(size, proof)
 
-
-def _name(claim: FileClaim) -> str:
-    return f"{claim.digest}{_PROOF_MARK}{claim.proof}" if claim.proof else claim.digest
+    def _path(self, claim: FileClaim, *, is_part: bool = False) -> Path:
+        return self._folder / str(StoredName(claim, is_part))
 
 
 def _create(path: Path) -> int:
