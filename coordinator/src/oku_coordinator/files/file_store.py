@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from oku_coordinator.files.stored_name import StoredName, read_name
+from oku_coordinator.files.file_name import FileName, read_name
 from oku_coordinator.settings import FileLimits
 from oku_core.errors import UserError
 from oku_core.process.private_files import make_private_folder, open_private
@@ -259,7 +259,7 @@ class FileStore:
                 self._complete[digest] = _Complete(size, proof)
 
     def _path(self, claim: FileClaim, *, is_part: bool = False) -> Path:
-        return self._folder / str(StoredName(claim, is_part))
+        return self._folder / str(FileName(claim, is_part))
 
 
 def _create(path: Path) -> int:

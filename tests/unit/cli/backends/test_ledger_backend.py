@@ -6,7 +6,7 @@ from tests.kit.runs.scanned import keep_data
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
-from oku_coordinator.files.stored_name import StoredName
+from oku_coordinator.files.file_name import FileName
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
@@ -101,7 +101,7 @@ async def test_rows_and_files_of_a_run_are_those_of_the_folder(tmp_path: Path) -
     for is_older in (True, False):
         if not is_older:
             for path in list(folder.files.iterdir()):
-                path.rename(folder.files / str(StoredName(build_claim(path.read_bytes()))))
+                path.rename(folder.files / str(FileName(build_claim(path.read_bytes()))))
         assert (await backend.fetch_rows("run-1", 1, 2)).rows == [{"a": "2"}]
         assert await backend.fetch_run_file("run-1", spec.data.digest) == b"a\n1\n2\n"
     for path in folder.files.glob(f"{spec.data.digest}*"):

@@ -9,7 +9,7 @@ from oku_core.spec.values.file_reference import is_digest
 _PROOF_MARK, _PART = ".", ".part"
 
 
-class StoredName(NamedTuple):
+class FileName(NamedTuple):
     """The name of a file.
 
     Attributes:
@@ -26,16 +26,16 @@ class StoredName(NamedTuple):
         return f"{digest}{_PROOF_MARK if proof else ''}{proof}{_PART if self.is_part else ''}"
 
 
-def read_name(name: str) -> StoredName | None:
+def read_name(name: str) -> FileName | None:
     """What a name says; None if it is not that of a file of a run."""
     whole = name.removesuffix(_PART)
     digest, mark, proof = whole.partition(_PROOF_MARK)
     if not is_digest(digest) or bool(mark) != is_digest(proof):
         return None
-    return StoredName(FileClaim(digest, proof), is_part=whole != name)
+    return FileName(FileClaim(digest, proof), is_part=whole != name)
 
 
-def find_stored(folder: Path, digest: str) -> Path | None:
+def find_file(folder: Path, digest: str) -> Path | None:
     """The file with a digest in the folder of a coordinator that does not run; None if it is not there."""
     for path in sorted(folder.glob(f"{digest}*"), reverse=True):
         name = read_name(path.name)
