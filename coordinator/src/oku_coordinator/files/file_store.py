@@ -235,9 +235,10 @@ class FileStore:
             return False
 
     def _remove(self, digest: str) -> None:
-        if digest in self._complete:
-            self.find(digest).unlink(missing_ok=True)
-            del self._complete[digest]
+        if (stored := self._complete.pop(digest, None)) is not None:
+            # A process that was killed as it gave a file its proof has left it under both names.
+            for proof in (stored.proof, ""):
+                self._path(FileClaim(digest, proof)).unlink(missing_ok=True)
 
     def _forget_partial(self, claim: FileClaim) -> None:
         self._path(claim, is_part=True).unlink(missing_ok=True)

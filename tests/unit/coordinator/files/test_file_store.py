@@ -200,3 +200,13 @@ def test_a_file_of_an_older_oku_serves_its_runs_and_is_claimed_by_nobody(tmp_pat
     assert store.find(DIGEST).read_bytes() == CONTENT
     store.sweep({DIGEST})
     assert [path.name for path in folder.iterdir()] == [NAME]
+
+
+def test_a_file_under_both_names_goes_as_one(tmp_path: Path) -> None:
+    """As a process leaves it that was killed while it replaced the file of an older Oku."""
+    put(FileStore(tmp_path / "files"))
+    (tmp_path / "files" / DIGEST).write_bytes(CONTENT)
+    store = FileStore(tmp_path / "files")
+    assert store.is_proven(CLAIM)
+    store.delete(DIGEST)
+    assert list((tmp_path / "files").iterdir()) == []
