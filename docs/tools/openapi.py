@@ -20,15 +20,24 @@ from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
 from oku_core.spec.fields import FIELDS, Field, describe_default
 from oku_core.spec.spec import Engine
+from oku_core.spec.values.file_proof import PROOF_HEADER, PROOF_KEY, PROOFS
 
 _REF = "#/components/schemas/{name}"
 _RUN_ID = {"name": "run", "in": "path", "required": True, "description": "The id of a run.", "schema": TEXT}
+_HEX = {**TEXT, "pattern": "^[0-9a-f]{64}$"}
 _DIGEST = {
     "name": "digest",
     "in": "path",
     "required": True,
     "description": "The SHA-256 of a file, in hexadecimal.",
-    "schema": {**TEXT, "pattern": "^[0-9a-f]{64}$"},
+    "schema": _HEX,
+}
+_PROOF = {
+    "name": PROOF_HEADER,
+    "in": "header",
+    "required": True,
+    "description": f"The HMAC-SHA-256 of the file with the key `{PROOF_KEY.decode()}`: the caller has it.",
+    "schema": _HEX,
 }
 _INDEX = {"type": "integer", "minimum": 0, "maximum": 10**15}
 _BYTES = {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}
@@ -87,7 +96,15 @@ def _build_schemas() -> Json:
         "Spec": {
             "type": "object",
             "description": "A spec, under the names of the flags of `oku run`; every key is optional.",
-            "properties": spec_properties,
+            "properties": {
+                **spec_properties,
+                PROOFS: {
+                    "type": "object",
+                    "description": f"For each file of the run, by its digest, what {PROOF_HEADER} has.",
+                    "propertyNames": _HEX,
+                    "additionalProperties": _HEX,
+                },
+            },
             "additionalProperties": False,
         },
         "Run": {
@@ -274,7 +291,7 @@ def _build_paths() -> Json:
         "/api/runs/{run}/files/{digest}": {
             "parameters": [_RUN_ID, _DIGEST],
             "get": _call(
-                "Return a file of a run, unless it is a private key.",
+                "Return a file of a run, unless it is a private key or a certificate.",
                 {
                     "200": {
                         "description": "The file.",
@@ -323,7 +340,7 @@ def _build_paths() -> Json:
             },
         },
         "/api/files/{digest}": {
-            "parameters": [_DIGEST],
+            "parameters": [_DIGEST, _PROOF],
             "get": _call("Say how much of a file of a run is here.", {"200": _json(stored)}),
             "put": {
                 **_call("Upload a piece of a file.", {"200": _json(stored)}, 408, 409, 413, 422, 507),

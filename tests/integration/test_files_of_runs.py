@@ -12,6 +12,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -25,8 +26,11 @@ from tests.kit.workers.worker_process import run_worker
 
 from oku_core.messaging.signing import Signer
 from oku_core.messaging.ticket import TICKET_S, TICKET_SCHEME, build_ticket
+from oku_core.spec.values.file_proof import build_claim
 from oku_core.spec.values.file_reference import FileRef
 
+NOT_HERE = "was not uploaded to this coordinator, or proofs has no proof that you have it"
+NOBODY = "https://127.0.0.1:1"
 LARGE_MB = 300
 MOST_GROWTH_MB = 100
 """How much more memory a process may take at its peak than without such a file."""
@@ -48,7 +52,7 @@ async def upload(url, token, path):
         before = measure_peak_rss_mb()
         file = read_local_file(path, path)
         await upload_files(client, [file])
-        print(file.reference)
+        print(file.reference, file.proof)
         print(measure_peak_rss_mb() - before)
 
 asyncio.run(upload(*sys.argv[1:]))
@@ -94,7 +98,7 @@ class World:
 
     def list_files(self) -> list[str]:
         """What the coordinator keeps."""
-        return sorted(path.name for path in (self.data / "files").glob("*"))
+        return sorted(path.name.split(".")[0] for path in (self.data / "files").glob("*"))
 
 
 @pytest.fixture
@@ -111,14 +115,6 @@ def write_body(folder: Path, name: str = "body.txt") -> tuple[Path, str]:
     path = folder / name
     path.write_bytes(b"0123456789abcdef" * 200_000 + name.encode())
     return path, hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def upload(api: CoordinatorApi, content: bytes, size: int | None = None) -> tuple[int, FileRef]:
-    """Send a piece that begins a file; the status of the call."""
-    digest = hashlib.sha256(content).hexdigest()
-    length = len(content) if size is None else size
-    status, _ = api.call("PUT", f"/api/files/{digest}?size={length}&offset=0", content)
-    return status, FileRef.build(digest, length, "some.bin")
 
 
 def read_peak_mb(pid: int) -> float:
@@ -154,13 +150,14 @@ def test_what_is_there_of_a_file_is_not_sent_again(world: World) -> None:
     """An upload that was cut off goes on where it ended, also after the coordinator was restarted."""
     path, digest = write_body(world.folder)
     half = path.read_bytes()[:1_000_000]
+    proof = build_claim(path.read_bytes()).proof
     with run_coordinator(world.broker_url, world.data) as api:
         size = path.stat().st_size
-        status, stored = api.call("PUT", f"/api/files/{digest}?size={size}&offset=0", half)
+        status, stored = api.call("PUT", f"/api/files/{digest}?size={size}&offset=0", half, proof=proof)
         assert (status, stored["received"], stored["is_complete"]) == (200, 1_000_000, False)
     api = world.start_coordinator()
-    assert api.call("GET", f"/api/files/{digest}")[1]["received"] == 1_000_000
-    assert api.call("PUT", f"/api/files/{digest}?size={size}&offset=7", half)[0] == 409
+    assert api.call("GET", f"/api/files/{digest}", proof=proof)[1]["received"] == 1_000_000
+    assert api.call("PUT", f"/api/files/{digest}?size={size}&offset=7", half, proof=proof)[0] == 409
     world.start_worker()
     ended = world.run(api, "-n", "4", "-X", "POST", "--body", f"@{path}")
     assert ended.returncode == 0, ended.stderr
@@ -171,13 +168,62 @@ def test_a_file_that_is_not_what_its_digest_says_is_refused(world: World) -> Non
     """Nothing is left of it, and no run begins without its file."""
     api = world.start_coordinator()
     wrong = "0" * 64
-    status, document = api.call("PUT", f"/api/files/{wrong}?size=3&offset=0", b"abc")
+    status, document = api.call("PUT", f"/api/files/{wrong}?size=3&offset=0", b"abc", proof=wrong)
     assert status == 422
     assert wrong in document["error"]
     assert world.list_files() == []
     spec = {"url": "http://127.0.0.1:1/", "cacert": str(FileRef.build(wrong, 3, "ca.pem"))}
     status, document = api.call("POST", "/api/runs", spec)
-    assert (status, document["error"]) == (400, "ca.pem: was not uploaded to this coordinator")
+    assert (status, document["error"]) == (400, f"ca.pem: {NOT_HERE}")
+
+
+def build_roles(file: FileRef, other: FileRef) -> Iterator[dict[str, Any]]:
+    """Specs with a file in each role that it may have, beside another one where two are needed."""
+    url, code = {"url": f"{NOBODY}/{{a}}"}, {"engine": "python", "scenario": f"a.py{other}"}
+    rows = {
+        "name": "rows.csv", "format": "csv", "digest": other.digest, "size": other.size, "rows": 1,
+        "columns": ["a"], "index": other.digest,
+    }  # fmt: skip
+    yield {"url": NOBODY, "body": file}
+    yield {"targets": [{"name": "a", "url": NOBODY, "body": file}]}
+    yield {"url": NOBODY, "cacert": file}
+    yield {"url": NOBODY, "cert": file, "key": other}
+    yield {"url": NOBODY, "cert": other, "key": file}
+    yield url | {"data": rows | {"digest": file.digest, "size": file.size}}
+    yield url | {"data": rows | {"index": file.digest, "rows": -(-file.size // 8) * 64}}
+    yield code | {"scenario": f"a.py{file}"}
+    yield code | {"include": [f"b.py{file}"]}
+
+
+def test_a_digest_opens_no_file_of_another_run(world: World) -> None:
+    """Its spec shows it to everyone with the token; only the content is worth anything, in every role."""
+    api = world.start_coordinator("--allow-user-code")
+    content = b"-----BEGIN PRIVATE KEY-----\nall mine!\n-----END PRIVATE KEY-----\n"
+    key, cert = api.upload(content), api.upload(b"a certificate")
+    run = api.submit(url=NOBODY, cert=cert, key=key, requests=1)
+    shown = api.call("GET", f"/api/runs/{run}/history")[1]["spec"]
+    assert (shown["cert"], shown["key"]) == (cert, key)
+
+    stranger = CoordinatorApi(api.url)
+    own = stranger.upload(b"8 bytes.")
+    right = dict([build_claim(content), build_claim(b"8 bytes.")])
+    wrong = []
+    for role in build_roles(FileRef(shown["key"]), own):
+        given = {"requests": 1} | role
+        for proofs in ({}, {own.digest: right[own.digest]}, {**right, key.digest: right[own.digest]}):
+            status, answer = stranger.call("POST", "/api/runs", given | {"proofs": proofs})
+            if status != 400 or not answer["error"].endswith(NOT_HERE):
+                wrong.append((role, proofs, status, answer))
+        if (answer := stranger.call("POST", "/api/runs", given | {"proofs": right}))[0] != 201:
+            wrong.append((role, right, *answer))
+    assert not wrong
+    for file in (key, cert):
+        assert stranger.call("GET", f"/api/runs/{run}/files/{file.digest}")[0] == 400
+        probe = stranger.call("GET", f"/api/files/{file.digest}", proof="0" * 64)
+        assert probe == (200, {"digest": file.digest, "received": 0, "is_complete": False})
+    # The run goes on without the content: what it may use is settled.
+    assert stranger.call("POST", f"/api/runs/{run}/pause")[0] == 202
+    assert stranger.call("POST", f"/api/runs/{run}/resume")[0] == 202
 
 
 def test_what_the_operator_does_not_allow_is_one_line(world: World) -> None:
@@ -193,16 +239,17 @@ def test_what_the_operator_does_not_allow_is_one_line(world: World) -> None:
     assert ended.returncode == 2
     assert "those of all runs would have 6,400,017 bytes, and at most 5,000,000 are allowed" in ended.stderr
     assert ended.stderr.count("\n") == 1
-    status, _ = upload(api, b"x", size=4_000_001)
-    assert status == 413
+    claim = build_claim(b"x")
+    place = f"/api/files/{claim.digest}?size=4000001&offset=0"
+    assert api.call("PUT", place, b"x", proof=claim.proof)[0] == 413
     assert api.list_runs() == []
 
 
 def test_only_a_ticket_opens_a_file(world: World) -> None:
     """That of another file, an expired one, one of another key, none, and the token of the API do not."""
     api = world.start_coordinator()
-    _, file = upload(api, b"content")
-    _, other = upload(api, b"another")
+    file = api.upload(b"content")
+    other = api.upload(b"another")
     signer, now = Signer(MESSAGE_KEY), time.time()
     assert world.fetch(file.digest, build_ticket(signer, file.digest, now)) == 200
     assert world.fetch(file.digest, build_ticket(signer, other.digest, now)) == 403
@@ -227,7 +274,7 @@ def test_a_worker_fetches_from_a_coordinator_that_was_restarted(world: World) ->
     with run_coordinator(world.broker_url, world.data, *where, *nowhere) as api:
         world.start_worker()
         wait_until(lambda: api.read_metric("oku_workers") == 1, 30, "the worker is there")
-        _, file = upload(api, path.read_bytes())
+        file = api.upload(path.read_bytes())
         run = api.submit(url=f"{world.target.url}/{{i}}", requests=20, method="POST", body=str(file))
         wait_until(lambda: any("some.bin" in each for each in api.summary(run)["notices"]), 20, "it asks")
     api = world.start_coordinator()
@@ -239,8 +286,9 @@ def test_a_worker_fetches_from_a_coordinator_that_was_restarted(world: World) ->
 def test_a_file_that_cannot_be_had_fails_the_run_with_the_reason(world: World) -> None:
     """Here somebody has removed it from the folder of the coordinator."""
     api = world.start_coordinator()
-    _, file = upload(api, b"content")
-    (world.data / "files" / file.digest).unlink()
+    file = api.upload(b"content")
+    for path in (world.data / "files").glob(f"{file.digest}*"):
+        path.unlink()
     world.start_worker()
     run = api.submit(url=f"{world.target.url}/", requests=20, body=str(file))
     summary = api.wait_for_state(run, "failed")
@@ -296,10 +344,11 @@ def test_a_large_file_takes_little_memory(world: World) -> None:
     command = [sys.executable, "-c", _UPLOAD, api.url, TOKEN, str(path)]
     uploaded = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert uploaded.returncode == 0, uploaded.stderr
-    reference, growth_mb = uploaded.stdout.split()
+    reference, proof, growth_mb = uploaded.stdout.split()
     assert float(growth_mb) < MOST_GROWTH_MB
     # No certificate is as large; the worker finds that out when it has all of it.
-    run = api.submit(url=f"{world.target.url}/", requests=1, cacert=reference)
+    proofs = {FileRef(reference).digest: proof}
+    run = api.submit(url=f"{world.target.url}/", requests=1, cacert=reference, proofs=proofs)
     summary = api.wait_for_state(run, "failed")
     assert "cacert @large.bin cannot be used: it is larger than 1 MiB" in summary["reason"]
     assert read_peak_mb(worker.pid) - worker_before < MOST_GROWTH_MB

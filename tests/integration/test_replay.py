@@ -249,7 +249,7 @@ def test_a_private_key_stays_at_the_coordinator(standing: StandingStack, tmp_pat
         assert ran.returncode == 0, ran.stderr
         refused = run_oku("replay", "latest", "1", *where, cwd=tmp_path)
         assert (refused.returncode, refused.stdout) == (2, "")
-        assert "is a private key, which only workers get" in refused.stderr
+        assert "is a private key or a client certificate, which only workers get" in refused.stderr
         own = ("--cert", certificates.both)
         replayed = run_oku("replay", "latest", "1", *own, *where, cwd=tmp_path)
     assert (replayed.returncode, replayed.stderr) == (0, "")

@@ -23,8 +23,10 @@ workers: 2
 
 def scrape(run: LocalRun, name: str) -> dict[tuple[str, str], float]:
     """The samples of a metric by target, and by outcome or bound."""
-    url = json.loads((run.data_dir / "stack.json").read_text())["url"]
-    with urllib.request.urlopen(f"{url}/metrics", timeout=10) as answer:
+    stack = json.loads((run.data_dir / "stack.json").read_text())
+    headers = {"Authorization": f"Bearer {stack['token']}"}
+    request = urllib.request.Request(f"{stack['url']}/metrics", headers=headers)
+    with urllib.request.urlopen(request, timeout=10) as answer:
         families = list(text_string_to_metric_families(answer.read().decode()))
     return {
         (sample.labels["target"], sample.labels.get("outcome", sample.labels.get("le", ""))): sample.value

@@ -1,6 +1,5 @@
 """Runs of user code, whose files are uploaded as `oku run` does, and processes that carry them out."""
 
-import hashlib
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +13,6 @@ from tests.kit.runs.local_run import wait_until
 from tests.kit.workers.worker_process import Process, run_worker
 
 from oku_core.spec.values.code_file import CodeFile
-from oku_core.spec.values.file_reference import FileRef
 
 Code = Mapping[str, str]
 """The texts of files by their paths; the first is the scenario, or the locustfile."""
@@ -22,14 +20,7 @@ Code = Mapping[str, str]
 
 def upload_code(api: CoordinatorApi, code: Code) -> list[CodeFile]:
     """Upload files of user code; gives what a spec calls them, in the same order."""
-    files = []
-    for path, text in code.items():
-        content = text.encode()
-        digest, size = hashlib.sha256(content).hexdigest(), len(content)
-        status, answer = api.call("PUT", f"/api/files/{digest}?size={size}&offset=0", content)
-        assert status == 200, answer
-        files.append(CodeFile.build(path, FileRef.build(digest, size, Path(path).name)))
-    return files
+    return [CodeFile.build(path, api.upload(text.encode(), Path(path).name)) for path, text in code.items()]
 
 
 def build_code_spec(api: CoordinatorApi, code: Code, **spec: Any) -> dict[str, Any]:

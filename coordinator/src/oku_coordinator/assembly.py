@@ -230,6 +230,7 @@ class Assembly:
             find_outages=target_watch.find_notices,
             files=settings.files,
             check_files=keeper.check,
+            check_proofs=keeper.check_proofs,
             find_file=lambda file: self.file_store.find(file.digest),
             most_queued=settings.most_queued,
             expected_workers=settings.expected_workers,

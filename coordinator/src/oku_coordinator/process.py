@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from oku_coordinator.api.file_downloads import DOWNLOAD_LIMITS, build_download_api
 from oku_coordinator.api.file_uploads import build_upload_routes
-from oku_coordinator.api.routes import build_api
+from oku_coordinator.api.routes import build_api, close_metrics
 from oku_coordinator.api.run_files import build_run_file_routes
 from oku_coordinator.api.server import ApiServer
 from oku_coordinator.assembly import Assembly
@@ -105,6 +105,8 @@ class Coordinator:
         api = build_api(
             parts.runs, parts.metrics, settings.token, parts.find_obstacle, parts.publisher, scaling
         )
+        if settings.closes_metrics:
+            close_metrics(api, settings.token)
         api.add_routes(build_upload_routes(parts.file_store))
         api.add_routes(build_run_file_routes(parts.ledger, parts.file_store))
         self._api_server = ApiServer(api)

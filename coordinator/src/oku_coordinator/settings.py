@@ -78,6 +78,7 @@ class CoordinatorSettings:
         data_dir: folder of the ledger.
         trusts_data_dir: whether that folder is taken as it is, whoever owns it and may write it.
         token: what every API call but the probes has to bear.
+        closes_metrics: whether `/metrics` needs the token, too.
         host: address that the API listens on; `*` is all addresses, of IPv4 and of IPv6.
         port: port of the API; 0 takes a free one.
         listen_fd: number of an inherited socket that listens already, instead of host and port.
@@ -109,6 +110,7 @@ class CoordinatorSettings:
     message_key: bytes = field(repr=False)
     data_dir: Path
     token: str
+    closes_metrics: bool = False
     trusts_data_dir: bool = False
     host: str = "127.0.0.1"
     port: int = 8700

@@ -1,6 +1,5 @@
 """A broker, a coordinator that gives files, and workers: real processes that run a scenario."""
 
-import hashlib
 import os
 import signal
 from contextlib import ExitStack
@@ -14,7 +13,6 @@ from tests.kit.runs.local_run import wait_until
 from tests.kit.workers.worker_process import Process, run_worker
 
 from oku_core.spec.values.code_file import CodeFile
-from oku_core.spec.values.file_reference import FileRef
 
 
 class CodeWorld:
@@ -65,11 +63,7 @@ class CodeWorld:
 
     def upload(self, path: str, text: str) -> str:
         """Upload a file of user code; what a spec names it by."""
-        content = text.encode()
-        digest = hashlib.sha256(content).hexdigest()
-        status, document = self.api.call("PUT", f"/api/files/{digest}?size={len(content)}&offset=0", content)
-        assert status == 200, document
-        return CodeFile.build(path, FileRef.build(digest, len(content), path))
+        return CodeFile.build(path, self.api.upload(text.encode(), path))
 
     def submit(self, scenario: str, **spec: Any) -> str:
         """Submit a run of a scenario; its id."""

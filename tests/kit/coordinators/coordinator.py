@@ -13,6 +13,8 @@ from typing import Any
 from tests.kit.runs.local_run import OKU, wait_until
 
 from oku_coordinator.api.metrics_cache import LIFETIME_S
+from oku_core.spec.values.file_proof import PROOF_HEADER, PROOFS, build_claim
+from oku_core.spec.values.file_reference import FileRef
 
 TOKEN = "test-token"
 
@@ -24,13 +26,22 @@ class CoordinatorApi:
         self.url = url
         self.pid = 0
         """Of a process that was started for it."""
+        self._proofs: dict[str, str] = {}
+        """Of the files that it has uploaded, by their digests."""
 
     def call(
-        self, method: str, path: str, body: Mapping[str, Any] | bytes | None = None, token: str | None = TOKEN
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | bytes | None = None,
+        token: str | None = TOKEN,
+        proof: str | None = None,
     ) -> tuple[int, Any]:
-        """Status and JSON document of one call."""
+        """Status and JSON document of one call; `proof` is that of a file."""
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {token}"} if token else {}
+        if proof is not None:
+            headers[PROOF_HEADER] = proof
         request = urllib.request.Request(f"{self.url}{path}", data=data, method=method, headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=10) as response:
@@ -38,9 +49,18 @@ class CoordinatorApi:
         except urllib.error.HTTPError as error:
             return error.code, json.loads(error.read())
 
+    def upload(self, content: bytes, name: str = "some.bin") -> FileRef:
+        """Upload a file; how a spec names it."""
+        claim = build_claim(content)
+        place = f"/api/files/{claim.digest}?size={len(content)}&offset=0"
+        status, document = self.call("PUT", place, content, proof=claim.proof)
+        assert status == 200, document
+        self._proofs |= [claim]
+        return FileRef.build(claim.digest, len(content), name)
+
     def submit(self, **spec: Any) -> str:
-        """Submit a run; its id."""
-        status, document = self.call("POST", "/api/runs", spec)
+        """Submit a run, which may use the files that were uploaded; its id."""
+        status, document = self.call("POST", "/api/runs", {PROOFS: self._proofs, **spec})
         assert status == 201, document
         return str(document["run"])
 

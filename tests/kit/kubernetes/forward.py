@@ -93,12 +93,13 @@ class ForwardedApi(CoordinatorApi):
         path: str,
         body: Mapping[str, Any] | bytes | None = None,
         token: str | None = None,
+        proof: str | None = None,
     ) -> tuple[int, Any]:
         """Status and JSON document of one call; with the token of the release unless another is given."""
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             try:
-                return super().call(method, path, body, self._token if token is None else token)
+                return super().call(method, path, body, self._token if token is None else token, proof)
             except (urllib.error.URLError, HTTPException, OSError):
                 if time.monotonic() > deadline:
                     raise

@@ -5,12 +5,17 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from oku_core.process.private_files import make_own_folder
 from oku_core.spec.secrets import NO_SOURCES, SpecSources
 
 
 def find_files_cache() -> Path:
-    """The folder that all workers of one user of a machine share."""
-    return Path(tempfile.gettempdir()) / f"oku-files-{os.geteuid()}"
+    """The folder that all workers of one user of a machine share; it is made, so that no other user can."""
+    place, name = Path(tempfile.gettempdir()), f"oku-files-{os.geteuid()}"
+    try:
+        return make_own_folder(place, name)
+    except OSError:  # the disk is full, perhaps; a worker that needs the folder says so
+        return place / name
 
 
 @dataclass(frozen=True, kw_only=True)

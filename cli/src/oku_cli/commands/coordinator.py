@@ -63,6 +63,14 @@ _log = logging.getLogger(__name__)
 )
 @option(
     OptionGroup.LISTENING,
+    "--close-metrics",
+    "closes_metrics",
+    envvar="OKU_CLOSE_METRICS",
+    is_flag=True,
+    help="Ask for the token at /metrics, too, as on a machine with other users.",
+)
+@option(
+    OptionGroup.LISTENING,
     "--host",
     envvar="OKU_HOST",
     default="127.0.0.1",

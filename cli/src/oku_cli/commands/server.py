@@ -111,7 +111,7 @@ def _rate(flag: str, meaning: str) -> Callable[[click.decorators.FC], click.deco
     type=click.Path(path_type=Path),
     metavar="FOLDER",
     help="Folder that keeps the counts of requests by run across a crash; default: memory only. "
-    "GET /-/served?run=ID returns them.",
+    "GET /-/served?run=NAME returns them.",
 )
 @option(
     OptionGroup.COUNTS,

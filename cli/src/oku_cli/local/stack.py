@@ -255,7 +255,7 @@ class LocalStack:
         yield build(
             "coordinator", *oku, "coordinator", "--broker-url", broker_url,
             "--data-dir", str(data_dir.absolute), *files, *server_flags, *expected, "--allow-user-code",
-            "--max-run-files", str(_MOST_RUN_FILES),
+            "--close-metrics", "--max-run-files", str(_MOST_RUN_FILES),
             listening=self._api_sockets, files=self._files_sockets,
             OKU_TOKEN=self.endpoint.token, OKU_MESSAGE_KEY_FILE=key,
             **plan.coordinator_environment,

@@ -2,7 +2,7 @@
 
 import asyncio
 import io
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -17,7 +17,7 @@ from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.results.run_rows import RunRows
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
-from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.file_proof import PROOF_HEADER, PROOFS, FileClaim
 
 if TYPE_CHECKING:
     import aiohttp
@@ -117,33 +117,39 @@ class Client:
         """The URL of the coordinator."""
         return self._address.url
 
-    async def submit(self, values: Mapping[str, Any]) -> str:
-        """Submit a spec and return the id of its run."""
-        return (await self._call("POST", "/api/runs", _RUN, json=values)).run
+    async def submit(self, values: Mapping[str, Any], files: Iterable[FileClaim] = ()) -> str:
+        """Submit a spec, with the proof that its files are ours, and return the id of its run."""
+        proven = {**values, PROOFS: dict(files)}
+        return (await self._call("POST", "/api/runs", _RUN, json=proven)).run
 
-    async def fetch_file(self, digest: str) -> StoredFile:
+    async def fetch_file(self, file: FileClaim) -> StoredFile:
         """Fetch what the coordinator has of a file."""
-        return await self._call("GET", f"/api/files/{digest}", _FILE)
+        return await self._call("GET", f"/api/files/{file.digest}", _FILE, headers={PROOF_HEADER: file.proof})
 
-    async def send_piece(self, file: FileRef, offset: int, piece: bytes) -> StoredFile:
-        """Send a piece of a file, and return what the coordinator has of it then.
+    async def send_piece(self, file: FileClaim, size: int, offset: int, piece: bytes) -> StoredFile:
+        """Send a piece of a file of this size, and return what the coordinator has of it then.
 
         Raises:
             WrongDigestError: it has all of the file now, and it is not what its digest says.
         """
         import aiohttp  # noqa: PLC0415
 
-        query = urlencode({"size": file.size, "offset": offset})
+        query = urlencode({"size": size, "offset": offset})
         # With the last piece, the coordinator reads all of the file.
         timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=_CONNECT_TIMEOUT_S, sock_read=_CHECK_TIMEOUT_S
         )
         try:
             return await self._call(
-                "PUT", f"/api/files/{file.digest}?{query}", _FILE, data=io.BytesIO(piece), timeout=timeout
+                "PUT",
+                f"/api/files/{file.digest}?{query}",
+                _FILE,
+                data=io.BytesIO(piece),
+                headers={PROOF_HEADER: file.proof},
+                timeout=timeout,
             )
         except _ConflictError:
-            return await self.fetch_file(file.digest)  # another command has sent a piece meanwhile
+            return await self.fetch_file(file)  # another command has sent a piece meanwhile
 
     async def retry(self, run: str) -> str:
         """Submit a run over the failed requests of another one, and return its id."""

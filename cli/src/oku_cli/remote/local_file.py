@@ -1,15 +1,15 @@
 """A file of this machine that is to become one of a run: what it is, and whether it still is that."""
 
-import hashlib
 import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from oku_core.errors import UserError, format_value
+from oku_core.spec.values.file_proof import FileClaim, FileHash
 from oku_core.spec.values.file_reference import FileRef
 
 _READ_BYTES = 1 << 20
@@ -33,12 +33,19 @@ class LocalFile:
         path: where it is here.
         label: how an error message names it.
         stamp: its state when its digest was made.
+        proof: that this command has it.
     """
 
     reference: FileRef
     path: Path
     label: str
     stamp: _Stamp
+    proof: str = field(repr=False)
+
+    @property
+    def claim(self) -> FileClaim:
+        """What the coordinator is told of it before it gets anything."""
+        return FileClaim(self.reference.digest, self.proof)
 
     @contextmanager
     def open(self) -> Iterator[int]:
@@ -68,12 +75,13 @@ def read_local_file(name: str, label: str) -> LocalFile:
         UserError: it is not a file that can be read, or is changed meanwhile.
     """
     with _opened(name, label) as file:
-        stamp, digest, size = _read_stamp(file), hashlib.sha256(), 0
+        stamp, found, size = _read_stamp(file), FileHash(), 0
         while piece := os.read(file, _READ_BYTES):
-            digest.update(piece)
+            found.update(piece)
             size += len(piece)
-        reference = FileRef.build(digest.hexdigest(), size, Path(name).name)
-        local = LocalFile(reference, Path(name).absolute(), label, stamp)
+        claim = found.claim
+        reference = FileRef.build(claim.digest, size, Path(name).name)
+        local = LocalFile(reference, Path(name).absolute(), label, stamp, claim.proof)
         if size != stamp.size:
             raise local.build_change_error()
         local.check(file)

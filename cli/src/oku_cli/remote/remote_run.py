@@ -23,6 +23,7 @@ from oku_core.spec.load_description import describe_load
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
 from oku_core.spec.target_description import describe_target
+from oku_core.spec.values.file_proof import PROOFS
 
 _LARGEST_SPEC_BYTES = 1 << 20
 
@@ -52,14 +53,14 @@ class RunStart:
     @classmethod
     def submit(cls, spec: Spec, files: Sequence[LocalFile] = ()) -> Self:
         """Submit a new run; `UserError` if its spec is too large for a coordinator."""
-        mapping = build_mapping(spec)
-        if len(json.dumps(mapping)) > _LARGEST_SPEC_BYTES:
+        mapping, claims = build_mapping(spec), [file.claim for file in files]
+        if len(json.dumps(mapping | {PROOFS: dict(claims)})) > _LARGEST_SPEC_BYTES:
             raise UserError(
                 f"the spec has more than {_LARGEST_SPEC_BYTES >> 20} MiB as JSON, which is the most that a"
                 f" coordinator takes; its body alone has {len(spec.body or '')} characters"
             )
         return cls(
-            begin=lambda client: client.submit(mapping),
+            begin=lambda client: client.submit(mapping, claims),
             name=spec.name,
             target=describe_target(spec),
             load=describe_load(spec),

@@ -56,9 +56,9 @@ async def _upload(client: Client, file: LocalFile, bar: "UploadBar") -> None:
                 file.check(opened)
             try:
                 if offset is None:
-                    stored = await client.fetch_file(reference.digest)
+                    stored = await client.fetch_file(file.claim)
                 else:
-                    stored = await client.send_piece(reference, offset, piece)
+                    stored = await client.send_piece(file.claim, reference.size, offset, piece)
             except UnreachableError:
                 if time.monotonic() - answered_at > _PATIENCE_S:
                     raise

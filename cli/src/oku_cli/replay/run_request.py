@@ -12,6 +12,7 @@ from oku_cli.backends.run_data import RunData
 from oku_core.data.row_values import RowValues
 from oku_core.errors import UserError
 from oku_core.messaging.server_requests import ask_servers
+from oku_core.process.redaction import MASK
 from oku_core.spec.files import EVERYWHERE, SpecFiles
 from oku_core.spec.request_template import RequestMix, RequestTemplate, pick_request
 from oku_core.spec.spec import OPEN_END, Spec
@@ -88,7 +89,7 @@ async def fetch_request(
         raise UserError(
             f"run {run} asked delay servers of Oku's own, which are gone: there is nothing to ask"
         )
-    picked = pick_request(ask_servers(spec, run, [_DELAY_SERVER]), index)
+    picked = pick_request(ask_servers(spec, MASK, [_DELAY_SERVER]), index)
     row = await RunData(backend, run, spec).fetch(index, most=1)
     return RunRequest(run, index, picked, row)
 

@@ -1,4 +1,8 @@
-"""The calls by which a command uploads the files of a run: what is here of one, and one more piece of it."""
+"""The calls by which a command uploads the files of a run: what is here of one, and one more piece of it.
+
+A caller proves with each that it has the file (`oku_core.spec.values.file_proof`); to one that has it not,
+nothing is here.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -11,7 +15,7 @@ from oku_coordinator.files.file_store import FileStore, StoredFile
 from oku_coordinator.files.uploads import Uploads
 from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
-from oku_core.spec.values.file_reference import is_digest
+from oku_core.spec.values.file_proof import PROOF_HEADER, FileClaim
 
 MOST_PIECE_BYTES = 16 << 20
 """The largest piece; a caller sends a larger file in several."""
@@ -26,16 +30,16 @@ def build_upload_routes(store: FileStore) -> list[web.RouteDef]:
     uploads = Uploads(store)
 
     async def describe(request: web.Request) -> web.Response:
-        return _answer(store.describe(_read_digest(request)))
+        return _answer(store.describe(_read_claim(request)))
 
     async def upload(request: web.Request) -> web.Response:
-        digest = _read_digest(request)
+        claim = _read_claim(request)
         size, offset = _read_count(request.query, "size"), _read_count(request.query, "offset")
         if (request.content_length or 0) > MOST_PIECE_BYTES:
             raise web.HTTPRequestEntityTooLarge(
                 MOST_PIECE_BYTES, request.content_length or 0, reason="a piece has at most 16 MiB"
             )
-        return _answer(await uploads.receive(digest, size, offset, _read_parts(request)))
+        return _answer(await uploads.receive(claim, size, offset, _read_parts(request)))
 
     return [
         web.get("/api/files/{digest}", describe, allow_head=False),
@@ -62,11 +66,13 @@ async def _read_parts(request: web.Request) -> AsyncIterator[bytes]:
         yield part
 
 
-def _read_digest(request: web.Request) -> str:
-    digest = request.match_info["digest"]
-    if not is_digest(digest):
-        raise UserError(f"{format_value(digest)} is not a SHA-256 in hexadecimal")
-    return digest
+def _read_claim(request: web.Request) -> FileClaim:
+    if (proof := request.headers.get(PROOF_HEADER)) is None:
+        raise UserError(f"the header {PROOF_HEADER} is missing, which proves that you have the file")
+    try:
+        return FileClaim.read(request.match_info["digest"], proof)
+    except ValueError as error:
+        raise UserError(str(error)) from None
 
 
 def _read_count(query: Mapping[str, str], name: str) -> int:

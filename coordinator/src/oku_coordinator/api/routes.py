@@ -1,8 +1,8 @@
-"""The HTTP API: JSON in and out, a bearer token on everything but the probes and the metrics.
+"""The HTTP API: JSON in and out, a bearer token on all but the probes, and the metrics if they are open.
 
 | call | does |
 | --- | --- |
-| `POST /api/runs` | submits a run; the body is a spec under the names of the command line |
+| `POST /api/runs` | submits a run; the body is a spec under the names of the command line, with `proofs` |
 | `GET /api/runs?limit=N&after=CURSOR` | lists runs, newest first; the header `Link` leads to the next |
 | `GET /api/runs?run=RUN` | lists the runs that `latest`, an id, a name or a part of an id stands for |
 | `GET /api/runs/{run}` | the summary of a run |
@@ -10,7 +10,7 @@
 | `GET /api/runs/{run}/history` | the same with all that is kept of it: a `RunHistory` |
 | `GET /api/runs/{run}/failures` | which requests failed: a `FailuresHead` with a list of `FailedRange` |
 | `GET /api/runs/{run}/rows?start=I&stop=J` | the rows of its data for these indices: `RunRows` |
-| `GET /api/runs/{run}/files/{digest}` | a file of a run, unless that is a private key |
+| `GET /api/runs/{run}/files/{digest}` | a file of a run, unless that is a key or a certificate |
 | `POST /api/runs/{run}/retry` | submits a run over its failed requests |
 | `POST /api/runs/{run}/pause`, `/resume`, `/cancel` | as they say; `cancel?now=true` drops requests |
 | `GET /api/runs/{run}/ticks` | server-sent events: `tick` each second, `end` with the summary at rest |
@@ -25,6 +25,7 @@ import hmac
 import logging
 import sqlite3
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
@@ -51,6 +52,7 @@ from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.json_reader import decode_json
 from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.values.file_proof import PROOFS, FileClaim
 
 _log = logging.getLogger(__name__)
 
@@ -128,9 +130,10 @@ def build_api(
 def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
     async def submit(request: web.Request) -> web.Response:
         values = await _read_object(request)
+        proofs = _take_proofs(values)
         # In a thread, because compiling the patterns of a spec may take seconds.
         spec = await asyncio.to_thread(parse_spec, Source("spec", values))
-        await runs.check_memory(spec)
+        await runs.admit(spec, proofs)
         return _json(build_run_object(runs.submit(spec)), status=201)
 
     async def fetch_page(request: web.Request) -> web.Response:
@@ -233,12 +236,28 @@ async def _read_object(request: web.Request) -> dict[str, Any]:
     return values
 
 
-def _build_guard(token: str) -> Any:
+def _take_proofs(values: dict[str, Any]) -> dict[str, str]:
+    """Take the proofs that the caller has the files of its run out of what it sent; the rest is a spec."""
+    proofs = values.pop(PROOFS, {})
+    if not isinstance(proofs, dict):
+        raise UserError(f"{PROOFS}: is not an object with a proof for each digest")
+    try:
+        return dict(FileClaim.read(digest, proof) for digest, proof in proofs.items())
+    except ValueError as error:
+        raise UserError(f"{PROOFS}: {error}") from None
+
+
+def close_metrics(api: web.Application, token: str) -> None:
+    """Let `/metrics` need the token, too: on a machine with other users, it is about the runs of one."""
+    api.middlewares.append(_build_guard(token, _OPEN_PATHS - {"/metrics"}))
+
+
+def _build_guard(token: str, open_paths: AbstractSet[str] = _OPEN_PATHS) -> Any:
     expected = f"Bearer {token}".encode()
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.path not in _OPEN_PATHS:
+        if request.path not in open_paths:
             given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
             if not hmac.compare_digest(given, expected):
                 return _json({"error": "the token is missing or wrong"}, status=401)

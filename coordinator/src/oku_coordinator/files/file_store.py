@@ -1,12 +1,12 @@
-"""The folder with the files of runs, each called by the SHA-256 of what is in it.
+"""The folder with the files of runs, each called by its SHA-256 and the proof that a caller has it.
 
 What is uploaded grows under a temporary name, and gets its own once all of it is there, is on the disk and
-has that digest. So a file that has its name is whole, whatever has died meanwhile, and what is there of
-another one need not be sent again.
+has that digest and proof. So a file that has its name is whole, whatever has died meanwhile, and what is
+there of another one need not be sent again. A caller without the right proof finds no file, nor a part of it:
+to them, it is not here.
 """
 
-import contextlib
-import hashlib
+import hmac
 import os
 import shutil
 import time
@@ -14,13 +14,15 @@ from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+from oku_coordinator.files.file_name import FileName, read_name
 from oku_coordinator.settings import FileLimits
 from oku_core.errors import UserError
 from oku_core.process.private_files import make_private_folder, open_private
-from oku_core.spec.values.file_reference import is_digest
+from oku_core.spec.values.file_proof import FileClaim, FileHash
 
-_PART = ".part"
+_READ_BYTES = 1 << 20
 _KEPT_FREE = 256 << 20
 """So many bytes of the disk stay free for the ledger: without room in it, every run stands still."""
 
@@ -34,7 +36,7 @@ class NoRoomError(UserError):
 
 
 class DigestError(UserError):
-    """What was uploaded is not what its name says."""
+    """What was uploaded has another digest or proof."""
 
 
 class UnknownFileError(UserError):
@@ -43,7 +45,7 @@ class UnknownFileError(UserError):
 
 @dataclass(frozen=True)
 class StoredFile:
-    """What there is of a file.
+    """What a caller hears of a file.
 
     Attributes:
         digest: the SHA-256 that names it.
@@ -54,6 +56,19 @@ class StoredFile:
     digest: str
     received: int
     is_complete: bool
+
+
+class _Complete(NamedTuple):
+    """A file that is complete.
+
+    Attributes:
+        size: its length in bytes.
+        proof: that a caller has it; empty for one of an older Oku, which nobody can claim: it has to be sent
+            again.
+    """
+
+    size: int
+    proof: str
 
 
 class FileStore:
@@ -77,11 +92,11 @@ class FileStore:
         self._limits = limits or FileLimits()
         self._measure_free = measure_free
         self._clock = clock
-        self._complete: dict[str, int] = {}
-        self._partial: dict[str, int] = {}
-        """By digest, how many bytes are there of those that are not complete."""
-        self._announced: dict[str, int] = {}
-        """By digest, how large those will be that are coming in."""
+        self._complete: dict[str, _Complete] = {}
+        self._partial: dict[FileClaim, int] = {}
+        """How many bytes are there of those that are not complete."""
+        self._announced: dict[FileClaim, int] = {}
+        """How large those will be that are coming in."""
         self._wanted: dict[str, float] = {}
         """When a command was told about what it is about to submit a run with, by digest."""
         self._list()
@@ -91,20 +106,25 @@ class FileStore:
         """How large files may be, and how many a run may have."""
         return self._limits
 
-    def describe(self, digest: str) -> StoredFile:
-        """What there is of a file. Whoever asks wants it: it stays for a while, used or not."""
-        if digest in self._complete:
-            self._wanted[digest] = self._clock()
-            return StoredFile(digest, self._complete[digest], is_complete=True)
-        return StoredFile(digest, self._partial.get(digest, 0), is_complete=False)
+    def describe(self, claim: FileClaim) -> StoredFile:
+        """What there is of a file. A caller that has it wants it: it stays for a while, used or not."""
+        if self.is_proven(claim):
+            self._wanted[claim.digest] = self._clock()
+            return StoredFile(claim.digest, self._complete[claim.digest].size, is_complete=True)
+        return StoredFile(claim.digest, self._partial.get(claim, 0), is_complete=False)
+
+    def is_proven(self, claim: FileClaim) -> bool:
+        """Whether a file is complete, and this is its proof."""
+        stored = self._complete.get(claim.digest)
+        return stored is not None and stored.proof != "" and hmac.compare_digest(stored.proof, claim.proof)
 
     def find(self, digest: str) -> Path:
         """The path of a file that is complete; `UnknownFileError` if there is none."""
         if digest not in self._complete:
             raise UnknownFileError(f"no such file: {digest}")
-        return self._folder / digest
+        return self._path(FileClaim(digest, self._complete[digest].proof))
 
-    def admit(self, digest: str, size: int) -> None:
+    def admit(self, claim: FileClaim, size: int) -> None:
         """Make sure that a file of this size may come in.
 
         Raises:
@@ -117,8 +137,8 @@ class FileStore:
                 f"the file has {size:,} bytes, and at most {limits.most_file_bytes:,} are allowed"
                 " (--max-file-bytes of the coordinator)"
             )
-        incoming = self._partial | self._announced | {digest: size}
-        total = sum(self._complete.values()) + sum(incoming.values())
+        incoming = self._partial | self._announced | {claim: size}
+        total = sum(stored.size for stored in self._complete.values()) + sum(incoming.values())
         if total > limits.most_bytes:
             raise FileTooLargeError(
                 f"with this file, those of all runs would have {total:,} bytes, and at most"
@@ -129,60 +149,66 @@ class FileStore:
             free = self._measure_free(self._folder)
         except OSError as error:
             raise NoRoomError(f"the coordinator cannot keep files: {error.strerror}") from error
-        if free - (size - self._partial.get(digest, 0)) < _KEPT_FREE:
+        if free - (size - self._partial.get(claim, 0)) < _KEPT_FREE:
             raise NoRoomError(
                 f"the disk of the coordinator has {free:,} bytes left, and the file has {size:,};"
                 f" {_KEPT_FREE >> 20} MiB are kept free for the ledger"
             )
-        self._announced[digest] = size
+        self._announced[claim] = size
 
-    def append(self, digest: str, content: bytes) -> None:
+    def append(self, claim: FileClaim, content: bytes) -> None:
         """Add to a file that is coming in; this blocks. `NoRoomError` if it does not fit: a part may stay."""
-        path = self._folder / f"{digest}{_PART}"
+        path = self._path(claim, is_part=True)
         try:
-            file = os.open(path, os.O_WRONLY | os.O_APPEND) if digest in self._partial else _create(path)
+            file = os.open(path, os.O_WRONLY | os.O_APPEND) if claim in self._partial else _create(path)
             try:
                 rest = memoryview(content)
                 while rest:
                     written = os.write(file, rest)
-                    self._partial[digest] = self._partial.get(digest, 0) + written
+                    self._partial[claim] = self._partial.get(claim, 0) + written
                     rest = rest[written:]
             finally:
                 os.close(file)
         except OSError as error:
             raise NoRoomError(f"the file cannot be written at the coordinator: {error.strerror}") from error
 
-    def complete(self, digest: str) -> None:
+    def complete(self, claim: FileClaim) -> None:
         """Give a file its name, now that all of it is here; this blocks, as all of it is read.
 
         Raises:
-            DigestError: it has another digest; nothing is left of it.
+            DigestError: it has another digest or proof; nothing is left of it.
             NoRoomError: the disk does not take it.
         """
-        path = self._folder / f"{digest}{_PART}"
+        path = self._path(claim, is_part=True)
         try:
             with os.fdopen(open_private(path, os.O_RDWR | os.O_CREAT), "rb+") as file:
                 os.fsync(file.fileno())
-                is_right = hashlib.file_digest(file, "sha256").hexdigest() == digest
-            if not is_right:
-                self._forget_partial(digest)
-                raise DigestError(f"what was uploaded does not have the digest {digest}")
-            path.rename(self._folder / digest)
+                found = FileHash()
+                while piece := file.read(_READ_BYTES):
+                    found.update(piece)
+            if found.claim != claim:
+                self._forget_partial(claim)
+                raise DigestError(f"what was uploaded does not have the digest {claim.digest} and its proof")
+            path.rename(self._path(claim))
             _sync_folder(self._folder)
         except OSError as error:
             raise NoRoomError(f"the file cannot be written at the coordinator: {error.strerror}") from error
-        self._announced.pop(digest, None)
-        self._complete[digest] = self._partial.pop(digest, 0)
-        self._wanted[digest] = self._clock()
+        self._announced.pop(claim, None)
+        former = self._complete.get(claim.digest)
+        self._complete[claim.digest] = _Complete(self._partial.pop(claim, 0), claim.proof)
+        if former is not None and not former.proof:
+            self._path(FileClaim(claim.digest, "")).unlink(missing_ok=True)
+        self._wanted[claim.digest] = self._clock()
 
-    def abandon(self, digest: str) -> None:
+    def abandon(self, claim: FileClaim) -> None:
         """Nothing more comes of a file for now; what is there stays for a while."""
-        self._announced.pop(digest, None)
+        self._announced.pop(claim, None)
 
     def hand_over(self, digest: str) -> int | None:
         """How many bytes a file has that is complete, None if there is none; from now on a run keeps it."""
         self._wanted.pop(digest, None)
-        return self._complete.get(digest)
+        stored = self._complete.get(digest)
+        return None if stored is None else stored.size
 
     def delete(self, digest: str) -> None:
         """Remove a file that no run uses any more, unless another is about to use it."""
@@ -192,25 +218,32 @@ class FileStore:
     def sweep(self, used: AbstractSet[str]) -> None:
         """Remove what no run uses, and nobody has sent anything of, or asked for, for a while."""
         before = self._clock() - self._limits.unused_s
-        for digest in [*self._complete, *self._partial]:
-            if digest in used or digest in self._announced or self._wanted.get(digest, before) > before:
-                continue
-            name = digest if digest in self._complete else f"{digest}{_PART}"
-            with contextlib.suppress(FileNotFoundError):
-                if (self._folder / name).stat().st_mtime > before:
-                    continue
-            self._wanted.pop(digest, None)
-            self._remove(digest)
+        for digest in [*self._complete]:
+            is_wanted = digest in used or self._wanted.get(digest, before) > before
+            if not is_wanted and not self._is_newer(self.find(digest), before):
+                self._wanted.pop(digest, None)
+                self._remove(digest)
+        for claim in [*self._partial]:
+            path = self._path(claim, is_part=True)
+            if claim not in self._announced and not self._is_newer(path, before):
+                self._forget_partial(claim)
+
+    def _is_newer(self, path: Path, than: float) -> bool:
+        try:
+            return path.stat().st_mtime > than
+        except FileNotFoundError:
+            return False
 
     def _remove(self, digest: str) -> None:
-        (self._folder / digest).unlink(missing_ok=True)
-        self._complete.pop(digest, None)
-        self._forget_partial(digest)
+        if (stored := self._complete.pop(digest, None)) is not None:
+            # A process that was killed as it gave a file its proof has left it under both names.
+            for proof in (stored.proof, ""):
+                self._path(FileClaim(digest, proof)).unlink(missing_ok=True)
 
-    def _forget_partial(self, digest: str) -> None:
-        (self._folder / f"{digest}{_PART}").unlink(missing_ok=True)
-        self._partial.pop(digest, None)
-        self._announced.pop(digest, None)
+    def _forget_partial(self, claim: FileClaim) -> None:
+        self._path(claim, is_part=True).unlink(missing_ok=True)
+        self._partial.pop(claim, None)
+        self._announced.pop(claim, None)
 
     def _list(self) -> None:
         try:
@@ -218,10 +251,16 @@ class FileStore:
         except FileNotFoundError:
             return
         for entry in found:
-            digest = entry.name.removesuffix(_PART)
-            if is_digest(digest):
-                known = self._complete if digest == entry.name else self._partial
-                known[digest] = entry.stat(follow_symlinks=False).st_size
+            if (name := read_name(entry.name)) is None:
+                continue
+            size, (digest, proof) = entry.stat(follow_symlinks=False).st_size, name.claim
+            if name.is_part:
+                self._partial[name.claim] = size
+            elif proof or digest not in self._complete:
+                self._complete[digest] = _Complete(size, proof)
+
+    def _path(self, claim: FileClaim, *, is_part: bool = False) -> Path:
+        return self._folder / str(FileName(claim, is_part))
 
 
 def _create(path: Path) -> int:

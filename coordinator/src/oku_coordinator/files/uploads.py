@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from weakref import WeakValueDictionary
 
 from oku_coordinator.files.file_store import FileStore, StoredFile
+from oku_core.spec.values.file_proof import FileClaim
 
 
 class OffsetError(Exception):
@@ -28,43 +29,45 @@ class Uploads:
 
     def __init__(self, store: FileStore) -> None:
         self._store = store
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        """By digest; one stays for as long as anybody holds it or waits for it."""
+        self._locks: WeakValueDictionary[FileClaim, asyncio.Lock] = WeakValueDictionary()
+        """One stays for as long as anybody holds it or waits for it."""
 
-    async def receive(self, digest: str, size: int, offset: int, content: AsyncIterator[bytes]) -> StoredFile:
+    async def receive(
+        self, claim: FileClaim, size: int, offset: int, content: AsyncIterator[bytes]
+    ) -> StoredFile:
         """Take in a piece of a file.
 
         Args:
-            digest: of the whole file.
+            claim: digest and proof of the whole file.
             size: of the whole file, in bytes.
             offset: where in the file the piece begins.
             content: the piece, in parts that fit into memory.
 
         Raises:
             OffsetError: the piece does not begin where the file ends here.
-            UserError: the file is too large, the disk is full, or all of it does not have that digest.
+            UserError: the file is too large, the disk is full, or all of it is not what the claim says.
         """
-        lock = self._locks.setdefault(digest, asyncio.Lock())
+        lock = self._locks.setdefault(claim, asyncio.Lock())
         async with lock:
-            return await self._receive(digest, size, offset, content)
+            return await self._receive(claim, size, offset, content)
 
     async def _receive(
-        self, digest: str, size: int, offset: int, content: AsyncIterator[bytes]
+        self, claim: FileClaim, size: int, offset: int, content: AsyncIterator[bytes]
     ) -> StoredFile:
-        stored = self._store.describe(digest)
+        stored = self._store.describe(claim)
         if stored.is_complete:
             return stored
         if stored.received != offset:
             raise OffsetError(stored)
-        self._store.admit(digest, size)
+        self._store.admit(claim, size)
         try:
             async for part in content:
                 offset += len(part)
                 if offset > size:
-                    raise OffsetError(self._store.describe(digest))
-                await asyncio.to_thread(self._store.append, digest, part)
+                    raise OffsetError(self._store.describe(claim))
+                await asyncio.to_thread(self._store.append, claim, part)
             if offset == size:
-                await asyncio.to_thread(self._store.complete, digest)
+                await asyncio.to_thread(self._store.complete, claim)
         finally:
-            self._store.abandon(digest)
-        return self._store.describe(digest)
+            self._store.abandon(claim)
+        return self._store.describe(claim)

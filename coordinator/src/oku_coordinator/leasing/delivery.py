@@ -104,7 +104,7 @@ class Delivery:
         period = self._schedules.fetch_period(run.run) if run.spec.has_clock else None
         return _Message(
             run=run.run,
-            spec=ask_servers(run.spec, run.run, self._server_urls),
+            spec=ask_servers(run.spec, run.count_name, self._server_urls),
             period=period and period.build_period(),
             waves={wave.begin: wave for wave in self._schedules.fetch_waves(run.run)}
             if run.spec.is_open

@@ -1,11 +1,14 @@
 """Keeps each file for as long as a run uses it: no run begins without its files, none outlives its runs."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from oku_coordinator.files.file_store import FileStore, FileTooLargeError, UnknownFileError
 from oku_coordinator.ledger import Ledger
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.file_proof import PROOFS, FileClaim
+
+_NOT_HERE = f"was not uploaded to this coordinator, or {PROOFS} has no proof that you have it"
 
 
 class FileKeeper:
@@ -32,9 +35,22 @@ class FileKeeper:
         for digest, file in files.items():
             size = self._store.hand_over(digest)
             if size is None:
-                raise UnknownFileError(f"{file.name}: was not uploaded to this coordinator")
+                raise UnknownFileError(f"{file.name}: {_NOT_HERE}")
             if size != file.size:
                 raise UnknownFileError(f"{file.name}: has {size} bytes here, and {file.size} in the spec")
+
+    def check_proofs(self, spec: Spec, proofs: Mapping[str, str]) -> None:
+        """Refuse the spec of a caller who does not prove to have its files, with a `UserError`.
+
+        A file that is not here is refused in the same words, so nobody learns what others have uploaded.
+
+        Args:
+            spec: what the caller submits.
+            proofs: the proof of each of its files, by its digest.
+        """
+        for file in list_files(spec):
+            if not self._store.is_proven(FileClaim(file.digest, proofs.get(file.digest, ""))):
+                raise UnknownFileError(f"{file.name}: {_NOT_HERE}")
 
     def release(self, digests: Iterable[str]) -> None:
         """Delete those of the files of a run that was deleted that no other run uses."""

@@ -6,7 +6,7 @@ What is known of workers, pods, Kubernetes and Loki becomes notices: lines for t
 import asyncio
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -96,6 +96,7 @@ class Readiness:
         find_outages: what there is to say of the target of a run, a line each.
         files: the files that specs may name.
         check_files: refuses a spec whose files of the run are not here.
+        check_proofs: refuses a spec of a caller who does not prove to have these files.
         find_file: gives the path of a file of a run.
         most_queued: how many runs may be pending or active.
         expected_workers: the names of the workers that a run waits for that does not say how many.
@@ -112,6 +113,7 @@ class Readiness:
     find_outages: Callable[[str], Iterable[str]] = field(default=lambda _: (), kw_only=True)
     files: SpecFiles = field(default=NOWHERE, kw_only=True)
     check_files: Callable[[Spec], None] = field(default=lambda _: None, kw_only=True)
+    check_proofs: Callable[[Spec, Mapping[str, str]], None] = field(default=lambda *_: None, kw_only=True)
     find_file: FindFile = field(default=lambda file: Path(file.digest), kw_only=True)
     most_queued: int = field(default=MOST_QUEUED, kw_only=True)
     expected_workers: Sequence[str] = field(default=(), kw_only=True)

@@ -5,7 +5,7 @@ import logging
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -73,12 +73,17 @@ class Runs:
         self.followers = Followers(ledger)
         self.thresholds = ThresholdWatch(ledger, wake, clock)
 
-    async def check_memory(self, spec: Spec) -> None:
-        """Refuse a spec with a `UserError` whose bodies do not fit into the memory of a worker."""
+    async def admit(self, spec: Spec, proofs: Mapping[str, str]) -> None:
+        """Refuse the spec of a caller with a `UserError`: what `submit` cannot know of it.
+
+        The caller must prove to have its files, before anything is said of them; and its bodies must fit into
+        the memory of a worker.
+        """
+        self._readiness.check_proofs(spec, proofs)
         await self._readiness.check_memory(spec)
 
     def submit(self, spec: Spec) -> RunRecord:
-        """Submit a run with a spec."""
+        """Submit a run with a spec, which `admit` has let pass."""
         now = self._clock()
         self._readiness.check(spec)
         self._readiness.check_queue()

@@ -143,10 +143,11 @@ class ServedCounter:
         return await self._ask_all(run, "served")
 
     async def _ask_all(self, run: str, call: str) -> list[ServerCount] | None:
+        name = self._ledger.runs.fetch(run).count_name
         try:
             addresses = await self._servers.find()
             async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
-                return await asyncio.gather(*(_ask(session, address, call, run) for address in addresses))
+                return await asyncio.gather(*(_ask(session, address, call, name) for address in addresses))
         except _NO_ANSWER as error:
             text = str(error) or type(error).__name__
             _log.warning("the delay servers did not say what they served: %s", text, extra={"run": run})
@@ -180,9 +181,9 @@ async def _resolve(url: str) -> list[Address]:
     return [Address(f"http://{netloc}:{parts.port or 80}{parts.path}", parts.netloc) for netloc in netlocs]
 
 
-async def _ask(session: aiohttp.ClientSession, address: Address, call: str, run: str) -> ServerCount:
+async def _ask(session: aiohttp.ClientSession, address: Address, call: str, name: str) -> ServerCount:
     headers = {"Host": address.host}
-    async with session.get(f"{address.url}/-/{call}", params={"run": run}, headers=headers) as response:
+    async with session.get(f"{address.url}/-/{call}", params={"run": name}, headers=headers) as response:
         response.raise_for_status()
         answer = _COUNT.decode(await response.read())
     return msgspec.structs.replace(answer, store=answer.store or address.url)

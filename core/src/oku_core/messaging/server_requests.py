@@ -11,20 +11,20 @@ from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER
 from oku_core.spec.values.url import Url
 
 
-def ask_servers(spec: Spec, run: str, server_urls: Sequence[str]) -> Spec:
+def ask_servers(spec: Spec, count_name: str, server_urls: Sequence[str]) -> Spec:
     """The spec as workers get it: as it is, unless it brings no target.
 
-    Then it has the addresses of our own delay servers and the headers that tell them the run, and the delay
-    and the seed that it asks for.
+    Then it has the addresses of our own delay servers and the headers that tell them for which run a request
+    counts, and the delay and the seed that it asks for. No other target hears of the run.
 
     Args:
         spec: of a run.
-        run: the id of the run.
+        count_name: the name under which they count its requests.
         server_urls: where the delay servers are.
     """
     if not spec.brings_servers:
         return spec
-    headers = [Header(f"{RUN_HEADER}: {run}")]
+    headers = [Header(f"{RUN_HEADER}: {count_name}")]
     if spec.delay is not None:
         headers.append(Header(f"{DELAY_HEADER}: {spec.delay}"))
     if spec.seed is not None:

@@ -7,9 +7,11 @@ must be created by us or belong to us, and is never opened through a link.
 
 import contextlib
 import errno
+import glob
 import os
 import pwd
 import stat
+import tempfile
 from pathlib import Path
 
 _FOLDER, _FILE = 0o700, 0o600
@@ -43,6 +45,23 @@ def make_private_folder(path: Path, *, is_trusted: bool = False) -> None:
     check_private_folder(path)
     if path.stat().st_mode & _OTHERS:
         path.chmod(_FOLDER)
+
+
+def make_own_folder(place: Path, name: str) -> Path:
+    """Make a folder of ours in one where everybody may make some, or find the one that we have there.
+
+    Another user may have taken the name in advance. Then the name of ours goes on at random, where nobody can
+    be first; processes of ours that come later find it by its owner.
+
+    Raises:
+        OSError: the folder cannot be created.
+    """
+    with contextlib.suppress(FileExistsError):
+        (place / name).mkdir(mode=_FOLDER)
+    for found in (place / name, *sorted(place.glob(f"{glob.escape(name)}-*"))):
+        if _is_own_folder(found):
+            return found
+    return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=place))
 
 
 def check_private_folder(path: Path) -> None:
@@ -138,6 +157,15 @@ def _check_file(path: Path, state: os.stat_result) -> None:
     # On a trusted volume, files may belong to the owner of the volume.
     if state.st_uid != path.parent.stat().st_uid:
         _require_ours(path, state.st_uid)
+
+
+def _is_own_folder(path: Path) -> bool:
+    try:
+        state = path.lstat()
+    except FileNotFoundError:
+        return False
+    is_closed = not state.st_mode & _OTHERS_WRITE
+    return stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid() and is_closed
 
 
 def _tighten(file: Path | int) -> None:

@@ -47,12 +47,13 @@ def list_files(spec: Spec) -> Iterator[FileRef]:
 
 
 def list_public_files(spec: Spec) -> Iterator[FileRef]:
-    """Yield the files of the run that a spec names, but for its private key.
+    """Yield the files of the run that a spec names, but for its private key, whichever keys name it.
 
-    A certificate may have its key in the same file; then that is private, too, whichever keys name it.
+    A certificate may have its key in the same file, even one that is not used; so it is private, too.
     """
-    private = find_file_reference(spec.key or spec.cert)
-    yield from (file for file in list_files(spec) if private is None or file.digest != private.digest)
+    named = map(find_file_reference, (spec.cert, spec.key))
+    private = {file.digest for file in named if file is not None}
+    yield from (file for file in list_files(spec) if file.digest not in private)
 
 
 def _find_none(_: FileRef) -> Path:

@@ -141,7 +141,11 @@ def _wait_until_dealt(stack: Stack, workers: int) -> float:
 
 
 async def _look(stack: Stack, endpoint: Endpoint) -> _Look:
-    async with aiohttp.ClientSession() as session, session.get(f"{endpoint.url}/metrics") as response:
+    headers = {"Authorization": f"Bearer {endpoint.token}"}
+    async with (
+        aiohttp.ClientSession(headers=headers) as session,
+        session.get(f"{endpoint.url}/metrics") as response,
+    ):
         text = await response.text()
     return _Look(
         at=time.time(),

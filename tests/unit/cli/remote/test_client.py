@@ -8,6 +8,7 @@ from aiohttp.test_utils import BaseTestServer, TestServer
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import Endpoint, UnreachableError
 from oku_core.errors import UserError
+from oku_core.spec.values.file_proof import FileClaim
 
 
 async def answer(request: web.Request) -> web.StreamResponse:
@@ -119,7 +120,12 @@ async def test_what_is_no_answer_of_a_coordinator_is_one_line(content: bytes) ->
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", say)
     async with TestServer(application) as server, build_client(server) as client:
-        for call in (client.fetch_summary("r"), client.pause("r"), client.submit({}), client.fetch_file("d")):
+        for call in (
+            client.fetch_summary("r"),
+            client.pause("r"),
+            client.submit({}),
+            client.fetch_file(FileClaim("d", "p")),
+        ):
             with pytest.raises(UserError, match="this version of oku cannot read the answer: ") as caught:
                 await call
             assert len(str(caught.value).splitlines()) == 1

@@ -1,5 +1,4 @@
 import asyncio
-import hashlib
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_cli.remote.upload import upload_files
 from oku_core.errors import UserError
-from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.file_proof import FileClaim, build_claim
 
 CONTENT = bytes(range(256)) * 100
 
@@ -28,23 +27,23 @@ class FakeClient:
         self._fails_every = fails_every
         self._calls = 0
 
-    async def fetch_file(self, digest: str) -> StoredFile:
+    async def fetch_file(self, file: FileClaim) -> StoredFile:
         """What is here."""
         self._fail()
-        return self._describe(digest)
+        return self._describe(file)
 
-    def _describe(self, digest: str) -> StoredFile:
-        is_complete = hashlib.sha256(self.content).hexdigest() == digest
-        return StoredFile(digest=digest, received=len(self.content), is_complete=is_complete)
+    def _describe(self, file: FileClaim) -> StoredFile:
+        is_complete = build_claim(self.content) == file
+        return StoredFile(digest=file.digest, received=len(self.content), is_complete=is_complete)
 
-    async def send_piece(self, file: FileRef, offset: int, piece: bytes) -> StoredFile:
+    async def send_piece(self, file: FileClaim, size: int, offset: int, piece: bytes) -> StoredFile:
         """Take a piece."""
         self._fail()
         self.offsets.append(offset)
         if offset == len(self.content):
             self.content += piece
-        stored = self._describe(file.digest)
-        if len(self.content) == file.size and not stored.is_complete:
+        stored = self._describe(file)
+        if len(self.content) == size and not stored.is_complete:
             self.content = b""
             raise WrongDigestError("what was uploaded does not have the digest")
         return stored
@@ -115,9 +114,9 @@ def test_a_file_that_changes_meanwhile_ends_it(file: LocalFile) -> None:
     """In one line, before a run is submitted."""
 
     class Changing(FakeClient):
-        async def send_piece(self, sent: FileRef, offset: int, piece: bytes) -> StoredFile:
+        async def send_piece(self, sent: FileClaim, size: int, offset: int, piece: bytes) -> StoredFile:
             file.path.write_bytes(b"y" * len(CONTENT))
-            return await super().send_piece(sent, offset, piece)
+            return await super().send_piece(sent, size, offset, piece)
 
     with pytest.raises(
         UserError, match=r"^--body: @body.bin: was changed while it was uploaded; nothing was"

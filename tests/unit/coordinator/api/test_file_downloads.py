@@ -1,4 +1,3 @@
-import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,11 @@ from oku_coordinator.api.file_downloads import build_download_api
 from oku_coordinator.files.file_store import FileStore
 from oku_core.messaging.signing import Signer
 from oku_core.messaging.ticket import TICKET_SCHEME, build_ticket
+from oku_core.spec.values.file_proof import build_claim
 
 CONTENT = b"what is in a file"
-DIGEST = hashlib.sha256(CONTENT).hexdigest()
+CLAIM = build_claim(CONTENT)
+DIGEST = CLAIM.digest
 SIGNER = Signer(b"a key for tests")
 Client = TestClient[Any, Any]
 
@@ -22,9 +23,9 @@ Client = TestClient[Any, Any]
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
     """A client of a port with one file."""
     store = FileStore(tmp_path / "files")
-    store.admit(DIGEST, len(CONTENT))
-    store.append(DIGEST, CONTENT)
-    store.complete(DIGEST)
+    store.admit(CLAIM, len(CONTENT))
+    store.append(CLAIM, CONTENT)
+    store.complete(CLAIM)
     async with TestClient(TestServer(build_download_api(store, SIGNER, lambda: 1000.0))) as client:
         yield client
 

@@ -1,4 +1,3 @@
-import hashlib
 import io
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,20 +10,23 @@ from oku_coordinator.api.file_uploads import MOST_PIECE_BYTES, build_upload_rout
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.settings import FileLimits
+from oku_core.spec.values.file_proof import PROOF_HEADER, build_claim
 
 CONTENT = b"what is in a file"
-DIGEST = hashlib.sha256(CONTENT).hexdigest()
+CLAIM = build_claim(CONTENT)
+DIGEST = CLAIM.digest
+PROOF = {PROOF_HEADER: CLAIM.proof}
 PLACE = f"/api/files/{DIGEST}"
 Client = TestClient[Any, Any]
 
 
 @pytest.fixture
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
-    """A client that bears the token."""
+    """A client that bears the token, and the proof of the file."""
     store = FileStore(tmp_path / "files", FileLimits(most_file_bytes=100))
     api = build_api(None, None, "token", lambda: "")  # type: ignore[arg-type]  # no other call is made
     api.add_routes(build_upload_routes(store))
-    async with TestClient(TestServer(api), headers={"Authorization": "Bearer token"}) as client:
+    async with TestClient(TestServer(api), headers=PROOF | {"Authorization": "Bearer token"}) as client:
         yield client
 
 
@@ -79,3 +81,30 @@ async def test_nobody_uploads_without_the_token(client: Client) -> None:
     for method in ("GET", "PUT"):
         path = f"{PLACE}?size=1&offset=0"
         assert (await call(client, method, path, headers={"Authorization": "Bearer x"}))[0] == 401
+
+
+async def test_a_caller_without_the_proof_hears_the_same_of_every_file(client: Client) -> None:
+    """Whether it is here, in part or not at all."""
+    size, guess = len(CONTENT), {PROOF_HEADER: "0" * 64}
+    absent = {"digest": DIGEST, "received": 0, "is_complete": False}
+    for piece, offset in ((CONTENT[:5], 0), (CONTENT[5:], 5)):
+        assert await call(client, "GET", PLACE, headers=guess) == (200, absent)
+        await call(client, "PUT", f"{PLACE}?size={size}&offset={offset}", data=piece)
+    assert await call(client, "GET", PLACE, headers=guess) == (200, absent)
+    status, stored = await call(client, "PUT", f"{PLACE}?size={size}&offset=0", data=b"x", headers=guess)
+    assert (status, stored) == (200, absent | {"received": 1})
+    assert (await call(client, "GET", PLACE))[1]["is_complete"]
+
+
+async def test_a_call_without_a_proof_is_one_line(client: Client) -> None:
+    """And so is one with something else."""
+    for value, said in (
+        ("", "is not an HMAC-SHA-256 in hexadecimal"),
+        ("x" * 64, "is not an HMAC-SHA-256 in hexadecimal"),
+        (DIGEST.upper(), "is not an HMAC-SHA-256 in hexadecimal"),
+    ):
+        status, answer = await call(client, "GET", PLACE, headers={PROOF_HEADER: value})
+        assert (status, said in answer["error"]) == (400, True)
+    client.session.headers.popall(PROOF_HEADER)
+    status, answer = await call(client, "GET", PLACE)
+    assert (status, answer["error"].startswith(f"the header {PROOF_HEADER} is missing")) == (400, True)

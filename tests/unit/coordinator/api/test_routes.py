@@ -17,7 +17,7 @@ from tests.kit.coordinators.readiness import build_readiness
 from tests.kit.nasty_headers import NASTY_HEADERS
 from yarl import URL
 
-from oku_coordinator.api.routes import build_api
+from oku_coordinator.api.routes import build_api, close_metrics
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.runs.runs import Runs
@@ -81,6 +81,28 @@ async def submit(client: Client, **spec: Any) -> str:
     return run
 
 
+@pytest.mark.parametrize("is_closed", [False, True])
+async def test_without_the_token_every_call_but_the_probes_is_refused(
+    world: World, *, is_closed: bool
+) -> None:
+    """Whatever calls there are; `/metrics` is open unless it was closed."""
+    api = build_api(world.runs, world.metrics, TOKEN, lambda: "")
+    if is_closed:
+        close_metrics(api, TOKEN)
+    routes = [(route.method, route.resource) for route in api.router.routes()]
+    answered = set()
+    async with TestClient(TestServer(api)) as client:
+        for method, resource in routes:
+            assert resource is not None
+            path = resource.canonical.replace("{action}", "pause").format(run="r1", digest="0" * 64)
+            for headers in ({}, {"Authorization": "Bearer wrong"}):
+                if (await client.request(method, path, headers=headers)).status != 401:
+                    answered.add(path)
+        right = {"Authorization": f"Bearer {TOKEN}"}
+        assert (await client.get("/metrics", headers=right)).status == 200
+    assert answered == {"/healthz", "/readyz"} | (set() if is_closed else {"/metrics"})
+
+
 async def test_a_submitted_run_is_listed_and_shown(client: Client) -> None:
     """The list has the newest first, without specs, which may be large."""
     first = await submit(client, name="first")
@@ -94,6 +116,19 @@ async def test_a_submitted_run_is_listed_and_shown(client: Client) -> None:
     status, summary = await call(client, "GET", f"/api/runs/{first}")
     assert (status, summary["run"], summary["state"]) == (200, first, "pending")
     assert msgspec.convert(summary, Summary).requests == 100
+
+
+async def test_no_answer_shows_the_name_under_which_a_run_is_counted(client: Client, ledger: Ledger) -> None:
+    """Not even to callers with the token: what they pass on may be read by others."""
+    run = await submit(client)
+    name = ledger.runs.fetch(run).count_name
+    shown = [await call(client, "POST", f"/api/runs/{run}/{action}") for action in ("pause", "resume")]
+    for path in ("", f"/{run}", f"/{run}/history", f"/{run}/failures"):
+        response = await client.get(f"/api/runs{path}")
+        assert response.status == 200
+        shown.append((200, await response.text()))
+    assert name
+    assert name not in str(shown)
 
 
 async def test_user_code_is_refused_in_one_line(client: Client, ledger: Ledger) -> None:
@@ -296,6 +331,9 @@ async def test_metrics_are_protobuf_for_those_who_accept_it(world: World) -> Non
         (b'"text"', "the body is not a JSON object"),
         (b'{"requests": 0}', "spec: requests: 0 is not at least 1"),
         (b'{"reqests": 5}', "spec: reqests: unknown key, did you mean requests?"),
+        (b'{"proofs": ["a"]}', "proofs: is not an object with a proof for each digest"),
+        (b'{"proofs": {"a": "b"}}', "proofs: a is not a SHA-256 in hexadecimal"),
+        (b'{"proofs": {"%b": 7}}' % (b"0" * 64), f"proofs: the proof of {'0' * 64} is not an HMAC-SHA-256"),
         (b'{"requests": null}', "spec: requests: null is not a number"),
         (b'{"url": "example.org"}', "spec: url: example.org has no scheme"),
         (

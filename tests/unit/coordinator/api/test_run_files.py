@@ -19,8 +19,11 @@ from oku_core.results.run_rows import RunRows
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef
 
-BODY, KEY = b"a body", b"a private key"
-DIGESTS = {content: hashlib.sha256(content).hexdigest() for content in (BODY, KEY)}
+BODY, KEY, AUTHORITY = b"a body", b"a private key", b"a certificate"
+AUTHORITY_WITH_KEY = b"-----BEGIN EC PRIVATE KEY-----\n"
+DIGESTS = {
+    content: hashlib.sha256(content).hexdigest() for content in (BODY, KEY, AUTHORITY, AUTHORITY_WITH_KEY)
+}
 Client = TestClient[Any, Any]
 
 
@@ -42,8 +45,12 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
     for content, digest in DIGESTS.items():
         (files / digest).write_bytes(content)
     ledger = Ledger(tmp_path / "ledger.sqlite3")
-    body, key = (FileRef.build(digest, len(content), "f") for content, digest in DIGESTS.items())
+    body, key, *authorities = (
+        FileRef.build(digest, len(content), "f") for content, digest in DIGESTS.items()
+    )
     ledger.runs.create("r1", Spec(requests=3, data=data, body=str(body), cert=str(key)), 1.0)
+    for number, authority in enumerate(authorities, 2):
+        ledger.runs.create(f"r{number}", Spec(cacert=str(authority)), 1.0)
     api = web.Application(middlewares=[answer_errors])
     api.add_routes(build_run_file_routes(ledger, FileStore(files)))
     async with TestClient(TestServer(api)) as client:
@@ -66,6 +73,14 @@ async def test_a_body_is_given_and_a_private_key_is_not(client: Client) -> None:
     assert (refused.status, "is a private key" in await refused.text()) == (400, True)
     unknown = await client.get(f"/api/runs/r1/files/{'0' * 64}")
     assert (unknown.status, await unknown.text()) == (400, f"run r1 has no file {'0' * 64}")
+
+
+async def test_an_authority_is_given_unless_it_has_a_key_beside_it(client: Client) -> None:
+    """As in a file that was made for a test, and named as both."""
+    given = await client.get(f"/api/runs/r2/files/{DIGESTS[AUTHORITY]}")
+    assert (given.status, await given.read()) == (200, AUTHORITY)
+    refused = await client.get(f"/api/runs/r3/files/{DIGESTS[AUTHORITY_WITH_KEY]}")
+    assert (refused.status, "has a private key" in await refused.text()) == (400, True)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,3 @@
-import hashlib
 import os
 from pathlib import Path
 
@@ -12,19 +11,22 @@ from oku_coordinator.files.file_store import (
     UnknownFileError,
 )
 from oku_coordinator.settings import FileLimits
+from oku_core.spec.values.file_proof import FileClaim, build_claim
 
 CONTENT = b"what is in a file"
-DIGEST = hashlib.sha256(CONTENT).hexdigest()
-OTHER = "0" * 64
+CLAIM = build_claim(CONTENT)
+DIGEST = CLAIM.digest
+NAME = f"{DIGEST}.{CLAIM.proof}"
+OTHER = FileClaim("0" * 64, "1" * 64)
 
 
-def put(store: FileStore, content: bytes = CONTENT) -> str:
-    """Bring a file in; gives its digest."""
-    digest = hashlib.sha256(content).hexdigest()
-    store.admit(digest, len(content))
-    store.append(digest, content)
-    store.complete(digest)
-    return digest
+def put(store: FileStore, content: bytes = CONTENT) -> FileClaim:
+    """Bring a file in; gives its claim."""
+    claim = build_claim(content)
+    store.admit(claim, len(content))
+    store.append(claim, content)
+    store.complete(claim)
+    return claim
 
 
 @pytest.fixture
@@ -35,19 +37,19 @@ def store(tmp_path: Path) -> FileStore:
 
 def test_a_file_gets_its_name_when_it_is_whole(store: FileStore, tmp_path: Path) -> None:
     """Until then it cannot be found; from then on nobody but its owner can read it."""
-    store.admit(DIGEST, len(CONTENT))
-    store.append(DIGEST, CONTENT[:5])
-    assert store.describe(DIGEST).received == 5
+    store.admit(CLAIM, len(CONTENT))
+    store.append(CLAIM, CONTENT[:5])
+    assert store.describe(CLAIM).received == 5
     with pytest.raises(UnknownFileError):
         store.find(DIGEST)
-    store.append(DIGEST, CONTENT[5:])
-    store.complete(DIGEST)
+    store.append(CLAIM, CONTENT[5:])
+    store.complete(CLAIM)
     path = store.find(DIGEST)
-    assert path == tmp_path / "files" / DIGEST
+    assert path == tmp_path / "files" / NAME
     assert path.read_bytes() == CONTENT
     assert path.stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "files").stat().st_mode & 0o777 == 0o700
-    assert store.describe(DIGEST).is_complete
+    assert store.describe(CLAIM).is_complete
 
 
 def test_what_has_another_digest_is_not_kept(store: FileStore, tmp_path: Path) -> None:
@@ -67,7 +69,7 @@ def test_another_process_finds_what_is_there(store: FileStore, tmp_path: Path) -
     store.append(OTHER, b"abc")
     (tmp_path / "files" / "notes.txt").write_text("mine")
     after = FileStore(tmp_path / "files")
-    assert after.describe(DIGEST).is_complete
+    assert after.describe(CLAIM).is_complete
     assert after.describe(OTHER).received == 3
     after.sweep(frozenset())
     assert (tmp_path / "files" / "notes.txt").exists()
@@ -81,9 +83,9 @@ def test_the_operator_bounds_a_file_and_all_of_them(tmp_path: Path) -> None:
     put(store)
     store.admit(OTHER, 20)
     with pytest.raises(FileTooLargeError, match="would have 53 bytes, and at most 50 are allowed"):
-        store.admit("1" * 64, 16)
+        store.admit(FileClaim("1" * 64, "1" * 64), 16)
     store.abandon(OTHER)
-    store.admit("1" * 64, 16)
+    store.admit(FileClaim("1" * 64, "1" * 64), 16)
 
 
 def test_room_is_left_for_the_ledger(tmp_path: Path) -> None:
@@ -96,8 +98,8 @@ def test_room_is_left_for_the_ledger(tmp_path: Path) -> None:
 
 def test_a_disk_that_is_full_after_all_is_said(store: FileStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was there before stays."""
-    store.admit(DIGEST, len(CONTENT))
-    store.append(DIGEST, CONTENT[:5])
+    store.admit(CLAIM, len(CONTENT))
+    store.append(CLAIM, CONTENT[:5])
 
     def fail(*_: object) -> int:
         raise OSError(28, "No space left on device")
@@ -105,17 +107,17 @@ def test_a_disk_that_is_full_after_all_is_said(store: FileStore, monkeypatch: py
     with monkeypatch.context() as full:
         full.setattr(os, "write", fail)
         with pytest.raises(NoRoomError, match="No space left on device"):
-            store.append(DIGEST, CONTENT[5:])
-    assert store.describe(DIGEST).received == 5
-    store.append(DIGEST, CONTENT[5:])
-    store.complete(DIGEST)
+            store.append(CLAIM, CONTENT[5:])
+    assert store.describe(CLAIM).received == 5
+    store.append(CLAIM, CONTENT[5:])
+    store.complete(CLAIM)
 
 
 def test_a_file_goes_when_nobody_uses_it(store: FileStore) -> None:
     """Unless somebody has just asked for it, who is about to."""
     put(store)
     store.delete(DIGEST)
-    assert store.describe(DIGEST).is_complete
+    assert store.describe(CLAIM).is_complete
     assert store.hand_over(DIGEST) == len(CONTENT)
     store.delete(DIGEST)
     assert store.hand_over(DIGEST) is None
@@ -126,8 +128,8 @@ def test_whoever_asks_for_an_old_file_has_time_to_use_it(tmp_path: Path) -> None
     now = [0.0]
     store = FileStore(tmp_path / "files", FileLimits(unused_s=60.0), clock=lambda: now[0])
     put(store)
-    now[0] = (tmp_path / "files" / DIGEST).stat().st_mtime + 100
-    assert store.describe(DIGEST).is_complete
+    now[0] = (tmp_path / "files" / NAME).stat().st_mtime + 100
+    assert store.describe(CLAIM).is_complete
     store.sweep(frozenset())
     assert store.hand_over(DIGEST) == len(CONTENT)
     store.sweep(frozenset())
@@ -143,11 +145,68 @@ def test_what_no_run_uses_goes_after_a_while(tmp_path: Path) -> None:
     store.append(OTHER, b"abc")
     store.abandon(OTHER)
     now[0] = max(path.stat().st_mtime for path in (tmp_path / "files").iterdir()) + 30
-    store.sweep({used})
+    store.sweep({used.digest})
     assert store.describe(unused).is_complete
     now[0] += 60
-    store.sweep({used})
+    store.sweep({used.digest})
     assert store.describe(used).is_complete
     assert not store.describe(unused).is_complete
     assert store.describe(OTHER).received == 0
-    assert [path.name for path in (tmp_path / "files").iterdir()] == [used]
+    assert [path.name for path in (tmp_path / "files").iterdir()] == [".".join(used)]
+
+
+def test_a_caller_without_the_right_proof_finds_nothing(store: FileStore) -> None:
+    """Neither a file nor a part of one, and they cannot go on with that part, nor keep a file for a day."""
+    guess = FileClaim(DIGEST, "2" * 64)
+    store.admit(CLAIM, len(CONTENT))
+    store.append(CLAIM, CONTENT[:-1])
+    assert store.describe(guess).received == 0
+    store.admit(guess, len(CONTENT))
+    store.append(guess, CONTENT[-1:])
+    with pytest.raises(DigestError):
+        store.complete(guess)
+    store.append(CLAIM, CONTENT[-1:])
+    store.complete(CLAIM)
+    assert store.hand_over(DIGEST) == len(CONTENT)
+    absent = store.describe(guess)
+    assert (absent.received, absent.is_complete) == (0, False)
+    assert not store.is_proven(guess)
+    assert not store.is_proven(FileClaim(DIGEST, ""))
+    store.delete(DIGEST)
+    assert not store.describe(CLAIM).is_complete
+
+
+def test_the_whole_content_without_its_proof_is_not_kept(store: FileStore) -> None:
+    """A file has one proof, so nobody can give it another one for those who come later."""
+    guess = FileClaim(DIGEST, "2" * 64)
+    store.admit(guess, len(CONTENT))
+    store.append(guess, CONTENT)
+    with pytest.raises(DigestError, match="and its proof"):
+        store.complete(guess)
+    assert store.hand_over(DIGEST) is None
+
+
+def test_a_file_of_an_older_oku_serves_its_runs_and_is_claimed_by_nobody(tmp_path: Path) -> None:
+    """It has no proof in its name; whoever needs it for another run sends it again."""
+    folder = tmp_path / "files"
+    folder.mkdir(mode=0o700)
+    (folder / DIGEST).write_bytes(CONTENT)
+    (folder / f"{OTHER.digest}.part").write_bytes(b"abc")
+    store = FileStore(folder, FileLimits(unused_s=-1.0))
+    assert store.find(DIGEST).read_bytes() == CONTENT
+    for proof in ("", CLAIM.proof):
+        assert not store.describe(FileClaim(DIGEST, proof)).is_complete
+    put(store)
+    assert store.find(DIGEST).read_bytes() == CONTENT
+    store.sweep({DIGEST})
+    assert [path.name for path in folder.iterdir()] == [NAME]
+
+
+def test_a_file_under_both_names_goes_as_one(tmp_path: Path) -> None:
+    """As a process leaves it that was killed while it replaced the file of an older Oku."""
+    put(FileStore(tmp_path / "files"))
+    (tmp_path / "files" / DIGEST).write_bytes(CONTENT)
+    store = FileStore(tmp_path / "files")
+    assert store.is_proven(CLAIM)
+    store.delete(DIGEST)
+    assert list((tmp_path / "files").iterdir()) == []

@@ -1,5 +1,4 @@
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -7,9 +6,10 @@ import pytest
 
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.files.uploads import OffsetError, Uploads
+from oku_core.spec.values.file_proof import build_claim
 
 CONTENT = b"0123456789"
-DIGEST = hashlib.sha256(CONTENT).hexdigest()
+CLAIM = build_claim(CONTENT)
 
 
 async def split(content: bytes) -> AsyncIterator[bytes]:
@@ -27,40 +27,40 @@ def uploads(tmp_path: Path) -> Uploads:
 
 async def test_pieces_make_a_file(uploads: Uploads) -> None:
     """The last one completes it; another that comes later changes nothing."""
-    stored = await uploads.receive(DIGEST, 10, 0, split(CONTENT[:6]))
+    stored = await uploads.receive(CLAIM, 10, 0, split(CONTENT[:6]))
     assert (stored.received, stored.is_complete) == (6, False)
-    stored = await uploads.receive(DIGEST, 10, 6, split(CONTENT[6:]))
+    stored = await uploads.receive(CLAIM, 10, 6, split(CONTENT[6:]))
     assert (stored.received, stored.is_complete) == (10, True)
-    assert (await uploads.receive(DIGEST, 10, 0, split(CONTENT))).is_complete
+    assert (await uploads.receive(CLAIM, 10, 0, split(CONTENT))).is_complete
 
 
 async def test_an_empty_file_is_one(uploads: Uploads) -> None:
     """It is whole with its first piece, in which nothing is."""
-    empty = hashlib.sha256(b"").hexdigest()
+    empty = build_claim(b"")
     assert (await uploads.receive(empty, 0, 0, split(b""))).is_complete
 
 
 async def test_a_piece_begins_where_the_file_ends(uploads: Uploads) -> None:
     """Whoever is told otherwise hears where that is."""
-    await uploads.receive(DIGEST, 10, 0, split(CONTENT[:6]))
+    await uploads.receive(CLAIM, 10, 0, split(CONTENT[:6]))
     for offset in (0, 5, 7):
         with pytest.raises(OffsetError) as caught:
-            await uploads.receive(DIGEST, 10, offset, split(b"x"))
+            await uploads.receive(CLAIM, 10, offset, split(b"x"))
         assert caught.value.stored.received == 6
     with pytest.raises(OffsetError):
-        await uploads.receive(DIGEST, 10, 6, split(b"too much"))
+        await uploads.receive(CLAIM, 10, 6, split(b"too much"))
 
 
 async def test_two_who_send_the_same_file_do_not_mix_it_up(uploads: Uploads) -> None:
     """The second one is told what is there when the first one is done."""
     first, second = await asyncio.gather(
-        uploads.receive(DIGEST, 10, 0, split(CONTENT[:6])),
-        uploads.receive(DIGEST, 10, 0, split(CONTENT[:4])),
+        uploads.receive(CLAIM, 10, 0, split(CONTENT[:6])),
+        uploads.receive(CLAIM, 10, 0, split(CONTENT[:4])),
         return_exceptions=True,
     )
     assert not isinstance(first, BaseException)
     assert isinstance(second, OffsetError)
-    assert (await uploads.receive(DIGEST, 10, 6, split(CONTENT[6:]))).is_complete
+    assert (await uploads.receive(CLAIM, 10, 6, split(CONTENT[6:]))).is_complete
 
 
 async def test_whoever_has_waited_keeps_a_third_from_beginning(uploads: Uploads) -> None:
@@ -77,13 +77,13 @@ async def test_whoever_has_waited_keeps_a_third_from_beginning(uploads: Uploads)
         await is_second_sent.wait()
         yield CONTENT[3:]
 
-    first = asyncio.create_task(uploads.receive(DIGEST, 10, 0, send_nothing()))
-    second = asyncio.create_task(uploads.receive(DIGEST, 10, 0, send_slowly()))
+    first = asyncio.create_task(uploads.receive(CLAIM, 10, 0, send_nothing()))
+    second = asyncio.create_task(uploads.receive(CLAIM, 10, 0, send_slowly()))
     await asyncio.sleep(0)
     is_first_over.set()
     with pytest.raises(ConnectionError):
         await first
-    third = asyncio.create_task(uploads.receive(DIGEST, 10, 0, split(CONTENT)))
+    third = asyncio.create_task(uploads.receive(CLAIM, 10, 0, split(CONTENT)))
     await asyncio.sleep(0)
     is_second_sent.set()
     assert (await second).is_complete

@@ -66,7 +66,9 @@ def test_the_spec_travels_until_the_worker_says_that_it_knows_it(
     for specs in ((), ("r0",), ("r0", "r1")):
         record(roster, specs=specs)
         delivery.send(run, [lease])
-    assert [batch.spec for batch in broker.batches] == [ask_servers(run.spec, run.run, SERVERS)] * 2 + [None]
+    assert [batch.spec for batch in broker.batches] == [
+        ask_servers(run.spec, run.count_name, SERVERS)
+    ] * 2 + [None]
 
 
 def test_leases_of_different_ages_are_stale_at_different_times(

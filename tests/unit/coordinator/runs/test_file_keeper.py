@@ -1,4 +1,4 @@
-import hashlib
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -9,22 +9,54 @@ from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.retention import Retention
 from oku_coordinator.settings import FileLimits, RetentionRule
 from oku_core.accounting.run_state import RunState
+from oku_core.data.data_format import DataFormat
 from oku_core.errors import UserError
-from oku_core.spec.spec import Spec
+from oku_core.spec.data_file import DataFile
+from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.target import Target
+from oku_core.spec.values.code_file import CodeFile
+from oku_core.spec.values.file_proof import build_claim
 from oku_core.spec.values.file_reference import FileRef
 
 CONTENT = b"what is in a file"
-FILE = FileRef.build(hashlib.sha256(CONTENT).hexdigest(), len(CONTENT), "ca.pem")
+CLAIM = build_claim(CONTENT)
+FILE = FileRef.build(CLAIM.digest, len(CONTENT), "ca.pem")
 SPEC = Spec(cacert=str(FILE), body=str(FILE), requests=1)
+
+NOT_HERE = "was not uploaded to this coordinator, or proofs has no proof that you have it"
+
+
+def build_data(digest: str, index: str, size: int = len(CONTENT)) -> DataFile:
+    """Data with this file of rows, and this index of them."""
+    return DataFile(
+        name="ca.pem", format=DataFormat.CSV, digest=digest, size=size, rows=1, columns=("a",), index=index
+    )
+
+
+PLACES: Mapping[str, Callable[[FileRef], Spec]] = {
+    "body": lambda file: Spec(body=file),
+    "body of a target": lambda file: Spec(targets=(Target(name="a", url="http://h/", body=file),)),
+    "cacert": lambda file: Spec(cacert=file),
+    "cert": lambda file: Spec(cert=file, key="/certs/key.pem"),
+    "key": lambda file: Spec(cert="/certs/cert.pem", key=file),
+    "data": lambda file: Spec(data=build_data(file.digest, file.digest)),
+    "scenario": lambda file: Spec(engine=Engine.PYTHON, scenario=CodeFile.build("a.py", file)),
+    "include": lambda file: Spec(
+        engine=Engine.PYTHON,
+        scenario=CodeFile.build("a.py", file),
+        include=(CodeFile.build("b.py", file),),
+    ),
+}
+"""Every place of a spec that names a file of the run."""
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> FileStore:
     """A store with one file."""
     store = FileStore(tmp_path / "files", FileLimits(most_per_run=1))
-    store.admit(FILE.digest, FILE.size)
-    store.append(FILE.digest, CONTENT)
-    store.complete(FILE.digest)
+    store.admit(CLAIM, FILE.size)
+    store.append(CLAIM, CONTENT)
+    store.complete(CLAIM)
     return store
 
 
@@ -34,13 +66,40 @@ def test_a_run_needs_its_files(ledger: Ledger, store: FileStore) -> None:
     keeper.check(Spec())
     keeper.check(SPEC)
     missing = FileRef.build("0" * 64, 1, "other.pem")
-    with pytest.raises(UserError, match=r"^other.pem: was not uploaded to this coordinator$"):
+    with pytest.raises(UserError, match=r"^other.pem: was not uploaded to this coordinator, or proofs"):
         keeper.check(Spec(cacert=str(missing)))
     wrong = FileRef.build(FILE.digest, 1, "ca.pem")
     with pytest.raises(UserError, match=r"^ca.pem: has 17 bytes here, and 1 in the spec$"):
         keeper.check(Spec(cacert=str(wrong)))
     with pytest.raises(UserError, match="the run uses 2 files, and at most 1 are allowed"):
         keeper.check(Spec(cacert=str(missing), cert=str(FILE)))
+
+
+def test_a_digest_gives_nobody_a_file(ledger: Ledger, store: FileStore) -> None:
+    """In each place of a spec that names files: no proof, a wrong one and no such file are the same."""
+    keeper = FileKeeper(ledger, store)
+    absent = FileRef.build("0" * 64, len(CONTENT), "ca.pem")
+
+    def refuse(spec: Spec, proofs: dict[str, str]) -> str:
+        try:
+            keeper.check_proofs(spec, proofs)
+        except UserError as error:
+            return str(error).partition(": ")[2]
+        return ""
+
+    wrong, refusals = [], set()
+    for place, build in PLACES.items():
+        if refusal := refuse(build(FILE), dict([CLAIM])):
+            wrong.append((place, refusal))
+        for file, proofs in (
+            (FILE, {}),
+            (FILE, {CLAIM.digest: "1" * 64}),
+            (FILE, {"0" * 64: CLAIM.proof}),
+            (absent, {}),
+        ):
+            refusals.add(refuse(build(file), proofs))
+    assert not wrong
+    assert refusals == {NOT_HERE}
 
 
 async def test_a_file_goes_with_the_last_run_that_uses_it(

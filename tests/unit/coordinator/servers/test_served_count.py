@@ -16,19 +16,21 @@ from oku_coordinator.servers.served_count import (
     is_one_server,
 )
 from oku_core.results.summary import ProcessSummary
+from oku_core.spec.spec import Spec
 
 Start = Callable[[web.Response], Awaitable[str]]
 Fetch = Callable[..., Awaitable[ServedTotal | None]]
 
 
 @pytest.fixture
-async def start() -> AsyncIterator[Start]:
+async def start(ledger: Ledger) -> AsyncIterator[Start]:
     """Starts delay servers that answer one thing, for the run r1 and no other; gives the URL of each."""
+    name = ledger.runs.create("r1", Spec(requests=10), 1.0).count_name
     servers: list[TestServer] = []
 
     async def start_server(response: web.Response) -> str:
         async def answer(request: web.Request) -> web.Response:
-            assert request.query["run"] == "r1"
+            assert request.query["run"] == name
             return web.Response(
                 body=response.body, status=response.status, content_type=response.content_type
             )
@@ -46,7 +48,7 @@ async def start() -> AsyncIterator[Start]:
 
 
 @pytest.fixture
-def fetch(ledger: Ledger) -> Fetch:
+def fetch(ledger: Ledger, start: Start) -> Fetch:  # which enters the run
     """Asks the servers behind URLs for the run r1."""
 
     async def fetch_from(*urls: str) -> ServedTotal | None:
@@ -137,6 +139,7 @@ async def test_nothing_is_known_when_nobody_can_say_where_the_servers_are(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Kubernetes may not answer."""
+    ledger.runs.create("r1", Spec(requests=10), 1.0)
 
     class Lost:
         is_fixed = False

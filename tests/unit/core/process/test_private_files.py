@@ -1,6 +1,7 @@
 import os
 import socket
 import stat
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from oku_core.process.private_files import (
     NotPrivateError,
     check_private_folder,
+    make_own_folder,
     make_private_folder,
     open_private,
     prepare_private_file,
@@ -60,6 +62,29 @@ def test_a_folder_that_others_may_write_is_refused(tmp_path: Path, mode: int) ->
     assert find_mode(folder) == mode
     make_private_folder(folder, is_trusted=True)
     assert find_mode(folder) == mode
+
+
+def test_all_our_processes_find_the_same_folder(tmp_path: Path) -> None:
+    """It has the name that it is to have, and nobody else can open it."""
+    folder = make_own_folder(tmp_path, "cache")
+    assert (folder, find_mode(folder)) == (tmp_path / "cache", 0o700)
+    assert make_own_folder(tmp_path, "cache") == folder
+
+
+@pytest.mark.parametrize(
+    "squat", [Path.touch, lambda path: path.symlink_to("/"), lambda path: path.mkdir(0o777)]
+)
+def test_a_name_that_is_taken_keeps_us_from_no_folder(
+    tmp_path: Path, squat: Callable[[Path], object]
+) -> None:
+    """Neither by a file nor by a link, nor by a folder that others may write, nor by several of them."""
+    for name in ("cache", "cache-0", "cache-zzz"):
+        squat(tmp_path / name)
+    folder = make_own_folder(tmp_path, "cache")
+    assert folder.name.startswith("cache-")
+    assert find_mode(folder) == 0o700
+    assert make_own_folder(tmp_path, "cache") == folder
+    assert len(list(tmp_path.iterdir())) == 4
 
 
 @pytest.mark.usefixtures("somebody_else")

@@ -121,7 +121,8 @@ def test_a_private_key_is_no_public_file() -> None:
     body, cert, key = (str(FileRef.build(digit * 64, 1, "f")) for digit in "123")
     spec = Spec(body=body, cert=cert, key=key)
     assert list(list_files(spec)) == [cert, key, body]
-    assert list(list_public_files(spec)) == [cert, body]
+    assert list(list_public_files(spec)) == [body]
     assert list(list_public_files(Spec(body=body, cert=cert))) == [body]
     assert list(list_public_files(Spec(body=body, cert=cert, key=cert))) == [body]
-    assert list(list_public_files(Spec(body=body, cert=cert, key="/etc/key.pem"))) == [cert, body]
+    assert list(list_public_files(Spec(body=body, cert=cert, key="/etc/key.pem"))) == [body]
+    assert list(list_public_files(Spec(body=key, cacert=cert, cert=cert, key=key))) == []

@@ -68,6 +68,8 @@ class RunRow:
         active_since: when the open period began.
         watched_s: how many seconds of its workers were watched for how full their windows were.
         underfilled_s: in how many of them a window was not full although indices were untaken.
+        count_name: the name under which delay servers count its requests. It is random, and nothing shows it:
+            anyone who knew it could send requests that count for the run.
         drops_in_flight: whether its requests in flight get no time to finish once it is stopped.
         last_ended_at: when the last request ended that a checkpoint told of; None before the first.
         number: orders runs that were created at the same time.
@@ -90,6 +92,7 @@ class RunRow:
     last_checkpoint_at: float | None
     last_ended_at: float | None = None
     resent_at_most: int
+    count_name: str = field(default="", repr=False)
     served: int | None
     watched_s: float
     underfilled_s: float

@@ -21,7 +21,7 @@ from oku_coordinator.ledger.storage.upgrades import UPGRADES, teach
 from oku_core.errors import UserError
 from oku_core.process.private_files import prepare_private_file, tighten_private_file
 
-VERSION = 14
+VERSION = 15
 """Of the tables, kept in the file. Each change of them gets a new one, and a step in `UPGRADES`."""
 
 _TABLES = (
@@ -46,6 +46,7 @@ CREATE TABLE runs (
     last_ended_at REAL,                              -- when the last request ended that was told of
     leases_cut INTEGER NOT NULL DEFAULT 0,
     resent_at_most INTEGER NOT NULL DEFAULT 0,
+    count_name TEXT NOT NULL DEFAULT '',             -- under which delay servers count its requests
     served INTEGER,
     watched_s REAL NOT NULL DEFAULT 0,               -- seconds of workers in which the window could be full
     underfilled_s REAL NOT NULL DEFAULT 0,           -- those of them in which it was not

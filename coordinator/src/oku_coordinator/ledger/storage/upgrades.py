@@ -146,6 +146,11 @@ UPDATE accounts SET reasons = tell_unknown(outcomes);
 _ADD_LAST_END = """
 ALTER TABLE runs ADD COLUMN last_ended_at REAL;
 """
+_ADD_COUNT_NAME = """
+-- Delay servers know older runs by their ids.
+ALTER TABLE runs ADD COLUMN count_name TEXT NOT NULL DEFAULT '';
+UPDATE runs SET count_name = run;
+"""
 UPGRADES = {
     8: _FROM_VERSION_8,
     9: f"{_EXPIRE_ALL}{LEASE_TABLES}{_SERIES_OF_VERSION_10}{_MOVE_LEASES}",
@@ -153,6 +158,7 @@ UPGRADES = {
     11: (f"{_ADD_OUTCOME}{FAILURE_TABLES}{_ADD_REASONS}{THRESHOLD_TABLES}{FILE_TABLES}{TIMING_COLUMNS}"),
     12: f"{_ADD_OUTCOME}{INNER_TABLES}{HOOK_TABLES}DROP INDEX IF EXISTS live_runs;{LIVE_RUNS}",
     13: f"{STRETCH_COLUMNS}{_ADD_LAST_END}",
+    14: _ADD_COUNT_NAME,
 }
 """What leads from each version to the next; ledgers from before the first of them are not read."""
 _OUTCOMES_BEFORE = (6, 8, 9)

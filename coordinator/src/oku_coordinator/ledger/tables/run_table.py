@@ -1,6 +1,7 @@
 """The rows of runs in the ledger."""
 
 import math
+import secrets
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,6 +28,7 @@ from oku_core.spec.load_description import describe_load
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
 from oku_core.spec.target_description import describe_target
 
+_COUNT_NAME_BYTES = 16
 MOST_SPECS = 8
 """How many decoded specs are kept; with one more, they are forgotten."""
 _COLUMNS = ", ".join("rowid AS number" if field.name == "number" else field.name for field in fields(RunRow))
@@ -37,9 +39,9 @@ def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is
     """Enter a new run; the slices of its request space are to be stored, too."""
     transaction.execute(
         "INSERT INTO runs (run, name, requests, state, queued_at, created_at, outcomes, is_published, engine,"
-        " target, load) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        " target, load, count_name) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         run, spec.name, spec.requests, RunState.PENDING, now, now, f"{build_no_counts()}", is_published,
-        spec.engine, _shorten(spec.list_places()), describe_load(spec),
+        spec.engine, _shorten(spec.list_places()), describe_load(spec), secrets.token_hex(_COUNT_NAME_BYTES),
     )  # fmt: skip
     transaction.execute("INSERT INTO specs VALUES (?, ?)", run, encode_spec(spec).decode())
     insert_files(transaction, run, (file.digest for file in list_files(spec)))

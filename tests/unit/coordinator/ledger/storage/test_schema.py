@@ -313,6 +313,7 @@ def test_a_ledger_of_version_12_gets_room_for_user_code(path: Path) -> None:
     assert snapshot.account.outcomes == make_counts(2231, failed_check=486)
     assert [count.requests for _, count in snapshot.accounts.list_reasons()] == [486]
     assert (snapshot.accounts.inner, snapshot.tracebacks) == ({}, {})
+    assert snapshot.record.count_name == "r1", "delay servers have counted for this name"
     assert [lease.outcomes for lease in leases] == [
         make_counts(55, failed_check=14), make_counts(644, failed_check=153), make_counts(), make_counts(),
     ]  # fmt: skip

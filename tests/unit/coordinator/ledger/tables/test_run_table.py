@@ -29,6 +29,16 @@ def test_runs_are_listed_from_the_newest(ledger: Ledger) -> None:
     assert [record.run for record in ledger.runs.fetch_page()] == ["b", "c", "a"]
 
 
+def test_delay_servers_know_each_run_by_a_name_that_its_id_does_not_tell(ledger: Ledger) -> None:
+    """It fits a row of their counts, is drawn anew for each run, and stays."""
+    ids = [f"r{number}" for number in range(20)]
+    names = {ledger.runs.create(run, Spec(requests=1), 1.0).count_name for run in ids}
+    assert len(names) == len(ids)
+    assert {len(name) for name in names} == {32}
+    assert {ledger.runs.fetch(run).count_name for run in ids} == names
+    assert not any(name in repr(ledger.runs.fetch(run)) for run in ids for name in names)
+
+
 def test_the_run_that_has_waited_longest_has_its_turn(ledger: Ledger) -> None:
     """Its name does not matter; without runs nobody has a turn."""
     assert find_next(ledger) is None

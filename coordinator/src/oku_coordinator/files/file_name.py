@@ -1,0 +1,44 @@
+"""What files of runs are called in the folder of a coordinator: by digest and proof."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from oku_core.spec.values.file_proof import FileClaim
+from oku_core.spec.values.file_reference import is_digest
+
+_PROOF_MARK, _PART = ".", ".part"
+
+
+class FileName(NamedTuple):
+    """The name of a file.
+
+    Attributes:
+        claim: its digest and its proof, which is empty for a file of an older Oku.
+        is_part: whether more of it is to come.
+    """
+
+    claim: FileClaim
+    is_part: bool = False
+
+    def __str__(self) -> str:
+        """The name in the folder."""
+        digest, proof = self.claim
+        return f"{digest}{_PROOF_MARK if proof else ''}{proof}{_PART if self.is_part else ''}"
+
+
+def read_name(name: str) -> FileName | None:
+    """What a name says; None if it is not that of a file of a run."""
+    whole = name.removesuffix(_PART)
+    digest, mark, proof = whole.partition(_PROOF_MARK)
+    if not is_digest(digest) or bool(mark) != is_digest(proof):
+        return None
+    return FileName(FileClaim(digest, proof), is_part=whole != name)
+
+
+def find_file(folder: Path, digest: str) -> Path | None:
+    """The file with a digest in the folder of a coordinator that does not run; None if it is not there."""
+    for path in sorted(folder.glob(f"{digest}*"), reverse=True):
+        name = read_name(path.name)
+        if name is not None and not name.is_part:
+            return path
+    return None
