@@ -19,7 +19,7 @@ from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.coordinator import TOKEN, CoordinatorApi, run_coordinator
 from tests.kit.free_ports import pick_port
-from tests.kit.runs.local_run import OKU, run_oku, wait_until
+from tests.kit.runs.local_run import OKU, find_worker, run_oku, wait_until
 from tests.kit.servers.delay_server import DelayServer, Start
 from tests.kit.workers.worker_process import run_worker
 
@@ -292,7 +292,7 @@ def test_a_large_file_takes_little_memory(world: World) -> None:
     api = world.start_coordinator()
     worker = world.start_worker()
     wait_until(lambda: api.read_metric("oku_workers") == 1, 30, "the worker is there")
-    worker_before = read_peak_mb(worker.pid)
+    worker_before = read_peak_mb(find_worker(worker.pid))
     command = [sys.executable, "-c", _UPLOAD, api.url, TOKEN, str(path)]
     uploaded = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert uploaded.returncode == 0, uploaded.stderr
@@ -302,7 +302,7 @@ def test_a_large_file_takes_little_memory(world: World) -> None:
     run = api.submit(url=f"{world.target.url}/", requests=1, cacert=reference)
     summary = api.wait_for_state(run, "failed")
     assert "cacert @large.bin cannot be used: it is larger than 1 MiB" in summary["reason"]
-    assert read_peak_mb(worker.pid) - worker_before < MOST_GROWTH_MB
+    assert read_peak_mb(find_worker(worker.pid)) - worker_before < MOST_GROWTH_MB
     [coordinator] = [each for each in _list_processes("coordinator") if str(world.data) in each[1]]
     assert read_peak_mb(coordinator[0]) < 2 * MOST_GROWTH_MB
 
