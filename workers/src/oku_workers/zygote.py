@@ -44,6 +44,8 @@ def fork_workers() -> int | None:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             return None
         status, is_ending = _wait(worker)
+        if end_orphans():
+            _log.warning("user code has left processes behind, which are ended")
         if os.WIFSIGNALED(status):
             _die_of(signal.Signals(os.WTERMSIG(status)))
         code = os.waitstatus_to_exitcode(status)
@@ -85,8 +87,6 @@ def _wait(worker: int) -> tuple[int, bool]:
 
 def _find_fault(state: ProcessState) -> str:
     """Undo what user code may have done to this process; returns what cannot be undone, in words."""
-    if end_orphans():
-        _log.warning("user code has left processes behind, which are ended")
     if has_orphans():
         return "user code starts processes faster than they can be ended"
     if changed := state.restore():
