@@ -4,7 +4,6 @@ import json
 import os
 import resource
 import signal
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -254,7 +253,6 @@ def test_the_next_run_begins_at_most_a_second_later(stack: UserCodeStack, worker
         for _ in range(3):
             stack.run({"scenario.py": _IDLE}, requests=10, users=2)
             delays.append(_measure_start_s(stack, target))
-    print(f"first request after {after_requests:.3f} s, after user code {delays}", file=sys.stderr)
     assert max(delays) <= after_requests + 1, (after_requests, delays)
 
 

@@ -66,7 +66,7 @@ def is_alive(pid: int) -> bool:
 
 
 def find_worker(zygote: int) -> int:
-    """The process that does the work of `oku worker`; the one that has been started as long as it has no other."""
+    """The worker that an `oku worker` has forked; before that, this process itself."""
     try:
         lists = [path.read_text() for path in Path(f"/proc/{zygote}/task").glob("*/children")]
     except OSError:

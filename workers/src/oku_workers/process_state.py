@@ -67,7 +67,7 @@ class ProcessState:
                 _OOM_SCORE.write_text(self.oom_score)
         now = self.read()
         changed = {
-            "limits": now.limits != self.limits,
+            "the limits": now.limits != self.limits,
             "the scheduling policy": now.policy != self.policy,
             "the priority": now.niceness != self.niceness,
             "the OOM score": now.oom_score != self.oom_score,

@@ -78,8 +78,8 @@ def _wait(worker: int) -> tuple[int, bool]:
         number = signal.sigwait(_AWAITED)
         if number in _ENDING:
             is_ending = True
-            # Not SIGINT: a terminal sends that to the worker, too. The number is still the worker's own, for it
-            # is not buried before the next round.
+            # Not SIGINT, which a terminal sends to the worker, too. Only this loop buries the worker, so the
+            # number is still its own.
             os.kill(worker, signal.SIGTERM)
         elif (status := _bury(worker)) is not None:
             return status, is_ending
@@ -90,7 +90,9 @@ def _find_fault(state: ProcessState) -> str:
     if has_orphans():
         return "user code starts processes faster than they can be ended"
     if changed := state.restore():
-        return f"another process has changed {' and '.join(changed)} of this one, which cannot change them back"
+        return (
+            f"another process has changed {' and '.join(changed)} of this one, which cannot change them back"
+        )
     return ""
 
 

@@ -89,9 +89,7 @@ class Roster:
     def find_used(self, run: str) -> list[WorkerState]:
         """Those that have run user code of another run than this one, and do not leave yet."""
         return [
-            worker
-            for worker in self._workers.values()
-            if worker.can_take() and not worker.is_fresh_for(run)
+            worker for worker in self._workers.values() if worker.can_take() and not worker.is_fresh_for(run)
         ]
 
     def list_leases(self) -> Iterator[tuple[str, str]]:

@@ -1,8 +1,8 @@
-"""Has workers leave whose run of user code is over: a fresh process takes the place of each.
+"""Has workers leave once the run is over whose user code they have run: a fresh process follows each.
 
-What user code has changed of its worker must not distort a run of somebody else, so such a worker gets nothing
-of another run (`WorkerState.can_take`). It is told as soon as another run has its turn, or none, so the next
-run finds a fresh one. Orders may be lost, so they are repeated until the worker says that it leaves.
+What user code has changed of its worker must not distort another run, so such a worker gets nothing of any
+other (`WorkerState.can_take`). It is told to leave as soon as its run no longer has its turn, so the next run
+finds a fresh one. Orders may be lost, so they are repeated until the worker says that it leaves.
 """
 
 import math

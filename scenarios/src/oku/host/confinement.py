@@ -52,7 +52,7 @@ def _confine_on_linux(memory_bytes: int) -> None:
         Path("/proc/self/oom_score_adj").write_text(_ENDED_FIRST)
     if memory_bytes:
         _limit_memory(memory_bytes)
-    filter_system_calls()  # without it, its worker still leaves after the run, and what it has changed with it
+    filter_system_calls()  # without it, what user code changes of its worker still ends with the run
 
 
 def give_up_privileges() -> None:

@@ -57,7 +57,7 @@ _ARCHITECTURES = {
 class _Program(ctypes.Structure):
     """`struct sock_fprog` of linux/filter.h."""
 
-    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p)]  # noqa: RUF012  # ctypes' way
+    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p)]  # ctypes' way
 
 
 def filter_system_calls() -> bool:
@@ -73,7 +73,9 @@ def filter_system_calls() -> bool:
     libc = ctypes.CDLL(None, use_errno=True)
     seccomp = ctypes.c_long(architecture.seccomp)
     return bool(
-        libc.syscall(seccomp, ctypes.c_ulong(_SET_MODE_FILTER), ctypes.c_ulong(_SPEC_ALLOW), ctypes.byref(program))
+        libc.syscall(
+            seccomp, ctypes.c_ulong(_SET_MODE_FILTER), ctypes.c_ulong(_SPEC_ALLOW), ctypes.byref(program)
+        )
         == 0
     )
 
@@ -95,7 +97,7 @@ def _build_filter(architecture: _Architecture, own: int) -> list[bytes]:
 
 
 def _build_rule(name: str, own: int) -> list[bytes]:
-    """What becomes of a call that may change another process: allowed if it is for this one, or only looks."""
+    """What becomes of a call that may change another process: it may change this one, or look at others."""
     rule = []
     if name == "prlimit64":  # without new limits it tells those that there are
         rule += [
