@@ -253,7 +253,10 @@ def serve(settings: WorkerSettings) -> int:
     if (code := fork_workers()) is not None:
         return code
     code = Worker(settings, adopts=become_isolated(), health_socket=health_socket).run()
-    os.kill(os.getppid(), signal.SIGCONT)  # user code may have stopped the zygote
+    if code == EXIT_RENEW:
+        os.kill(os.getppid(), signal.SIGCONT)  # user code may have stopped the zygote
+        logging.shutdown()
+        os._exit(code)  # the end of the interpreter takes 0.1 s, and the next run may wait
     return code
 
 
