@@ -225,7 +225,7 @@ def _change(pid: int, limit: int, soft: int) -> None:
 
 def test_a_worker_ends_while_it_is_replaced(stack: UserCodeStack) -> None:
     """SIGTERM may come at any moment of it: no process is left, and none is started any more."""
-    for pause_s in (0.05, 0.15, 0.25):  # it takes 0.3 s
+    for pause_s in (0.05, 0.2):  # it takes 0.3 s
         with start_alone(stack) as worker:
             stack.run({"scenario.py": _IDLE}, requests=1)
             time.sleep(pause_s)
