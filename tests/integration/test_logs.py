@@ -15,7 +15,7 @@ import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
-from tests.kit.runs.local_run import OKU, wait_until
+from tests.kit.runs.local_run import OKU, find_worker, wait_until
 from tests.kit.servers.delay_server import Start, until
 from tests.kit.workers.progress_ear import hear_workers
 from tests.kit.workers.worker_process import run_worker
@@ -94,11 +94,12 @@ def test_every_log_line_of_every_process_is_json(tmp_path: Path, start: Start) -
     ):
         send_what_is_wrong(broker_url)
         wait_until(lambda: "is given back" in worker_log.read_text(), 20, "the stale lease is given back")
+        worker_pid = find_worker(worker.pid)
         run = kill_in_a_run(api, worker, url, log)
 
     told = read(worker_log)
     assert {line["worker"] for line in told} == {"w"}
-    assert {line["pid"] for line in told} == {worker.pid}
+    assert {line["pid"] for line in told} == {worker_pid}
     assert find(told, "were dropped")["logger"] == "oku_core.messaging.celery_app"
     given_back = find(told, "is given back")
     assert (given_back["run"], given_back["lease"], given_back["level"]) == ("r", "r.7.abcd", "info")

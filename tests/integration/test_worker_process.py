@@ -22,7 +22,7 @@ from tests.kit.brokers.far_broker import run_far_broker
 from tests.kit.faults.freezing import freeze
 from tests.kit.free_ports import pick_port
 from tests.kit.outcomes import make_counts
-from tests.kit.runs.local_run import OKU, wait_until
+from tests.kit.runs.local_run import OKU, find_worker, wait_until
 from tests.kit.servers.delay_server import Start
 from tests.kit.workers import worker_process
 from tests.kit.workers.checkpoint_book import LeaseAccount
@@ -468,10 +468,11 @@ def test_a_liveness_probe_is_answered_while_the_event_loop_is(desk: Desk, tmp_pa
 
     with run_worker(desk, tmp_path, "--health-port", str(port)) as process:
         assert [probe(10) for _ in range(3)] == [200] * 3
-        freeze(process.pid)
+        worker = find_worker(process.pid)
+        freeze(worker)
         with pytest.raises(TimeoutError):
             probe(0.5)
-        process.send_signal(signal.SIGCONT)
+        os.kill(worker, signal.SIGCONT)
         assert probe(10) == 200
 
 

@@ -52,15 +52,18 @@ class UserCodeStack:
         )
 
     def start_worker(self, *flags: str, name: str = "w", prefix: Sequence[str] = ()) -> Process:
-        """Start a worker without privileges, as that of a pod is; gives it once it is connected.
+        """Start a worker without privileges, as that of a pod is; gives it once it takes leases.
 
         Args:
             flags: of `oku worker`.
             name: of the worker.
             prefix: a command that starts the command behind it.
         """
-        before = self.api.read_metric("oku_workers")
-        where = ("--files-cache", str(self.folder / f"cache-{name}"), "--grace", "3s")
+        ready = self.folder / f"{name}.ready"
+        ready.unlink(missing_ok=True)
+        where = (
+            "--files-cache", str(self.folder / f"cache-{name}"), "--grace", "3s", "--ready-file", str(ready)
+        )  # fmt: skip
         log = self.folder / f"{name}.log"
         worker = self._stack.enter_context(
             run_worker(
@@ -68,7 +71,7 @@ class UserCodeStack:
                 prefix=(*prefix, sys.executable, "-c", _WITHOUT_PRIVILEGES),
             )
         )  # fmt: skip
-        wait_until(lambda: self.api.read_metric("oku_workers") > before, 30, f"{name} is connected")
+        wait_until(ready.exists, 30, f"{name} takes leases")
         return worker
 
     def run(self, code: Code, **spec: Any) -> dict[str, Any]:

@@ -52,6 +52,7 @@ from oku_coordinator.telemetry.ticker import Ticker
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.workers.renewal import Renewal
 from oku_core.messaging.celery_app import App, build_app
 from oku_core.messaging.ticket import build_ticket
 from oku_core.messaging.transport import find_connection_errors
@@ -303,6 +304,7 @@ class Assembly:
             interval_announcer=IntervalAnnouncer(
                 self.broker, self.clock_store.describe, lambda: self.files_address
             ),
+            renewal=Renewal(roster=self.roster, broker=self.broker),
             publisher=self.publisher,
             wake=self.signals.wake,
         )

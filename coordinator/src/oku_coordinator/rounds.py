@@ -26,6 +26,7 @@ from oku_coordinator.telemetry.ticker import Ticker
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
+from oku_coordinator.workers.renewal import Renewal
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.messaging.progress import Progress
 from oku_core.process.clock import SteadyClock
@@ -58,6 +59,7 @@ class Rounds:
         skew_watch: flags runs whose workers do not know the clock well.
         end_watch: keeps the last figures of runs at rest.
         interval_announcer: tells workers how often to speak.
+        renewal: has workers replaced that have run user code.
         publisher: takes lines to Loki, if anything does.
         wake: lets the next round begin at once.
         monotonic: monotonic seconds.
@@ -79,6 +81,7 @@ class Rounds:
     skew_watch: SkewWatch
     end_watch: EndWatch
     interval_announcer: IntervalAnnouncer
+    renewal: Renewal
     publisher: Publisher | None
     wake: Callable[[], None]
     monotonic: Callable[[], float] = time.monotonic
@@ -147,6 +150,7 @@ class Rounds:
         run = await self.dispatcher.step(now, self.clock.now())
         if self.dispatcher.has_more:
             self.wake()
+        self.renewal.look(run.run if run else "", now)
         await self.watch_end(run)
 
     async def watch_end(self, run: RunRecord | None) -> None:

@@ -65,6 +65,15 @@ def is_alive(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
+def find_worker(zygote: int) -> int:
+    """The worker that an `oku worker` has forked; before that, this process itself."""
+    try:
+        lists = [path.read_text() for path in Path(f"/proc/{zygote}/task").glob("*/children")]
+    except OSError:
+        return zygote
+    return next((int(child) for text in lists for child in text.split()), zygote)
+
+
 def sum_series(ledger_file: Path, run: str) -> dict[str, int]:
     """The outcomes of all seconds that a ledger keeps of a run."""
     ledger = Ledger(ledger_file, read_only=True)
@@ -96,6 +105,8 @@ class LocalRun:
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
         )
+        self._started: dict[int, int] = {}
+        """What the stack has started for each process that was sent a signal."""
 
     @property
     def output(self) -> str:
@@ -116,18 +127,21 @@ class LocalRun:
         return children
 
     def pid(self, name: str) -> int:
-        """The process of one child."""
-        return self.children()[name]
+        """The process of one child; of a worker the one that does its work."""
+        started = self.children()[name]
+        return find_worker(started) if name.startswith("worker-") else started
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:
         """Send a signal to one child; gives its process id."""
-        pid = self.pid(name)
+        pid, started = self.pid(name), self.children()[name]
+        self._started[pid] = started
         os.kill(pid, number)
         return pid
 
     def wait_for_restart(self, name: str, old_pid: int) -> None:
         """Wait until a child that was killed runs again."""
-        wait_until(lambda: self.children().get(name, old_pid) != old_pid, 10, f"{name} is started again")
+        old = self._started.get(old_pid, old_pid)
+        wait_until(lambda: self.children().get(name, old) != old, 10, f"{name} is started again")
 
     def lengths(self) -> Lengths:
         """How far its newest run has come."""

@@ -58,6 +58,8 @@ _LOOK_S = 0.1
 _DRAINS_S = 20.0
 _UNANSWERED_S = 6.0
 """As in a real worker."""
+_COMES_BACK_S = 0.1
+"""A fresh process takes the place of one that has run user code so soon."""
 _MOST_LEASES = 1000
 _ADOPTED_S = 0.3
 """Who has just learnt what time it is follows it within this time."""
@@ -104,6 +106,7 @@ class WorkerActor:
             return
         self._starts += 1
         self.started_at = self._world.scheduler.now
+        self._is_used = False
         self.process = self._world.start_process(f"{self.plan.name}#{self._starts}", self._clock)
         self._world.story.note(f"{self.process.name} starts")
         self.process.enter(self._boot)
@@ -153,6 +156,7 @@ class WorkerActor:
             self._call_hook,
         )
         self.runner.recorder = self._shelf.start(self.process, self._identity.incarnation)
+        self.runner.on_used = self._renew
         self.runner.start()
         incarnation = self._identity.incarnation
         self.connection.subscribe(build_lease_queue(incarnation).name, self._take_leases)
@@ -315,6 +319,11 @@ class WorkerActor:
         with contextlib.suppress(OperationalError):
             self.connection.publish_to_all(PROGRESS, sealed)
 
+    def _renew(self) -> None:
+        if not self._is_used:
+            self._is_used = True
+            self.process.start(self._drain())
+
     async def _drain(self) -> None:
         begun = self._clock.monotonic()
         self.runner.stop_all(self._world.plan.specs[0].drain_s)
@@ -328,3 +337,5 @@ class WorkerActor:
         self._shelf.remove(self.process)
         self._world.story.note(f"{self.process.name} has ended")
         self.process.kill()
+        if self._is_used:
+            self._world.scheduler.after(_COMES_BACK_S, self.restart)

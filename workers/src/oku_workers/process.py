@@ -5,6 +5,9 @@ time, the final checkpoint of every lease is confirmed, the coordinator knows of
 way here, and only then does Celery shut down: its own warm shutdown would close the connection by which
 confirmations come. If nobody confirms, the worker ends some seconds after the grace time, and well if the
 broker has its last checkpoints.
+
+A worker that has run user code drains in the same way once that run is over, and a fresh process takes its
+place (`oku_workers.zygote`).
 """
 
 import gc
@@ -12,6 +15,7 @@ import logging
 import os
 import secrets
 import signal
+import socket
 import threading
 import time
 import warnings
@@ -56,6 +60,7 @@ from oku_workers.settings import WorkerSettings
 from oku_workers.timing.clock_client import ClockClient
 from oku_workers.timing.coordinator_clock import CoordinatorClock
 from oku_workers.timing.timing import Timing
+from oku_workers.zygote import EXIT_RENEW, fork_workers
 
 _log = logging.getLogger(__name__)
 
@@ -78,6 +83,7 @@ class Worker:
         settings: the settings of this process.
         build_supervisor: makes the supervisor of its tasks; a test may let them fail.
         adopts: whether this process adopts the orphans among its children.
+        health_socket: listens at the health port; None without one.
     """
 
     def __init__(
@@ -86,6 +92,7 @@ class Worker:
         build_supervisor: Callable[..., Supervisor] = Supervisor,
         *,
         adopts: bool = False,
+        health_socket: socket.socket | None = None,
     ) -> None:
         self._settings = settings
         worker, clock = WorkerIdentity(settings.name, secrets.token_hex(8)), SteadyClock()
@@ -129,9 +136,12 @@ class Worker:
         listen_to_orders(self._app, worker, orders.obey)
         health = supervisor.enlist("loop watchdog", LONGEST_PAUSE_S)
         self._loop_watchdog = LoopWatchdog(health, self._loop_thread, settings.loop_limit_s)
-        self._liveness_port = _open_liveness_port(settings)
+        self._liveness_port = None if health_socket is None else LivenessPort(health_socket)
+        self._runner.on_used = self._renew
         self._consumer: Any = None
-        self._has_signal = False
+        self._leaving = threading.Lock()
+        """Held from when this process begins to leave, by a signal or from the event loop."""
+        self._is_used = False
 
     def run(self) -> int:
         """Startup, main loop (Celery's), shutdown."""
@@ -159,7 +169,7 @@ class Worker:
             self._loop_thread.await_result(self._liveness_port.close())
         self._loop_thread.end()
         self._recorder.close()
-        return int(celery_worker.exitcode or 0)
+        return EXIT_RENEW if self._is_used else int(celery_worker.exitcode or 0)
 
     def _on_ready(self, sender: Any, **_: object) -> None:
         self._consumer = sender
@@ -172,13 +182,19 @@ class Worker:
         sender.call_soon(lambda: sender.call_soon(self._begin_to_speak))
 
     def _begin_to_speak(self) -> None:
-        self._say_ready(is_ready=not self._has_signal)
+        self._say_ready(is_ready=not self._leaving.locked())
         self._heartbeat.start()
 
     def _on_signal(self, *_: object) -> None:
-        if self._has_signal:
+        self._leave()
+
+    def _renew(self) -> None:
+        self._is_used = True
+        self._leave()
+
+    def _leave(self) -> None:
+        if not self._leaving.acquire(blocking=False):
             return
-        self._has_signal = True
         threading.Thread(target=self._drain, name="drain", daemon=True).start()
         deadline = threading.Timer(self._settings.grace_s + _ENDING_S, self._give_up_draining)
         deadline.daemon = True
@@ -225,15 +241,23 @@ class Worker:
 
 
 def serve(settings: WorkerSettings) -> int:
-    """Run a worker until SIGTERM or SIGINT; returns its exit code."""
-    return Worker(settings, adopts=become_isolated()).run()
+    """Run a worker until SIGTERM or SIGINT; returns its exit code.
 
-
-def _open_liveness_port(settings: WorkerSettings) -> LivenessPort | None:
-    if settings.health_port is None:
-        return None
-    [listening] = open_sockets(settings.health_host, settings.health_port, 1, "--health-port")
-    return LivenessPort(listening)
+    This process becomes the zygote. It listens at the health port all the time: a probe waits for the next
+    worker, and nobody else can take the port meanwhile.
+    """
+    health_socket = None
+    if settings.health_port is not None:
+        [health_socket] = open_sockets(settings.health_host, settings.health_port, 1, "--health-port")
+    become_isolated()
+    if (code := fork_workers()) is not None:
+        return code
+    code = Worker(settings, adopts=become_isolated(), health_socket=health_socket).run()
+    if code == EXIT_RENEW:
+        os.kill(os.getppid(), signal.SIGCONT)  # user code may have stopped the zygote
+        logging.shutdown()
+        os._exit(code)  # the end of the interpreter takes 0.1 s, and the next run may wait
+    return code
 
 
 def _build_celery_worker(app: App, name: str, incarnation: str) -> Any:

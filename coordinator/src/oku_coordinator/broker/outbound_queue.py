@@ -93,6 +93,7 @@ def _merge(older: Outbound, newer: Outbound) -> Outbound:
         ends=_combine(older.ends, newer.ends, min),
         share=older.share if newer.share is None else newer.share,
         may_leave=older.may_leave or newer.may_leave,
+        renew=older.renew or newer.renew,
     )
 
 

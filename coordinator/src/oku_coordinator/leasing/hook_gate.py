@@ -144,7 +144,7 @@ class HookGate:
         """
         workers = self.assignment.workers(run.run)
         if not workers and hook == Hook.TEARDOWN:
-            workers = self.roster.workers()
+            workers = [worker for worker in self.roster.workers() if worker.is_fresh_for(run.run)]
         able = [worker for worker in workers if not worker.is_suspect]
         others = [worker for worker in able if before is None or worker.incarnation != before.incarnation]
         return next(iter(others or able), None)

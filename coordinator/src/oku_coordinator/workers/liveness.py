@@ -86,6 +86,12 @@ class Roster:
         """Those that have said that they are about to leave."""
         return [worker for worker in self._workers.values() if worker.stopping]
 
+    def find_used(self, run: str) -> list[WorkerState]:
+        """Those that have run user code of another run than this one, and do not leave yet."""
+        return [
+            worker for worker in self._workers.values() if worker.can_take() and not worker.is_fresh_for(run)
+        ]
+
     def list_leases(self) -> Iterator[tuple[str, str]]:
         """Every lease that a worker named when it was last heard, with the process that has it."""
         for worker in self._workers.values():
@@ -180,6 +186,7 @@ class Roster:
         known.hooks = frozenset(progress.hooks)
         known.files = frozenset(progress.files)
         known.loaded = progress.loaded
+        known.code_run = progress.code_run
         known.memory_bytes = progress.memory_bytes
         known.note_rate(progress)
 

@@ -48,6 +48,8 @@ class WorkerState:
     """How much memory it may use; 0 if that is not known."""
     loaded: str = ""
     """The run whose user code it has loaded or cannot load, by `build_spec_key`."""
+    code_run: str = ""
+    """The run whose user code it has begun to run; empty if it has run none."""
     host_ends: Sequence[HostEnd] = ()
     """The processes of its user code that ended unexpectedly lately, the newest last."""
     is_suspect: bool = False
@@ -67,7 +69,12 @@ class WorkerState:
 
     def can_take(self, run: str | None = None) -> bool:
         """Whether it can take leases, of a run: heard, alive, not about to leave, and not barred from it."""
-        return self.has_spoken and not self.stopping and (run is None or self.refused_run != run)
+        is_able = self.has_spoken and not self.stopping
+        return is_able and (run is None or (self.refused_run != run and self.is_fresh_for(run)))
+
+    def is_fresh_for(self, run: str) -> bool:
+        """Whether it has run no user code of another run."""
+        return self.code_run in {"", run}
 
     def find_rate(self, run: str) -> RunRate:
         """How fast it gets through the run that has its turn; that of another run means nothing."""

@@ -86,6 +86,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         specs: the runs whose spec it knows (`build_spec_key`), the newest last.
         files: the files of the run that has its turn, by their digests, that it has or cannot have.
         loaded: the run whose user code it has loaded or cannot load (`build_spec_key`); empty without one.
+        code_run: the run whose user code it has begun to run; it takes nothing of another one.
         hooks: the hooks that it calls, and those of which it still tells what came of them.
         runs: what it did of each run that it has leases of, or had any of in this interval, by the run's id.
         coordinator_at: the Unix time by the coordinator's clock at `at`, as far as the worker knows it; None
@@ -110,6 +111,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     specs: list[str] = []
     files: list[str] = []
     loaded: str = ""
+    code_run: str = ""
     hooks: list[HookAttempt] = []
     runs: dict[str, RunProgress] = {}
     coordinator_at: float | None = None

@@ -1,7 +1,7 @@
 """What a host gives up before it loads user code, none of which user code gets back.
 
 It dies with its worker, it and what it starts gain no privileges, it leaves no core dump, it may hold so much
-memory, and where memory runs out it is ended before its worker is.
+memory, where memory runs out it is ended before its worker is, and it changes how no other process runs.
 """
 
 import ctypes
@@ -12,6 +12,8 @@ import struct
 import sys
 from contextlib import suppress
 from pathlib import Path
+
+from oku.host.syscall_filter import filter_system_calls
 
 _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _CAPABILITY_VERSION = 0x20080522
@@ -50,6 +52,7 @@ def _confine_on_linux(memory_bytes: int) -> None:
         Path("/proc/self/oom_score_adj").write_text(_ENDED_FIRST)
     if memory_bytes:
         _limit_memory(memory_bytes)
+    filter_system_calls()  # without it, what user code changes of its worker still ends with the run
 
 
 def give_up_privileges() -> None:

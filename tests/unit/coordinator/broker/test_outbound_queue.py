@@ -115,3 +115,11 @@ def test_who_waits_for_a_message_gets_it(queue: OutboundQueue) -> None:
     thread.join(5.0)
     assert taken == [Control(incarnation="b1")]
     assert not thread.is_alive()
+
+
+def test_control_that_renews_a_process_does_so_whatever_joins_it() -> None:
+    """It is not lost among newer news."""
+    queue = OutboundQueue(lambda: 0.0)
+    queue.put([Control(incarnation="a1", renew=True)])
+    queue.put([Control(incarnation="a1", may_leave=True)])
+    assert queue.take(10) == [Control(incarnation="a1", may_leave=True, renew=True)]

@@ -453,6 +453,17 @@ async def test_workers_that_refuse_the_leases_of_a_run_may_still_tear_it_down(wo
     assert world.take_calls() == [("w1-1", 1, "teardown")]
 
 
+async def test_a_worker_that_has_run_user_code_of_another_run_calls_no_hook(world: World) -> None:
+    """Not even if there is no other."""
+    await world.reach_teardown()
+    world.speak("w1", code_run="r0")
+    await world.step()
+    assert world.take_calls() == []
+    world.speak("w2", code_run="r1")
+    await world.step()
+    assert world.take_calls() == [("w2-1", 1, "teardown")]
+
+
 async def test_a_run_that_failed_is_torn_down_and_begins_anew_with_both_hooks(world: World) -> None:
     """Its workers get what the new setup returned, though they know the spec with the older one."""
     world.create(requests=10**6)

@@ -312,3 +312,17 @@ def test_clocks_of_its_own_workers_count(world: World) -> None:
     world.speak("w1", clock_bound_s=0.001)
     world.speak("w2", clock_bound_s=0.5)
     assert world.assignment.clock_bound_s == 0.001
+
+
+def test_a_worker_that_has_run_user_code_takes_no_other_run(ledger: Ledger) -> None:
+    """Until a fresh process has its name; it may go on with the same run."""
+    world = World(ledger)
+    world.speak("w1", code_run="r1")
+    world.begin("r1", workers=1)
+    assert [worker.name for worker in world.assignment.workers("r1")] == ["w1"]
+    world.end("r1")
+    world.begin("r2", workers=1)
+    assert world.assignment.workers("r2") == []
+    world.speak("w1", incarnation="fresh")
+    world.settle()
+    assert [worker.incarnation for worker in world.assignment.workers("r2")] == ["fresh"]

@@ -241,23 +241,25 @@ def test_leases_with_an_unknown_part_are_refused(change: dict[str, object]) -> N
     "read",
     [
         lambda: decode_progress(
-            SIGNER, as_event(seal(MessageKind.PROGRESS, {"worker": "w9", "incarnation": "b9"}, 9))
+            SIGNER, as_event(seal(MessageKind.PROGRESS, {"worker": "w9", "incarnation": "b9"}, PROTOCOL + 1))
         ),
         lambda: decode_checkpoints(
             SIGNER,
-            as_task(seal(MessageKind.CHECKPOINT, msgspec.to_builtins(CHECKPOINTS, str_keys=True), 9)),
+            as_task(
+                seal(MessageKind.CHECKPOINT, msgspec.to_builtins(CHECKPOINTS, str_keys=True), PROTOCOL + 1)
+            ),
         ),
     ],
 )
 def test_a_worker_of_another_protocol_is_named(read: Callable[[], object]) -> None:
     """People need to know which worker it is."""
-    expected = rf"^worker w[19] speaks protocol 9, this coordinator {PROTOCOL}$"
+    expected = rf"^worker w[19] speaks protocol {PROTOCOL + 1}, this coordinator {PROTOCOL}$"
     with pytest.raises(OtherProtocolError, match=expected):
         read()
 
 
 def test_an_order_of_another_protocol_is_not_obeyed() -> None:
     """It may mean something else."""
-    sealed = seal(MessageKind.ORDER, msgspec.to_builtins(STOP), 9)
-    with pytest.raises(MalformedMessageError, match="protocol 9"):
+    sealed = seal(MessageKind.ORDER, msgspec.to_builtins(STOP), PROTOCOL + 1)
+    with pytest.raises(MalformedMessageError, match=f"protocol {PROTOCOL + 1}"):
         decode_order(SIGNER, msgspec.json.encode(sealed))

@@ -275,6 +275,17 @@ async def test_user_code_is_loaded_anew_for_another_setup_or_run() -> None:
     await bench.switch.close()
 
 
+async def test_a_process_has_run_user_code_from_when_its_engine_is_made() -> None:
+    """Also if it cannot be loaded: some of it may have run by then. Other engines run none."""
+    bench = AheadBench()
+    await bench.end(*await bench.serve(Spec(concurrency=7)))
+    assert bench.switch.code_run == ""
+    await bench.load(run="r2", spec=BROKEN)
+    assert bench.switch.code_run == "r2"
+    assert (bench.switch.is_fresh_for("r2"), bench.switch.is_fresh_for("r1")) == (True, False)
+    await bench.switch.close()
+
+
 async def test_user_code_that_cannot_be_loaded_is_refused_with_its_first_lease() -> None:
     """The run need not wait for it: it is dealt with."""
     bench = AheadBench()

@@ -158,3 +158,14 @@ async def test_what_user_code_says_is_made_fit_for_the_ledger(
     assert desk.sent[0].error.startswith(error)
     assert desk.sent[0].find_fault() is None
     await desk.runner.close()
+
+
+async def test_a_hook_of_another_run_is_not_called_where_user_code_has_run(desk: Desk) -> None:
+    """Its worker is about to be replaced, and the coordinator orders it again."""
+    desk.order()
+    await asyncio.sleep(1.0)
+    desk.order(HookAttempt("r2", Hook.SETUP, 1))
+    desk.order(HookAttempt("r1", Hook.TEARDOWN, 1))
+    await asyncio.sleep(1.0)
+    assert desk.calls == [SETUP, HookAttempt("r1", Hook.TEARDOWN, 1)]
+    await desk.runner.close()

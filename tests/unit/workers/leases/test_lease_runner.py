@@ -20,6 +20,7 @@ from oku_core.messaging.lease import LeaseBatch, build_lease_id
 from oku_core.messaging.order import ClockNotice, Control, Stop
 from oku_core.messaging.progress import LeaseProgress
 from oku_core.process.kernel_id import fetch_kernel_id
+from oku_core.spec.spec import Engine, Spec
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.executions.tally import OK
 from oku_workers.leases.checkpointer import DEFAULT_INTERVAL_S
@@ -628,3 +629,32 @@ async def test_many_leases_in_hand_do_not_hold_the_loop_up(bench: Bench) -> None
     await asyncio.sleep(1.0)
     assert all(account.checkpoint.is_final for account in accounts)
     assert bench.runner.lease_ids == []
+
+
+async def test_a_worker_that_has_run_user_code_takes_nothing_of_another_run(bench: Bench) -> None:
+    """It gives it back unbegun, and leaves; its own run goes on."""
+    used: list[str] = []
+    bench.runner.on_used = lambda: used.append(bench.runner.build_progress().code_run)
+    code = Spec(engine=Engine.PYTHON, concurrency=5)
+    bench.take(build_lease(0, 3), spec=code)
+    await settle()
+    assert bench.runner.build_progress().code_run == "r1"
+    bench.take(build_lease(3, 6), spec=None)
+    await settle()
+    assert used == []
+    [other] = bench.take(build_lease(0, 10, "r2"))
+    await asyncio.sleep(0.1)
+    assert used == ["r1"]
+    assert other.checkpoint.is_final
+    assert (other.checkpoint.done, other.checkpoint.end) == (0, 0)
+
+
+async def test_a_worker_leaves_when_the_run_is_over_whose_user_code_it_has_run(bench: Bench) -> None:
+    """The coordinator says so, to this process."""
+    used: list[bool] = []
+    bench.runner.on_used = lambda: used.append(True)
+    bench.runner.control(Control(incarnation="another", renew=True))
+    bench.control(may_leave=True)
+    assert used == []
+    bench.control(renew=True)
+    assert used == [True]

@@ -100,6 +100,7 @@ class EngineSwitch:
         on_kept: called when a lease has come to its end and is kept open, as it may be the last.
         on_loaded: called when user code has been loaded ahead, or could not be.
         loaded: the run whose user code is loaded, or could not be, by `build_spec_key`; empty without one.
+        code_run: the run whose user code this process has begun to run; empty before the first.
         isolation: what the process of user code gets and may take.
         host_ends: how processes of user code ended.
         memory_bytes: how much memory this process may use; 0 if that is not known.
@@ -127,7 +128,7 @@ class EngineSwitch:
         self.find_enough: Callable[[], float] = lambda: math.inf
         self.on_kept: Callable[[], None] = ignore
         self.on_loaded: Callable[[], None] = ignore
-        self.loaded = ""
+        self.loaded = self.code_run = ""
         self.isolation = Isolation()
         self.host_ends = HostEnds()
         self.memory_bytes = 0
@@ -255,12 +256,19 @@ class EngineSwitch:
         )  # fmt: skip
         self._engine.cut_off(execution)
 
+    def is_fresh_for(self, run: str) -> bool:
+        """Whether this process has run no user code of another run."""
+        return self.code_run in {"", run}
+
     async def prepare_call(self, order: CallHook) -> tuple[EngineContext, Spec]:
         """Have what a hook needs that is called beside the engine: files, which are kept, and secrets.
+
+        The hook is user code that this process has run, from here on.
 
         Raises:
             EngineError: something of it is not here.
         """
+        self.code_run = order.attempt.run
         if self.files is not None:
             self.files.note_tickets(order.tickets)
             await self._provide(order.spec, order.attempt)
@@ -442,6 +450,8 @@ class EngineSwitch:
             self.host_ends,
             partial(self._fetch_again, spec),
         )
+        if spec.runs_user_code:
+            self.code_run = key.run
         engine = self._build(filled, self.feed, self._supervisor, context)
         await engine.open()
         self._engine, self._has_begun = engine, False

@@ -60,7 +60,7 @@ class HookRunner:
         attempt = order.attempt
         if order.incarnation != self._worker.incarnation or self._now() > order.start_by:
             return
-        if not self._note(attempt):
+        if not self._engines.is_fresh_for(attempt.run) or not self._note(attempt):
             return
         task = asyncio.get_running_loop().create_task(self._carry_out(order))
         self._held[attempt] = task

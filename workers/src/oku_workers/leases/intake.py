@@ -29,6 +29,7 @@ class Objection(StrEnum):
     STOPPED = "its run was stopped"
     LEAVING = "the worker is about to leave"
     OVER = "the time of its run is over"
+    USED = "the worker has run user code of another run"
 
 
 class Arrival(NamedTuple):

@@ -8,7 +8,7 @@ meanwhile: how far a lease may go, where it ends, and which checkpoints need not
 import asyncio
 import logging
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 
 from oku_core.messaging.codec import LeaseBatchHead
@@ -25,6 +25,7 @@ from oku_core.spec.values.file_reference import FileRef
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.user_code.hook_call import call_hook
 from oku_workers.executions.execution import Execution
+from oku_workers.executions.feed import ignore
 from oku_workers.executions.recording import Recording
 from oku_workers.executions.scheduled_execution import ScheduledExecution
 from oku_workers.flight.flight_recorder import FlightRecorder, NoRecorder
@@ -58,6 +59,7 @@ class LeaseRunner:
     Attributes:
         hooks: calls those.
         recorder: keeps how far the leases have gone, for the case of a death.
+        on_used: called when this process is to leave, since the run is over whose user code it has run.
         may_leave: whether the coordinator has heard that this worker is about to leave, and nothing is on its
             way from there any more.
     """
@@ -92,6 +94,7 @@ class LeaseRunner:
         self._serving: set[asyncio.Task[None]] = set()
         self._sending: asyncio.Task[None] | None = None
         self._progress_count = 0
+        self.on_used: Callable[[], None] = ignore
         self.may_leave = False
 
     def start(self) -> None:
@@ -137,12 +140,17 @@ class LeaseRunner:
             except ValueError as error:
                 _log.error("lease %s is dropped: %s", lease.id, error, extra=_build_context(lease))
                 continue
-            is_over = self._pacer.is_over(batch.run)
-            if reason := objection or (Objection.OVER if is_over else None):
+            if reason := objection or self._find_objection(batch.run):
                 _log.info("lease %s is given back: %s", lease.id, reason, extra=_build_context(lease))
                 self._give_back(execution)
             else:
                 self._begin(OpenLease(execution))
+
+    def _find_objection(self, run: str) -> Objection | None:
+        if not self._engines.is_fresh_for(run):
+            self.on_used()
+            return Objection.USED
+        return Objection.OVER if self._pacer.is_over(run) else None
 
     def refuse(self, head: LeaseBatchHead, reason: str) -> None:
         """Give back leases that can't be read, for a reason that their run's owner can understand."""
@@ -158,6 +166,8 @@ class LeaseRunner:
         if control.share is not None:
             self._pacer.share(control.share)
         self.may_leave |= control.may_leave
+        if control.renew:
+            self.on_used()
         for lease_id, sequence in control.confirmed.items():
             if (lease := self._leases.get(lease_id)) is not None:
                 lease.confirm(sequence)
@@ -201,7 +211,7 @@ class LeaseRunner:
         if self._engines.files is not None:
             self._engines.files.note_tickets(order.tickets)
             self._engines.files.prepare([FileRef(file) for file in order.files])
-        if order.code is not None and not self.is_stopping:
+        if order.code is not None and not self.is_stopping and self._engines.is_fresh_for(order.run):
             self._engines.load_ahead(order.run, order.code.spec, order.code.setup)
 
     def note_files_address(self, address: FilesAddress) -> None:
@@ -238,6 +248,7 @@ class LeaseRunner:
             specs=self._intake.specs,
             files=self._engines.files.settled if self._engines.files is not None else [],
             loaded=self._engines.loaded,
+            code_run=self._engines.code_run,
             hooks=self.hooks.attempts,
             runs={run: done.coarsen() for run, done in delta.runs.items()} if coarse else delta.runs,
             coordinator_at=clock.now() if clock.is_known else None,

@@ -54,6 +54,11 @@ def end_orphans() -> int:
     return len(ended)
 
 
+def has_orphans() -> bool:
+    """Whether this process has a child that is no host."""
+    return bool(_find_orphans())
+
+
 def bury_orphans() -> None:
     """Ask how orphans have ended, so that they do not stay as zombies."""
     with _starting, suppress(ChildProcessError):

@@ -1,0 +1,43 @@
+"""Has workers leave once the run is over whose user code they have run: a fresh process follows each.
+
+What user code has changed of its worker must not distort another run, so such a worker gets nothing of any
+other (`WorkerState.can_take`). It is told to leave as soon as its run no longer has its turn, so the next run
+finds a fresh one. Orders may be lost, so they are repeated until the worker says that it leaves.
+"""
+
+import math
+from dataclasses import dataclass, field
+
+from oku_coordinator.broker.sender import Broker
+from oku_coordinator.workers.liveness import Roster
+from oku_core.messaging.order import Control
+
+_REPEAT_S = 1.0
+
+
+@dataclass(kw_only=True)
+class Renewal:
+    """Has used workers replaced.
+
+    Args:
+        roster: knows who has run user code, and of which run.
+        broker: the way to the workers.
+    """
+
+    roster: Roster
+    broker: Broker
+    _turn: str = field(default="", init=False)
+    _looked_at: float = field(default=-math.inf, init=False)
+
+    def look(self, turn: str, now: float) -> None:
+        """Tell those that have run user code of another run than the one that has its turn to leave.
+
+        Args:
+            turn: the run that has its turn; empty if none has.
+            now: monotonic seconds.
+        """
+        if turn == self._turn and now - self._looked_at < _REPEAT_S:
+            return
+        self._turn, self._looked_at = turn, now
+        used = self.roster.find_used(turn)
+        self.broker.send_controls(Control(incarnation=worker.incarnation, renew=True) for worker in used)

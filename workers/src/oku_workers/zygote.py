@@ -1,0 +1,117 @@
+"""The zygote: forks the worker, and a fresh one after each run of user code.
+
+It is the process that `oku worker` starts. It has loaded all code and runs none of it, so that a fresh worker
+needs no container to be restarted and no second for imports, and has nothing of what user code has left of
+the worker before. The worker is its only child; its end is the zygote's, unless the worker asks for another.
+"""
+
+import ctypes
+import gc
+import logging
+import os
+import signal
+import sys
+from typing import NoReturn
+
+from oku_workers.engines.user_code.orphans import end_orphans, has_orphans
+from oku_workers.process_state import ProcessState
+
+_log = logging.getLogger(__name__)
+
+EXIT_RENEW = 75
+"""Exit code of a worker that a fresh one is to replace (EX_TEMPFAIL of sysexits.h)."""
+EXIT_TAINTED = 71
+"""Exit code of a zygote whose workers would not be fresh (EX_OSERR)."""
+_PR_SET_PDEATHSIG = 1
+_ENDING = frozenset({signal.SIGTERM, signal.SIGINT})
+_AWAITED = _ENDING | {signal.SIGCHLD}
+
+
+def fork_workers() -> int | None:
+    """Fork workers until one has ended for good; returns its exit code. In each worker, returns None at once.
+
+    SIGTERM and SIGINT reach the worker as SIGTERM, and no other one follows it. If a signal has killed the
+    worker, this process dies of the same signal.
+    """
+    state = ProcessState.read()
+    gc.collect()
+    gc.freeze()  # a collection in a worker would copy the memory that it shares with this process
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
+    is_ending = False
+    while True:
+        worker = _fork_worker()
+        if worker == 0:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            return None
+        status, is_ending = _wait(worker)
+        if end_orphans():
+            _log.warning("user code has left processes behind, which are ended")
+        if os.WIFSIGNALED(status):
+            _die_of(signal.Signals(os.WTERMSIG(status)))
+        code = os.waitstatus_to_exitcode(status)
+        if code != EXIT_RENEW:
+            return code
+        if is_ending or signal.sigpending() & _ENDING:
+            return 0
+        if fault := _find_fault(state):
+            _log.error("no fresh worker can be started: %s", fault)
+            return EXIT_TAINTED
+        _log.info("a fresh worker takes the place of one that has run user code")
+
+
+def _fork_worker() -> int:
+    """Fork; returns 0 in the worker, which dies with this process, and its process id here."""
+    zygote = os.getpid()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    if (worker := os.fork()) == 0 and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != zygote:
+            os._exit(1)  # it died before
+    return worker
+
+
+def _wait(worker: int) -> tuple[int, bool]:
+    """Wait for the end of the worker; returns its status, and whether this process was told to end."""
+    is_ending = False
+    while True:
+        number = signal.sigwait(_AWAITED)
+        if number in _ENDING:
+            is_ending = True
+            # Not SIGINT, which a terminal sends to the worker, too. Only this loop buries the worker, so the
+            # number is still its own.
+            os.kill(worker, signal.SIGTERM)
+        elif (status := _bury(worker)) is not None:
+            return status, is_ending
+
+
+def _find_fault(state: ProcessState) -> str:
+    """Undo what user code may have done to this process; returns what cannot be undone, in words."""
+    if has_orphans():
+        return "user code starts processes faster than they can be ended"
+    if changed := state.restore():
+        return (
+            f"another process has changed {' and '.join(changed)} of this one, which cannot change them back"
+        )
+    return ""
+
+
+def _bury(worker: int) -> int | None:
+    """Bury what has ended, orphans included; returns the status of the worker if it is among that."""
+    ended = None
+    try:
+        while (found := os.waitpid(-1, os.WNOHANG))[0]:
+            if found[0] == worker:
+                ended = found[1]
+    except ChildProcessError:
+        pass
+    return ended
+
+
+def _die_of(number: signal.Signals) -> NoReturn:
+    """End as the worker did, as far as the first process of a container can."""
+    if number != signal.SIGKILL:
+        signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
+    os.kill(os.getpid(), number)
+    os._exit(128 + number)
