@@ -1,6 +1,7 @@
 """What a run leaves on the disk is for its owner alone, whatever his umask; folders of others are refused."""
 
 import os
+import shutil
 import stat
 import subprocess
 from collections.abc import Callable, Iterator
@@ -49,6 +50,31 @@ def test_all_that_a_run_writes_is_for_its_owner_alone(start: Start) -> None:
     assert during == {}
     assert list_open(run.data_dir) == {}
     assert list((run.data_dir / "reports").glob("*.html"))
+
+
+def test_git_sees_nothing_of_what_a_run_leaves_in_a_project(tmp_path: Path) -> None:
+    """Neither in a new folder, nor in one of an older version, nor below another name; files of the user stay."""
+    if shutil.which("git") is None:
+        miss("there is no git")
+    environment = os.environ | {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+
+    def git(*arguments: str) -> list[str]:
+        command = ["git", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+        return done.stdout.splitlines()
+
+    git("init", "--quiet")
+    (tmp_path / "main.py").touch()
+    (tmp_path / ".oku").mkdir(mode=0o700)
+    (tmp_path / ".oku" / "clock.json").write_text("{}")
+    for flags in ((), ("--data-dir", "load/data")):
+        command = [*OKU, "run", "-n", "10", "--quiet", *flags]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    assert (tmp_path / ".oku" / "message.key").exists()
+    assert (tmp_path / "load" / "data" / "ledger.sqlite3").exists()
+    assert git("status", "--porcelain", "--untracked-files=all") == ["?? main.py"]
+    git("add", "--all")
+    assert git("ls-files") == ["main.py"]
 
 
 def test_all_that_a_coordinator_writes_is_for_its_owner_alone(tmp_path: Path) -> None:

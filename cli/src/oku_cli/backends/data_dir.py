@@ -14,13 +14,15 @@ from oku_core.errors import UserError
 from oku_core.json_reader import JsonError, decode_document
 from oku_core.process.file_lock import FileLock
 from oku_core.process.private_files import (
+    DATA_FOLDER,
     NotPrivateError,
     check_private_folder,
+    make_data_folder,
     make_private_folder,
     write_private,
 )
 
-DEFAULT = Path(".oku")
+DEFAULT = Path(DATA_FOLDER)
 _SETTLES_S = 5.0
 """A run that is started or ended here takes a moment; whoever asks for runs meanwhile waits that long."""
 _LOOK_S = 0.05
@@ -104,7 +106,8 @@ class DataDir:
     def hold(self) -> None:
         """Make the folder and claim it for one stack; `UserError` if another one holds it."""
         try:
-            for folder in (self._absolute, self.logs, self.broker, self.counts):
+            make_data_folder(self._absolute)
+            for folder in (self.logs, self.broker, self.counts):
                 make_private_folder(folder)
             # A process that only looks whether a stack runs here holds the lock briefly.
             self._lock = FileLock(self._absolute / "stack.lock", wait_s=0.3)

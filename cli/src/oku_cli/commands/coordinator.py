@@ -23,6 +23,7 @@ from oku_cli.options.loki_options import loki_options, pick_loki_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.option_parser import build_duration
 from oku_cli.remote.api_token import read_token
+from oku_core.process.private_files import DATA_FOLDER
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ _log = logging.getLogger(__name__)
     metavar="FOLDER",
     envvar="OKU_DATA_DIR",
     type=click.Path(path_type=Path),
-    default=Path(".oku"),
+    default=Path(DATA_FOLDER),
     show_default=True,
     help="Folder of the ledger.",
 )
