@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit.brokers.broker import run_broker
-from tests.kit.coordinators.coordinator import run_coordinator
+from tests.kit.coordinators.coordinator import TOKEN, run_coordinator
 from tests.kit.requirement import miss
 from tests.kit.runs.local_run import OKU, Start
 from tests.kit.servers.delay_server import Start as StartServers
@@ -53,15 +53,14 @@ def test_all_that_a_run_writes_is_for_its_owner_alone(start: Start) -> None:
 
 
 def test_git_sees_nothing_of_what_a_run_leaves_in_a_project(tmp_path: Path) -> None:
-    """Neither in a new folder, nor in one of an older version, nor below another name; files of the user stay."""
+    """Neither in a folder of an older version, nor in a new one below another name; the user's files stay."""
     if shutil.which("git") is None:
         miss("there is no git")
     environment = os.environ | {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
 
     def git(*arguments: str) -> list[str]:
         command = ["git", *arguments]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
-        return done.stdout.splitlines()
+        return subprocess.check_output(command, cwd=tmp_path, env=environment, text=True).splitlines()
 
     git("init", "--quiet")
     (tmp_path / "main.py").touch()
@@ -126,7 +125,7 @@ COMMANDS = {
     "show": ["show", "x"],
     "cancel": ["cancel", "x"],
     "report": ["report", "x"],
-    "coordinator": ["coordinator", "--broker-url", "redis://h:1", "--token", "t", "--log-format", "text"],
+    "coordinator": ["coordinator", "--broker-url", "redis://h:1", "--token", TOKEN, "--log-format", "text"],
 }
 
 

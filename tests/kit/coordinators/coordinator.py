@@ -14,7 +14,7 @@ from tests.kit.runs.local_run import OKU, wait_until
 
 from oku_coordinator.api.metrics_cache import LIFETIME_S
 
-TOKEN = "test-token"
+TOKEN = "token-for-tests-alone"
 
 
 class CoordinatorApi:

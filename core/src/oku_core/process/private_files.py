@@ -52,8 +52,8 @@ def make_private_folder(path: Path, *, is_trusted: bool = False) -> None:
 def make_data_folder(path: Path, *, is_trusted: bool = False) -> None:
     """Create or close a folder as `make_private_folder` does, and keep what it will contain out of Git.
 
-    It gets a `.gitignore` if it is Oku's own: called `.oku`, or empty until now. A folder with other files gets
-    none, because that would hide them as well. A `.gitignore` that exists is never changed.
+    It gets a `.gitignore` if it is Oku's own: called `.oku`, or empty until now. A folder with other files
+    gets none, because that would hide them as well. A `.gitignore` that exists is never changed.
 
     Raises:
         NotPrivateError: the folder belongs to another user, or others may write to it.
