@@ -33,6 +33,7 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from oku_coordinator.api.metrics_cache import MetricsCache
+from oku_coordinator.api.refused_callers import RefusedCallers
 from oku_coordinator.api.run_json import build_row_object, build_run_object
 from oku_coordinator.api.streams import Handler, TooManyFollowersError, build_follower, stream_pieces
 from oku_coordinator.files.file_store import DigestError, FileTooLargeError, NoRoomError
@@ -50,6 +51,7 @@ from oku_core.accounting.run_state import TransitionError
 from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.json_reader import decode_json
+from oku_core.messaging.refusal import Credential, Refusal
 from oku_core.spec.parser import Source, parse_spec
 
 _log = logging.getLogger(__name__)
@@ -70,6 +72,7 @@ _STATUS_BY_ERROR: Mapping[type[Exception], int] = {
 }
 _OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 _MAX_BODY = 1 << 20
+_SCHEME = "Bearer"
 DEFAULT_LISTED, MOST_LISTED = 100, 1000
 """Runs of one answer."""
 _BODY_S = 30.0
@@ -94,8 +97,9 @@ def build_api(
         publisher: what takes lines to Loki, if anything does.
         describe_scaling: how many pods a run may have, in a cluster.
     """
-    api = web.Application(middlewares=[_answer_errors, _build_guard(token)], client_max_size=_MAX_BODY)
-
+    api = web.Application(middlewares=[_answer_errors], client_max_size=_MAX_BODY)
+    refused = RefusedCallers(api, Credential.TOKEN, metrics.count_refusal)
+    api.middlewares.append(_build_guard(token, refused))
     exposed = MetricsCache(metrics)
 
     async def show_scaling(_: web.Request) -> web.Response:
@@ -233,18 +237,27 @@ async def _read_object(request: web.Request) -> dict[str, Any]:
     return values
 
 
-def _build_guard(token: str) -> Any:
-    expected = f"Bearer {token}".encode()
+def _build_guard(token: str, refused: RefusedCallers) -> Any:
+    expected = f"{_SCHEME} {token}".encode()
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         if request.path not in _OPEN_PATHS:
             given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
             if not hmac.compare_digest(given, expected):
+                refused.note(request, _judge_header(given))
                 return _json({"error": "the token is missing or wrong"}, status=401)
         return await handler(request)
 
     return guard
+
+
+def _judge_header(given: bytes) -> Refusal:
+    """What is wrong with a header `Authorization` that is not the right one."""
+    if not given:
+        return Refusal.MISSING
+    scheme, _, token = given.partition(b" ")
+    return Refusal.WRONG if scheme == _SCHEME.encode() and token else Refusal.MALFORMED
 
 
 @web.middleware

@@ -11,6 +11,7 @@ from oku_coordinator.api.file_uploads import MOST_PIECE_BYTES, build_upload_rout
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.settings import FileLimits
+from oku_coordinator.telemetry.metrics import Metrics
 
 CONTENT = b"what is in a file"
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
@@ -22,7 +23,7 @@ Client = TestClient[Any, Any]
 async def client(tmp_path: Path) -> AsyncIterator[Client]:
     """A client that bears the token."""
     store = FileStore(tmp_path / "files", FileLimits(most_file_bytes=100))
-    api = build_api(None, None, "token", lambda: "")  # type: ignore[arg-type]  # no other call is made
+    api = build_api(None, Metrics(), "token", lambda: "")  # type: ignore[arg-type]  # no other call is made
     api.add_routes(build_upload_routes(store))
     async with TestClient(TestServer(api), headers={"Authorization": "Bearer token"}) as client:
         yield client
