@@ -6,6 +6,7 @@ No line has anything of what the caller sent: not the token, nor the path, only 
 import logging
 import time
 from collections.abc import Callable
+from functools import lru_cache
 
 from aiohttp import hdrs, web
 
@@ -18,6 +19,7 @@ _log = logging.getLogger(__name__)
 LOG_THROTTLE = web.AppKey("throttle", LogThrottle)
 """Bounds what callers of a port can have logged."""
 _NOWHERE = "to an unknown path"
+_find_origin = lru_cache(maxsize=256)(find_origin)
 _ODD = "a method of its own"
 
 
@@ -47,7 +49,7 @@ class RefusedCallers:
         self._count(self._credential, refusal)
         peer = request.remote or ""
         kind = f"{self._credential} {refusal}"
-        of_origin = f"{kind} {find_origin(peer)}"  # where there is no room for one more, they share a line
+        of_origin = f"{kind} {_find_origin(peer)}"  # where there is no room for one more, they share a line
         self._throttle.warn(
             of_origin if self._throttle.has_room_for(of_origin) else kind,
             f"a call from {peer or 'an unknown address'} is refused: its {self._credential} is {refusal}"

@@ -35,11 +35,16 @@ class Metrics:
             "Messages of the broker and questions for the clock that were dropped, by reason.",
             ["reason"],
         )
-        self._refusals = counter(
+        refused = counter(
             "oku_callers_refused",
             "Callers that were refused, by what they had to bear and what was wrong with it.",
             ["credential", "reason"],
         )
+        self._refusals = {
+            (credential, refusal): refused.labels(credential, refusal)
+            for credential, refusal in product(Credential, Refusal)
+            if (credential, refusal) != (Credential.TOKEN, Refusal.EXPIRED)
+        }
         self._expired = counter("oku_leases_expired", "Leases taken back, by reason.", ["reason"])
         self._commit = Histogram(
             "oku_commit_seconds",
@@ -82,9 +87,6 @@ class Metrics:
             self._messages.labels(verdict)
         for rejection in Rejection:
             self._rejected.labels(rejection)
-        for credential, refusal in product(Credential, Refusal):
-            if (credential, refusal) != (Credential.TOKEN, Refusal.EXPIRED):
-                self._refusals.labels(credential, refusal)
         for reason in ExpiryReason:
             self._expired.labels(reason)
         for fault in StorageFault:
@@ -110,7 +112,7 @@ class Metrics:
 
     def count_refusal(self, credential: Credential, refusal: Refusal) -> None:
         """Count a caller that was refused."""
-        self._refusals.labels(credential, refusal).inc()
+        self._refusals[credential, refusal].inc()
 
     def count_expired(self, reason: ExpiryReason) -> None:
         """Count a lease that was taken back."""
