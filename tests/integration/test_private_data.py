@@ -76,6 +76,57 @@ def test_git_sees_nothing_of_what_a_run_leaves_in_a_project(tmp_path: Path) -> N
     assert git("ls-files") == ["main.py"]
 
 
+SCENARIO = """
+def setup():
+    return {"token": "in" + "-setup"}
+
+
+async def scenario(index, row, setup_data):
+    print("in" + "-print")
+    assert index != 3, "in" + "-assert"
+    assert setup_data["token"] == "in" + "-setup"  # in-code
+"""
+STORED = {
+    "in-setup": {"ledger.sqlite3"},
+    "in-header": {"ledger.sqlite3"},
+    "in-assert": {"ledger.sqlite3", "reports"},
+    "in-print": {"logs"},
+    "in-code": {"files"},
+    "in-row": {"files"},
+    "in-include": {"files"},
+}
+"""What of a run is in clear text, and where: docs/operations.md and docs/scenarios.md say so."""
+
+
+def test_what_is_stored_in_clear_text_is_where_the_documents_say(tmp_path: Path) -> None:
+    """What `setup` returned is in the ledger, and in nothing that Oku shows."""
+    (tmp_path / "scenario.py").write_text(SCENARIO)
+    (tmp_path / "rows.csv").write_text("name\n" + "in-row\n" * 5)
+    (tmp_path / "include.txt").write_text("in-include")
+    flags = ["-n", "5", "--workers", "1", "--data", "rows.csv", "--include", "include.txt", "--json"]
+    shown = ""
+    for command in (
+        ["run", "scenario.py", *flags, "--host", "http://127.0.0.1:1", "-H", "X-Key: in-header"],
+        ["show", "latest", "--json"],
+        ["report", "latest", "--json"],
+        ["report", "latest", "--show-secrets", "-o", "-"],
+    ):
+        done = subprocess.run(
+            [*OKU, *command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+        shown += done.stdout + done.stderr
+    assert "in-assert" in shown
+    assert "in-setup" not in shown
+    folder = tmp_path / ".oku"
+    contents: dict[str, bytes] = {}
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        part = path.relative_to(folder).parts[0].removesuffix("-wal")
+        contents[part] = contents.get(part, b"") + path.read_bytes()
+    assert {
+        text: {part for part, content in contents.items() if text.encode() in content} for text in STORED
+    } == STORED
+
+
 def test_all_that_a_coordinator_writes_is_for_its_owner_alone(tmp_path: Path) -> None:
     """Files are private even in a folder and a ledger that an older Oku left open to others."""
     (tmp_path / "broker").mkdir()

@@ -10,10 +10,10 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
+from oku_coordinator.api.authentication_log import RefusedCallers
 from oku_coordinator.api.connection_table import ConnectionLimits
-from oku_coordinator.api.refused_callers import RefusedCallers
 from oku_coordinator.files.file_store import FileStore, UnknownFileError
-from oku_core.messaging.refusal import Credential, Refusal
+from oku_core.messaging.credential import Credential, Refusal
 from oku_core.messaging.signing import Signer
 from oku_core.messaging.ticket import TICKET_SCHEME, judge_ticket
 from oku_core.spec.values.file_reference import is_digest

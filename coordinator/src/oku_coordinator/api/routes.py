@@ -32,8 +32,8 @@ import msgspec
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from oku_coordinator.api.authentication_log import RefusedCallers
 from oku_coordinator.api.metrics_cache import MetricsCache
-from oku_coordinator.api.refused_callers import RefusedCallers
 from oku_coordinator.api.run_json import build_row_object, build_run_object
 from oku_coordinator.api.streams import Handler, TooManyFollowersError, build_follower, stream_pieces
 from oku_coordinator.files.file_store import DigestError, FileTooLargeError, NoRoomError
@@ -51,7 +51,7 @@ from oku_core.accounting.run_state import TransitionError
 from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.json_reader import decode_json
-from oku_core.messaging.refusal import Credential, Refusal
+from oku_core.messaging.credential import Credential, Refusal
 from oku_core.spec.parser import Source, parse_spec
 
 _log = logging.getLogger(__name__)

@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from oku_coordinator.api.authentication_log import LOG_THROTTLE
 from oku_coordinator.api.connection_table import (
     ConnectionLimits,
     ConnectionTable,
@@ -20,7 +21,6 @@ from oku_coordinator.api.connection_table import (
     find_origin,
 )
 from oku_coordinator.api.log_throttle import LogThrottle
-from oku_coordinator.api.refused_callers import LOG_THROTTLE
 
 _SWEEP_S = 1.0
 _SHUTDOWN_S = 1.0

@@ -13,7 +13,7 @@ from oku_coordinator.telemetry.target_metrics import INNER, TARGETS, RequestColl
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts
-from oku_core.messaging.refusal import Credential, Refusal
+from oku_core.messaging.credential import Credential, Refusal
 from oku_core.messaging.rejection import Rejection
 from oku_core.results.tick import Tick
 

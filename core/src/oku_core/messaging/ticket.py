@@ -6,7 +6,7 @@ coordinator makes and checks them, so that its clock alone counts.
 
 import re
 
-from oku_core.messaging.refusal import Refusal
+from oku_core.messaging.credential import Refusal
 from oku_core.messaging.rejection import ForgedMessageError
 from oku_core.messaging.signing import PROTOCOL, MessageKind, SealedMessage, Signer
 

@@ -9,7 +9,7 @@ from tests.kit.nasty_headers import NASTY_HEADERS
 
 from oku_coordinator.api.file_downloads import build_download_api
 from oku_coordinator.files.file_store import FileStore
-from oku_core.messaging.refusal import Credential, Refusal
+from oku_core.messaging.credential import Credential, Refusal
 from oku_core.messaging.signing import Signer
 from oku_core.messaging.ticket import TICKET_SCHEME, build_ticket
 

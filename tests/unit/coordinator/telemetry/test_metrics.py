@@ -7,7 +7,7 @@ from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.refusal import Credential, Refusal
+from oku_core.messaging.credential import Credential, Refusal
 from oku_core.results.sample import Sample
 from oku_core.results.tick import Tick
 

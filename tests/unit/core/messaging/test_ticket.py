@@ -1,4 +1,4 @@
-from oku_core.messaging.refusal import Refusal
+from oku_core.messaging.credential import Refusal
 from oku_core.messaging.signing import Signer
 from oku_core.messaging.ticket import TICKET_S, build_ticket, judge_ticket
 

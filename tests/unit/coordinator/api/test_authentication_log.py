@@ -4,9 +4,9 @@ from typing import cast
 import pytest
 from aiohttp import web
 
+from oku_coordinator.api.authentication_log import LOG_THROTTLE, RefusedCallers
 from oku_coordinator.api.log_throttle import EVERY_S, MOST_KINDS
-from oku_coordinator.api.refused_callers import LOG_THROTTLE, RefusedCallers
-from oku_core.messaging.refusal import Credential, Refusal
+from oku_core.messaging.credential import Credential, Refusal
 
 
 class World:

@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 
 from oku_coordinator.api.connection_table import find_origin
 from oku_coordinator.api.log_throttle import LogThrottle
-from oku_core.messaging.refusal import Credential, Refusal
+from oku_core.messaging.credential import Credential, Refusal
 
 _log = logging.getLogger(__name__)
 
