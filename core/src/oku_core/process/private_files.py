@@ -60,8 +60,9 @@ def make_data_folder(path: Path, *, is_trusted: bool = False) -> None:
         OSError: the folder or the file cannot be created.
     """
     make_private_folder(path, is_trusted=is_trusted)
-    is_own = path.absolute().name == DATA_FOLDER or not any(path.iterdir())
-    if is_own and not is_trusted and not _is_ignored(path.absolute().parent):
+    if is_trusted or _is_ignored(path.absolute().parent):
+        return
+    if path.absolute().name == DATA_FOLDER or not any(path.iterdir()):
         _create_private(path / _GIT_IGNORE, _IGNORED)
 
 
