@@ -5,6 +5,7 @@ import contextlib
 import gzip
 import json
 import logging
+import re
 import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -242,3 +243,30 @@ async def test_a_caller_that_does_not_read_is_disconnected(
         while DropReason.OVERDUE not in caplog.text:  # noqa: ASYNC110  # a log has no event
             await asyncio.sleep(0.1)
     assert await caller.is_closed_within(LIMITS.stalled_s / 2)
+
+
+async def test_a_flood_of_guesses_is_counted_and_makes_few_lines(
+    port: Port, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A caller with the token is answered meanwhile; the server says how many lines were left out."""
+    monkeypatch.setattr("oku_coordinator.api.log_throttle.EVERY_S", 1.0)
+    guess = b"DELETE /api/runs/r%0aX HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer guess\r\n\r\n"
+    guesser = port.connect()
+    for _ in range(20):
+        await guesser.say(guess * 10)
+        assert [(await guesser.read_answer())[0] for _ in range(10)] == [401] * 10
+    assert (await port.ask(b"GET /api/runs HTTP/1.1\r\n%b\r\n" % AUTHORIZED))[0] == 200
+    _, metrics = await port.ask(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+    assert b'oku_callers_refused_total{credential="token",reason="wrong"} 200.0' in metrics
+    line = "a call from 127.0.0.1 is refused: its token is wrong (DELETE /api/runs/{run})"
+
+    def count_told() -> int:
+        further = re.findall(r"\(the last of ([\d,]+) like it\)", caplog.text)
+        return 1 + sum(int(number.replace(",", "")) for number in further)
+
+    async with asyncio.timeout(PATIENCE_S):
+        while count_told() < 200:  # noqa: ASYNC110  # a log has no event
+            await asyncio.sleep(0.05)
+    assert count_told() == 200
+    assert caplog.messages[0] == line
+    assert all(message.startswith(f"{line} (the last of ") for message in caplog.messages[1:])

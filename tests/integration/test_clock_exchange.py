@@ -29,7 +29,7 @@ from oku_core.messaging.clock_exchange import (
     seal_question,
 )
 from oku_core.messaging.order import ClockNotice
-from oku_core.messaging.rejection import Rejection
+from oku_core.messaging.rejection import RejectedMessageError, Rejection
 from oku_core.messaging.signing import Signer
 from oku_core.process.listener import open_datagram_socket
 from oku_core.process.supervision import Health, Supervisor
@@ -50,8 +50,13 @@ class Service:
         listening = open_datagram_socket("127.0.0.1", 0)
         self.address = listening.getsockname()
         self.rejected: list[Rejection] = []
-        self.thread = ClockService(listening, SIGNER, KERNEL, Health("clock"), self.rejected.append)
+        self.peers: set[str] = set()
+        self.thread = ClockService(listening, SIGNER, KERNEL, Health("clock"), self._reject)
         self.thread.start()
+
+    def _reject(self, error: RejectedMessageError, peer: str) -> None:
+        self.rejected.append(error.rejection)
+        self.peers.add(peer)
 
     def ask(self, *datagrams: bytes) -> list[bytes]:
         """What comes back for datagrams, in a while."""
@@ -200,6 +205,7 @@ def test_questions_of_strangers_are_not_answered(service: Service) -> None:
         == []
     )
     assert sorted(service.rejected) == [Rejection.FORGED] * 2 + [Rejection.MALFORMED] * 3
+    assert service.peers == {"127.0.0.1"}
     [answer] = service.ask(true)
     assert decode_answer(SIGNER, answer).nonce == question.nonce
     assert len(answer) < 2 * len(true)

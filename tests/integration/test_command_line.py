@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import jsonschema
 import pytest
 from tests.kit.brokers.broker import run_broker
-from tests.kit.coordinators.coordinator import run_coordinator
+from tests.kit.coordinators.coordinator import TOKEN, run_coordinator
 from tests.kit.free_ports import pick_port
 from tests.kit.runs.account import assert_account_balances, assert_completed
 from tests.kit.runs.local_run import OKU, Start, is_alive, run_oku, wait_until
@@ -148,7 +148,7 @@ def test_a_port_in_use_is_answered_in_one_line(tmp_path: Path, command: str) -> 
         port = str(other.getsockname()[1])
         flags = []
         if command == "coordinator":  # its port of files would be the next one, which anybody may have
-            flags = ["--broker-url", "redis://127.0.0.1:9", "--token", "t", "--files-port", "0"]
+            flags = ["--broker-url", "redis://127.0.0.1:9", "--token", TOKEN, "--files-port", "0"]
         ended = run_oku(command, "--port", port, "--log-format", "text", *flags, cwd=tmp_path)
 
     assert ended.returncode == 2
@@ -393,7 +393,7 @@ def test_a_run_at_a_remote_coordinator(tmp_path: Path, server_url: str) -> None:
         run_coordinator(broker_url, tmp_path / "data") as api,
         run_worker(broker_url),
     ):
-        where = ("--coordinator", api.url, "--token", "test-token")
+        where = ("--coordinator", api.url, "--token", TOKEN)
         flags = ("--url", f"{server_url}/{{i}}", "--requests", "2000", "--json")
         ended = run_oku("run", *flags, *where, cwd=tmp_path)
         wrong = run_oku("run", "--coordinator", api.url, "--token", "guess", cwd=tmp_path)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.message_key import MESSAGE_KEY
-from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
+from tests.kit.coordinators.coordinator import TOKEN, CoordinatorApi, run_coordinator
 from tests.kit.runs.local_run import OKU, find_worker, wait_until
 from tests.kit.servers.delay_server import Start, until
 from tests.kit.workers.progress_ear import hear_workers
@@ -126,7 +126,7 @@ def test_an_error_that_ends_a_process_is_one_object(command: str, module: str) -
         f"sys.argv = ['oku', '{command}']\n"
         "oku_cli.main.main()\n"
     )
-    environment = os.environ | {"OKU_BROKER_URL": "redis://127.0.0.1:9", "OKU_TOKEN": "t"}
+    environment = os.environ | {"OKU_BROKER_URL": "redis://127.0.0.1:9", "OKU_TOKEN": TOKEN}
     ended = subprocess.run(
         [sys.executable, "-c", fail], env=environment, capture_output=True, text=True, timeout=20, check=False
     )

@@ -1,6 +1,7 @@
 """What a run leaves on the disk is for its owner alone, whatever his umask; folders of others are refused."""
 
 import os
+import shutil
 import stat
 import subprocess
 from collections.abc import Callable, Iterator
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit.brokers.broker import run_broker
-from tests.kit.coordinators.coordinator import run_coordinator
+from tests.kit.coordinators.coordinator import TOKEN, run_coordinator
 from tests.kit.requirement import miss
 from tests.kit.runs.local_run import OKU, Start
 from tests.kit.servers.delay_server import Start as StartServers
@@ -49,6 +50,81 @@ def test_all_that_a_run_writes_is_for_its_owner_alone(start: Start) -> None:
     assert during == {}
     assert list_open(run.data_dir) == {}
     assert list((run.data_dir / "reports").glob("*.html"))
+
+
+def test_git_sees_nothing_of_what_a_run_leaves_in_a_project(tmp_path: Path) -> None:
+    """Neither in a folder of an older version, nor in a new one below another name; the user's files stay."""
+    if shutil.which("git") is None:
+        miss("there is no git")
+    environment = os.environ | {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+
+    def git(*arguments: str) -> list[str]:
+        command = ["git", *arguments]
+        return subprocess.check_output(command, cwd=tmp_path, env=environment, text=True).splitlines()
+
+    git("init", "--quiet")
+    (tmp_path / "main.py").touch()
+    (tmp_path / ".oku").mkdir(mode=0o700)
+    (tmp_path / ".oku" / "clock.json").write_text("{}")
+    for flags in ((), ("--data-dir", "load/data")):
+        command = [*OKU, "run", "-n", "10", "--quiet", *flags]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    assert (tmp_path / ".oku" / "message.key").exists()
+    assert (tmp_path / "load" / "data" / "ledger.sqlite3").exists()
+    assert git("status", "--porcelain", "--untracked-files=all") == ["?? main.py"]
+    git("add", "--all")
+    assert git("ls-files") == ["main.py"]
+
+
+SCENARIO = """
+def setup():
+    return {"token": "in" + "-setup"}
+
+
+async def scenario(index, row, setup_data):
+    print("in" + "-print")
+    assert index != 3, "in" + "-assert"
+    assert setup_data["token"] == "in" + "-setup"  # in-code
+"""
+STORED = {
+    "in-setup": {"ledger.sqlite3"},
+    "in-header": {"ledger.sqlite3"},
+    "in-assert": {"ledger.sqlite3", "reports"},
+    "in-print": {"logs"},
+    "in-code": {"files"},
+    "in-row": {"files"},
+    "in-include": {"files"},
+}
+"""What of a run is in clear text, and where: docs/operations.md and docs/scenarios.md say so."""
+
+
+def test_what_is_stored_in_clear_text_is_where_the_documents_say(tmp_path: Path) -> None:
+    """What `setup` returned is in the ledger, and in nothing that Oku shows."""
+    (tmp_path / "scenario.py").write_text(SCENARIO)
+    (tmp_path / "rows.csv").write_text("name\n" + "in-row\n" * 5)
+    (tmp_path / "include.txt").write_text("in-include")
+    flags = ["-n", "5", "--workers", "1", "--data", "rows.csv", "--include", "include.txt", "--json"]
+    shown = ""
+    for command in (
+        ["run", "scenario.py", *flags, "--host", "http://127.0.0.1:1", "-H", "X-Key: in-header"],
+        ["show", "latest", "--json"],
+        ["report", "latest", "--json"],
+        ["report", "latest", "--show-secrets", "-o", "-"],
+    ):
+        done = subprocess.run(
+            [*OKU, *command], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+        )
+        shown += done.stdout + done.stderr
+    assert "in-assert" in shown
+    assert "in-setup" not in shown
+    folder = tmp_path / ".oku"
+    contents: dict[str, bytes] = {}
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        part = path.relative_to(folder).parts[0].removesuffix("-wal")
+        contents[part] = contents.get(part, b"") + path.read_bytes()
+    assert {
+        text: {part for part, content in contents.items() if text.encode() in content} for text in STORED
+    } == STORED
 
 
 def test_all_that_a_coordinator_writes_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -100,7 +176,7 @@ COMMANDS = {
     "show": ["show", "x"],
     "cancel": ["cancel", "x"],
     "report": ["report", "x"],
-    "coordinator": ["coordinator", "--broker-url", "redis://h:1", "--token", "t", "--log-format", "text"],
+    "coordinator": ["coordinator", "--broker-url", "redis://h:1", "--token", TOKEN, "--log-format", "text"],
 }
 
 

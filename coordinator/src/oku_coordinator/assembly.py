@@ -1,5 +1,6 @@
 """Builds the parts of a coordinator and connects each with those that it needs."""
 
+import logging
 import socket
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -54,6 +55,7 @@ from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.renewal import Renewal
 from oku_core.messaging.celery_app import App, build_app
+from oku_core.messaging.rejection import RejectionLog
 from oku_core.messaging.ticket import build_ticket
 from oku_core.messaging.transport import find_connection_errors
 from oku_core.process.clock import SteadyClock
@@ -63,6 +65,8 @@ from oku_core.process.supervision import Supervisor
 if TYPE_CHECKING:
     from oku_coordinator.kube.facade import KubeFacade
     from oku_core.messaging.order import FilesAddress
+
+_log = logging.getLogger(__name__)
 
 _LONGEST_CONNECT_S = 30
 LOCK_WAIT_S = 10.0
@@ -169,7 +173,7 @@ class Assembly:
             self._app.signer,
             self.clock_store.kernel,
             self.supervisor.enlist("clock"),
-            self.metrics.count_rejected,
+            RejectionLog(_log, self.metrics.count_rejected, what="questions for the clock").note,
         )
         self.clock_store.address = address
 

@@ -95,7 +95,9 @@ class Coordinator:
         else:
             [listening] = open_sockets(settings.host, settings.files_port, 1, flag="--files-port")
         parts.announce_files(settings, listening)
-        downloads = build_download_api(parts.file_store, parts.signer, parts.clock.now)
+        downloads = build_download_api(
+            parts.file_store, parts.signer, parts.clock.now, parts.metrics.count_refusal
+        )
         self._file_server = ApiServer(downloads, DOWNLOAD_LIMITS)
         await self._file_server.start(listening)
 

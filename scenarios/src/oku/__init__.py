@@ -2,6 +2,9 @@
 
 A scenario imports from here alone: `from oku import Http, record`. What it does not ask for is not loaded:
 the host of locustfiles must not load an event loop before the standard library is patched.
+
+What `setup` of a scenario returns is stored in clear text, in the ledger and in messages to workers: return
+no password and no key that lasts.
 """
 
 from importlib import import_module

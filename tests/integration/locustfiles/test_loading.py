@@ -265,7 +265,7 @@ async def test_without_locust_it_says_how_to_get_it(
     with pytest.raises(EngineError) as caught:
         async with build(USER):
             pass
-    assert str(caught.value) == "Locust is not installed beside this worker: pip install 'oku[locust]'"
+    assert str(caught.value) == "Locust is not installed beside this worker: pip install locust"
 
 
 @pytest.mark.parametrize("name", ["requests.py", "locust.py"])

@@ -16,7 +16,7 @@ from oku_coordinator.api.metrics_cache import LIFETIME_S
 from oku_core.spec.values.file_proof import PROOF_HEADER, PROOFS, build_claim
 from oku_core.spec.values.file_reference import FileRef
 
-TOKEN = "test-token"
+TOKEN = "token-for-tests-alone"
 
 
 class CoordinatorApi:

@@ -266,7 +266,7 @@ def build_container(name: str, command: Sequence[str], *, user: int = 10001, ima
     """A container that the restricted standard lets in, with Python in it unless another image is named."""
     return {
         "name": name,
-        "image": image or f"docker.io/oku/oku:{yaml.safe_load(_CHART.read_text())['appVersion']}",
+        "image": image or f"localhost/oku/oku:{yaml.safe_load(_CHART.read_text())['appVersion']}",
         "imagePullPolicy": "IfNotPresent",
         "command": list(command),
         "securityContext": {

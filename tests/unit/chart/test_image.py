@@ -1,6 +1,7 @@
 import ast
 import re
 import sys
+import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -50,6 +51,14 @@ def test_the_image_has_all_that_a_part_imports(package: str) -> None:
 def test_the_image_has_what_locustfiles_import() -> None:
     """Locust runs on gevent, and `FastHttpUser` on a client of its own."""
     assert {"locust", "gevent", "geventhttpclient"} <= _list_pinned("image").keys()
+
+
+def test_no_build_takes_a_data_folder_along() -> None:
+    """Someone may have started Oku in a folder of sources, and `.oku` has keys and the ledger in it."""
+    shown = (ROOT / ".dockerignore").read_text().splitlines()
+    assert shown.index("**/.oku") > max(place for place, line in enumerate(shown) if line.startswith("!"))
+    targets = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
+    assert all(".oku" in targets[name]["exclude"] for name in ("sdist", "wheel"))
 
 
 def test_a_build_is_given_each_package() -> None:

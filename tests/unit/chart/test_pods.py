@@ -116,7 +116,7 @@ def test_an_image_is_named_by_registry_tag_and_digest() -> None:
 def test_one_image_serves_all_components_of_oku() -> None:
     """The arguments of its container say which one it is; `helm test` brings a script instead."""
     containers = {name: pod["spec"]["containers"][0] for name, pod in find_pods(render()).items()}
-    assert {containers[name]["image"] for name in _OWN} == {"docker.io/oku/oku:0.1.0"}
+    assert {containers[name]["image"] for name in _OWN} == {"localhost/oku/oku:0.1.0"}
     assert {name: containers[name]["args"][0] for name in _OWN if "args" in containers[name]} == {
         "coordinator": "coordinator", "workers": "worker", "servers": "server"
     }  # fmt: skip

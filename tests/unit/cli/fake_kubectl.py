@@ -1,7 +1,7 @@
 """A `kubectl` for tests: answers from `kubectl.json` beside it, and forwards ports to what it is told there.
 
-Keys: `services` and `secrets` (lists), `context` (the current one), `errors` (by the words of a call),
-`target` (host and port that is forwarded to), `calls` (a file that gets a line for each call).
+Keys: `services`, `secrets` and `pods` (lists), `context` (the current one), `errors` (by the words of a
+call), `target` (host and port that is forwarded to), `calls` (a file that gets a line for each call).
 """
 
 import json
@@ -25,7 +25,7 @@ def main() -> int:
         return 0 if settings.get("context") else 1
     if "port-forward" in words:
         return forward(words.split()[-1], settings["target"])
-    for kind in ("services", "secrets"):
+    for kind in ("services", "secrets", "pods"):
         if f"get {kind}" in words:
             sys.stdout.write(json.dumps({"kind": "List", "items": settings.get(kind, [])}))
             return 0

@@ -17,7 +17,7 @@ def write_block(line: str) -> str:
         "./task run --requests 5",
         "./task oku -- show RUN",
         "./task test:chaos",
-        "docker run --rm docker.io/oku/oku:0.1.0 run --requests 5",
+        "docker run --rm localhost/oku/oku:0.1.0 run --requests 5",
         "uvx oku run --requests 5",
         "helm install oku charts/oku --namespace oku",
     ],
@@ -37,7 +37,7 @@ def test_a_command_line_of_what_exists_is_no_fault(line: str) -> None:
         ("./task run -- --wrong", "oku run has no option --wrong"),
         ("./task oku rum", "there is no command rum"),
         ("./task wrong", "there is no task wrong"),
-        ("docker run docker.io/oku/oku:0.1.0 rum", "there is no command rum"),
+        ("docker run localhost/oku/oku:0.1.0 rum", "there is no command rum"),
         ("pipx run oku rum", "there is no command rum"),
     ],
 )

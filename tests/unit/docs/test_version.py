@@ -27,7 +27,7 @@ def test_a_file_without_a_place_for_the_version_is_refused() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "docker.io/oku/oku:0.2.0",
+        "localhost/oku/oku:0.2.0",
         "oku/$part:0.2.0",
         "oku==0.2.0",
         "oku-0.2.0-py3-none-any.whl",
@@ -41,7 +41,7 @@ def test_a_document_may_name_this_version(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["docker.io/oku/oku:0.1.0", "oku/$part:0.1.0", "oku==0.1.0", "oku-0.1.0.tar.gz"]
+    "text", ["localhost/oku/oku:0.1.0", "oku/$part:0.1.0", "oku==0.1.0", "oku-0.1.0.tar.gz"]
 )
 def test_a_document_that_names_another_version_is_found(text: str) -> None:
     """An example that is copied must work."""

@@ -12,15 +12,18 @@ from typing import Any
 from oku_cli.remote.endpoint import Endpoint
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonError, decode_document
+from oku_core.messaging.secret_rules import find_weakness
 from oku_core.process.file_lock import FileLock
 from oku_core.process.private_files import (
+    DATA_FOLDER,
     NotPrivateError,
     check_private_folder,
+    make_data_folder,
     make_private_folder,
     write_private,
 )
 
-DEFAULT = Path(".oku")
+DEFAULT = Path(DATA_FOLDER)
 _SETTLES_S = 5.0
 """A run that is started or ended here takes a moment; whoever asks for runs meanwhile waits that long."""
 _LOOK_S = 0.05
@@ -94,17 +97,25 @@ class DataDir:
         return self._absolute
 
     def keep_message_key(self) -> None:
-        """Make the key unless there is one; the caller holds the folder. `UserError` if it cannot be kept."""
+        """Make the key unless there is one; the caller holds the folder.
+
+        Raises:
+            UserError: it cannot be kept, or the one that is there is not what Oku wrote.
+        """
         try:
             if not self.message_key.exists():
                 write_private(self.message_key, secrets.token_hex(32))
+            weakness = find_weakness(self.message_key.read_bytes().strip(), "bytes")
         except OSError as error:
             raise UserError(f"{self.message_key}: {error.strerror}") from error
+        if weakness:
+            raise UserError(f"{self.message_key}: {weakness}; delete it, and the next run makes another")
 
     def hold(self) -> None:
         """Make the folder and claim it for one stack; `UserError` if another one holds it."""
         try:
-            for folder in (self._absolute, self.logs, self.broker, self.counts):
+            make_data_folder(self._absolute)
+            for folder in (self.logs, self.broker, self.counts):
                 make_private_folder(folder)
             # A process that only looks whether a stack runs here holds the lock briefly.
             self._lock = FileLock(self._absolute / "stack.lock", wait_s=0.3)

@@ -22,7 +22,8 @@ from oku_cli.options.daemon.retention_options import pick_retention, retention_o
 from oku_cli.options.loki_options import loki_options, pick_loki_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.option_parser import build_duration
-from oku_cli.remote.api_token import read_token
+from oku_cli.remote.api_token import read_own_token
+from oku_core.process.private_files import DATA_FOLDER
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ _log = logging.getLogger(__name__)
     metavar="FOLDER",
     envvar="OKU_DATA_DIR",
     type=click.Path(path_type=Path),
-    default=Path(".oku"),
+    default=Path(DATA_FOLDER),
     show_default=True,
     help="Folder of the ledger.",
 )
@@ -58,8 +59,8 @@ _log = logging.getLogger(__name__)
     OptionGroup.LISTENING,
     "--token",
     envvar="OKU_TOKEN",
-    help="Token that API calls must carry; default: a new one, which is logged. Prefer OKU_TOKEN, flags are "
-    "visible to others.",
+    help="Token that API calls must carry, of at least 16 characters; default: a new one, which is logged. "
+    "Prefer OKU_TOKEN, flags are visible to others.",
 )
 @option(
     OptionGroup.LISTENING,
@@ -199,7 +200,7 @@ def _choose_token(given: str | None) -> str:
     if given is None:
         given = os.environ.get("OKU_TOKEN")  # to click an empty one is none: a Secret that lacks it, perhaps
     if given is not None:
-        return read_token(given)
+        return read_own_token(given)
     token = secrets.token_urlsafe(24)
     _log.warning("no token was given; API calls must carry %s until this process ends", token)
     return token

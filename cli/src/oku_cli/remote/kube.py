@@ -7,13 +7,17 @@ long as the command runs.
 import base64
 import binascii
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from oku_cli.remote.api_token import GIVEN, read_token
+from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.kubectl import Kubectl
 from oku_cli.remote.tunnel import Tunnel, open_tunnel
+from oku_coordinator.kube.pods import Pod
 from oku_core.errors import UserError
 
 _LABELS = "app.kubernetes.io/name=oku,app.kubernetes.io/component=coordinator"
@@ -57,7 +61,11 @@ class KubeEndpoint:
         token = self.token or await self._find_token(kubectl, release)
         note = f"{GIVEN} is set and was used instead of the Secret of release {release}" if self.token else ""
         name, port = service["metadata"]["name"], find_port(service)
-        async with open_tunnel(build_forward(kubectl, name, port)) as tunnel:
+        async with AsyncExitStack() as stack:
+            try:
+                tunnel = await stack.enter_async_context(open_tunnel(build_forward(kubectl, name, port)))
+            except UnreachableError as error:
+                raise await _explain(kubectl, release, error) from error
             yield ForwardedEndpoint(tunnel, token, note)
 
     async def _find_service(self, kubectl: Kubectl) -> dict[str, Any]:
@@ -122,6 +130,17 @@ def find_port(service: dict[str, Any]) -> int:
 def build_forward(kubectl: Kubectl, service: str, port: int) -> list[str]:
     """Build the command that forwards a free local port to a Service."""
     return kubectl.build_command("port-forward", "--address", "127.0.0.1", f"service/{service}", f":{port}")
+
+
+async def _explain(kubectl: Kubectl, release: str, error: UnreachableError) -> UnreachableError:
+    """The error with what keeps the pod of the coordinator from running, if Kubernetes says that."""
+    try:
+        pods = msgspec.convert(await kubectl.fetch("pods", build_selector(release)), list[Pod])
+    except (UserError, UnreachableError, msgspec.ValidationError):
+        return error  # it may be that pods cannot be seen either
+    obstacle = next((pod.obstacle for pod in pods if pod.obstacle), "")
+    said = f"--kube: the coordinator of release {release} is not running: {obstacle}"
+    return UnreachableError(said) if obstacle else error
 
 
 def _name_release(service: dict[str, Any]) -> str:

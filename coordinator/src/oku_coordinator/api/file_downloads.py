@@ -10,10 +10,12 @@ from pathlib import Path
 from aiohttp import web
 from aiohttp.abc import AbstractStreamWriter
 
+from oku_coordinator.api.authentication_log import RefusedCallers
 from oku_coordinator.api.connection_table import ConnectionLimits
 from oku_coordinator.files.file_store import FileStore, UnknownFileError
+from oku_core.messaging.credential import Credential, Refusal
 from oku_core.messaging.signing import Signer
-from oku_core.messaging.ticket import TICKET_SCHEME, is_valid_ticket
+from oku_core.messaging.ticket import TICKET_SCHEME, judge_ticket
 from oku_core.spec.values.file_reference import is_digest
 
 DOWNLOAD_LIMITS = ConnectionLimits(most=256, most_per_address=64)
@@ -52,21 +54,28 @@ def has_readable_dates(request: web.Request) -> bool:
     return True
 
 
-def build_download_api(store: FileStore, signer: Signer, clock: Callable[[], float]) -> web.Application:
+def build_download_api(
+    store: FileStore,
+    signer: Signer,
+    clock: Callable[[], float],
+    count_refusal: Callable[[Credential, Refusal], None],
+) -> web.Application:
     """The application.
 
     Args:
         store: has the files.
         signer: has signed the tickets.
         clock: Unix time, by which they expire.
+        count_refusal: takes each call without a valid one.
     """
+    api = web.Application()
+    refused = RefusedCallers(api, Credential.TICKET, count_refusal)
     transfers = asyncio.Semaphore(_MOST_TRANSFERS)
 
     async def fetch(request: web.Request) -> web.StreamResponse:
         digest = request.match_info["digest"]
-        scheme, _, ticket = request.headers.get("Authorization", "").partition(" ")
-        is_allowed = scheme == TICKET_SCHEME and is_digest(digest)
-        if not is_allowed or not is_valid_ticket(signer, digest, ticket, clock()):
+        if refusal := _judge(signer, digest, request.headers.get("Authorization", ""), clock()):
+            refused.note(request, refusal)
             return web.Response(status=403, text="the ticket is missing, wrong or expired\n")
         try:
             path = store.find(digest)
@@ -78,6 +87,13 @@ def build_download_api(store: FileStore, signer: Signer, clock: Callable[[], flo
             return web.Response(status=503, text="others fetch files, try again\n")
         return _Transfer(path, transfers)
 
-    api = web.Application()
     api.add_routes([web.get("/files/{digest}", fetch, allow_head=False)])
     return api
+
+
+def _judge(signer: Signer, digest: str, header: str, now: float) -> Refusal | None:
+    """What is wrong with a header `Authorization` for the file with this digest; None if nothing is."""
+    scheme, _, ticket = header.partition(" ")
+    if scheme != TICKET_SCHEME:
+        return Refusal.MALFORMED if header else Refusal.MISSING
+    return judge_ticket(signer, digest, ticket, now) if is_digest(digest) else Refusal.WRONG

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 EVERY_S = 60.0
+MOST_KINDS = 32
+"""At a time, of those that callers can add to."""
 
 
 @dataclass
@@ -27,11 +29,16 @@ class LogThrottle:
         self._clock = clock
         self._kinds: dict[str, _Kind] = {}
 
+    def has_room_for(self, kind: str) -> bool:
+        """Whether a kind that callers make up may have a line of its own."""
+        return kind in self._kinds or len(self._kinds) < MOST_KINDS
+
     def warn(self, kind: str, text: str, error: BaseException | None = None) -> None:
         """Log `text`, with the traceback of `error`, unless a line of this kind was logged lately.
 
         Args:
-            kind: one of a few names of the program's own, never anything that came from outside.
+            kind: one of a few names of the program's own; with something from outside in it only if there is
+                room for it.
             text: one line.
             error: is shown with its traceback.
         """

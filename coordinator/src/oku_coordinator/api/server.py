@@ -6,13 +6,13 @@ a `ConnectionTable`, and one line a minute for all that could not be read.
 """
 
 import asyncio
-import logging
 import socket
 from typing import Any
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from oku_coordinator.api.authentication_log import LOG_THROTTLE
 from oku_coordinator.api.connection_table import (
     ConnectionLimits,
     ConnectionTable,
@@ -21,8 +21,6 @@ from oku_coordinator.api.connection_table import (
     find_origin,
 )
 from oku_coordinator.api.log_throttle import LogThrottle
-
-_log = logging.getLogger(__name__)
 
 _SWEEP_S = 1.0
 _SHUTDOWN_S = 1.0
@@ -44,13 +42,14 @@ class ApiServer:
     """Serves an application on one listening socket.
 
     Args:
-        api: the application.
+        api: the application, with a `RefusedCallers`.
         limits: of its connections; by default those of a coordinator.
     """
 
     def __init__(self, api: web.Application, limits: ConnectionLimits | None = None) -> None:
         self._runner = web.AppRunner(api, access_log=None, shutdown_timeout=_SHUTDOWN_S)
         self._limits = limits or ConnectionLimits()
+        self._throttle = api[LOG_THROTTLE]
         self._server: asyncio.Server | None = None
         self._sweeping: asyncio.TimerHandle | None = None
 
@@ -59,16 +58,15 @@ class ApiServer:
         await self._runner.setup()
         loop = asyncio.get_running_loop()
         table = ConnectionTable(self._limits, loop.time)
-        throttle = LogThrottle(_log, loop.time)
         manager = self._runner.server
         assert manager is not None
 
         def connect() -> ApiConnection:
-            return ApiConnection(manager, loop, table, throttle)
+            return ApiConnection(manager, loop, table, self._throttle)
 
         def sweep() -> None:
             table.drop_overdue()
-            throttle.flush()
+            self._throttle.flush()
             self._sweeping = loop.call_later(_SWEEP_S, sweep)
 
         self._server = await loop.create_server(connect, sock=listening, backlog=_ACCEPTED_AT_ONCE)

@@ -16,7 +16,7 @@ from oku_core.messaging.clock_exchange import (
     decode_question,
     seal_answer,
 )
-from oku_core.messaging.rejection import RejectedMessageError, Rejection
+from oku_core.messaging.rejection import RejectedMessageError
 from oku_core.messaging.signing import Signer
 from oku_core.process.supervision import Health, keep_going
 
@@ -32,7 +32,7 @@ class ClockService(threading.Thread):
         signer: seals the answers.
         kernel: whose monotonic clock is told, as `fetch_kernel_id` names it.
         health: of this thread.
-        count_rejected: called for each datagram that is no question.
+        reject: takes each datagram that is no question, with the address that it came from.
         monotonic_ns: that clock, in nanoseconds.
     """
 
@@ -42,7 +42,7 @@ class ClockService(threading.Thread):
         signer: Signer,
         kernel: str,
         health: Health,
-        count_rejected: Callable[[Rejection], None],
+        reject: Callable[[RejectedMessageError, str], None],
         monotonic_ns: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         super().__init__(name=health.name, daemon=True)
@@ -50,7 +50,7 @@ class ClockService(threading.Thread):
         self._signer = signer
         self._kernel = kernel
         self._health = health
-        self._count_rejected = count_rejected
+        self._reject = reject
         self._monotonic_ns = monotonic_ns
         self._ending = threading.Event()
         self._waker, self._woken = socket.socketpair()
@@ -85,7 +85,7 @@ class ClockService(threading.Thread):
         try:
             question = decode_question(self._signer, datagram)
         except RejectedMessageError as error:
-            self._count_rejected(error.rejection)
+            self._reject(error, str(address[0]))
             self._ending.wait(_PAUSE_S)
             return
         answer = ClockAnswer(nonce=question.nonce, kernel=self._kernel, monotonic_ns=self._monotonic_ns())

@@ -18,6 +18,8 @@ _LONGEST_OBSTACLE = 200
 """Characters."""
 _ON_ITS_WAY = frozenset({"ContainerCreating", "PodInitializing"})
 """Reasons for which every container waits for a while."""
+_NO_IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"})
+_IMAGE_HINT = "set image.registry of the chart to a registry that has the image and that nodes can pull from"
 
 
 class Condition(msgspec.Struct):
@@ -108,14 +110,18 @@ class Pod(msgspec.Struct):
 
     @property
     def obstacle(self) -> str:
-        """What keeps it from running, in the first sentence that Kubernetes has for it; else empty."""
+        """What keeps it from running, in the first sentence that Kubernetes has for it; else empty.
+
+        Where its image cannot be pulled, what to set follows.
+        """
         for condition in self.status.conditions or ():
             if condition.type == "PodScheduled" and condition.status == "False":
                 return shorten(condition.message or "it has no node yet")
         for container in self.status.containers or ():
             waiting = container.state.waiting
             if waiting is not None and waiting.reason not in _ON_ITS_WAY:
-                return _say(waiting.reason, waiting.message)
+                said = _say(waiting.reason, waiting.message)
+                return f"{said} ({_IMAGE_HINT})" if waiting.reason in _NO_IMAGE else said
         return _say(self.status.reason, self.status.message) if self.status.phase == "Failed" else ""
 
     @property

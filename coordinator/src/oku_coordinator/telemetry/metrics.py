@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, product
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -13,6 +13,7 @@ from oku_coordinator.telemetry.target_metrics import INNER, TARGETS, RequestColl
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts
+from oku_core.messaging.credential import Credential, Refusal
 from oku_core.messaging.rejection import Rejection
 from oku_core.results.tick import Tick
 
@@ -30,8 +31,20 @@ class Metrics:
         gauge = partial(Gauge, registry=self._registry)
         self._messages = counter("oku_messages", "Checkpoints by the ledger's verdict.", ["verdict"])
         self._rejected = counter(
-            "oku_messages_rejected", "Messages of the broker that were dropped, by reason.", ["reason"]
+            "oku_messages_rejected",
+            "Messages of the broker and questions for the clock that were dropped, by reason.",
+            ["reason"],
         )
+        refused = counter(
+            "oku_callers_refused",
+            "Callers that were refused, by what they had to bear and what was wrong with it.",
+            ["credential", "reason"],
+        )
+        self._refusals = {
+            (credential, refusal): refused.labels(credential, refusal)
+            for credential, refusal in product(Credential, Refusal)
+            if (credential, refusal) != (Credential.TOKEN, Refusal.EXPIRED)
+        }
         self._expired = counter("oku_leases_expired", "Leases taken back, by reason.", ["reason"])
         self._commit = Histogram(
             "oku_commit_seconds",
@@ -96,6 +109,10 @@ class Metrics:
     def count_rejected(self, rejection: Rejection) -> None:
         """Count a message that was dropped."""
         self._rejected.labels(rejection).inc()
+
+    def count_refusal(self, credential: Credential, refusal: Refusal) -> None:
+        """Count a caller that was refused."""
+        self._refusals[credential, refusal].inc()
 
     def count_expired(self, reason: ExpiryReason) -> None:
         """Count a lease that was taken back."""

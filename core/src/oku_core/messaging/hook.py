@@ -40,7 +40,7 @@ class HookReport(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         attempt: which one.
-        value: what the hook returned, as JSON.
+        value: what the hook returned, as JSON; it may be a secret, and no log or report shows it.
         error: why it failed, in one line; empty if it did not.
         traceback: where it failed.
         is_lost: whether its process ended without an answer, so that another attempt may fare better; `error`
@@ -69,7 +69,7 @@ class HookReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SetupData(msgspec.Struct, frozen=True):
-    """What `setup` returned, for those who carry out iterations.
+    """What `setup` returned, for those who carry out iterations; the ledger stores it in clear text.
 
     Attributes:
         attempt: the number of the attempt that returned it; 0 if the run has no setup.

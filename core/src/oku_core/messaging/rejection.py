@@ -44,6 +44,7 @@ class RejectionLog:
         logger: the logger that gets the lines.
         count: called for each rejected message.
         clock: returns monotonic seconds.
+        what: what is rejected, as the lines name it.
     """
 
     def __init__(
@@ -51,7 +52,9 @@ class RejectionLog:
         logger: logging.Logger,
         count: Callable[[Rejection], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
+        what: str = "messages from the broker",
     ) -> None:
+        self._what = what
         self._logger = logger
         self._count = count
         self._clock = clock
@@ -61,24 +64,23 @@ class RejectionLog:
         self._total = 0
         self._last = ""
 
-    def note(self, error: RejectedMessageError) -> None:
-        """Count one more rejected message."""
+    def note(self, error: RejectedMessageError, peer: str = "") -> None:
+        """Count one more rejected message, from the address `peer` where that is known."""
         self._count(error.rejection)
         with self._lock:
             self._noted_at = self._clock()
-            self._last = str(error)
+            self._last = f"{f'from {peer} ' if peer else ''}because {error}"
             self._total += 1
             self._unlogged += 1
             if self._noted_at - self._logged_at < _LOG_EVERY_S:
                 return
             unlogged, self._unlogged, self._logged_at = self._unlogged, 0, self._noted_at
-        self._logger.warning(
-            "messages from the broker were dropped: %d, the last because %s", unlogged, error
-        )
+            last = self._last
+        self._logger.warning("%s were dropped: %d, the last %s", self._what, unlogged, last)
 
     def describe(self) -> str:
         """Describe in one line what was dropped; empty if nothing was in the last minute."""
         with self._lock:
             if self._clock() - self._noted_at > _LOG_EVERY_S:
                 return ""
-            return f"messages from the broker were dropped: {self._total}, the last because {self._last}"
+            return f"{self._what} were dropped: {self._total}, the last {self._last}"

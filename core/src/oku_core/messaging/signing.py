@@ -15,8 +15,6 @@ from oku_core.messaging.rejection import ForgedMessageError
 PROTOCOL = 9
 """The version of the messages. It rises when an older coordinator or worker would misread them; how messages
 are signed is the same in every version."""
-SHORTEST_KEY = 16
-"""The shortest key, in bytes."""
 
 
 class MessageKind(StrEnum):

@@ -6,6 +6,7 @@ coordinator makes and checks them, so that its clock alone counts.
 
 import re
 
+from oku_core.messaging.credential import Refusal
 from oku_core.messaging.rejection import ForgedMessageError
 from oku_core.messaging.signing import PROTOCOL, MessageKind, SealedMessage, Signer
 
@@ -23,11 +24,11 @@ def build_ticket(signer: Signer, digest: str, now: float) -> str:
     return f"{expires}.{sealed.signature}"
 
 
-def is_valid_ticket(signer: Signer, digest: str, ticket: str, now: float) -> bool:
-    """Whether this is a ticket for the file with this digest, at `now` in Unix time."""
+def judge_ticket(signer: Signer, digest: str, ticket: str, now: float) -> Refusal | None:
+    """What is wrong with a ticket for the file with this digest at `now`, in Unix time; None if nothing."""
     match = _TICKET.fullmatch(ticket)
-    if match is None or int(match["expires"]) < now:
-        return False
+    if match is None:
+        return Refusal.MALFORMED if ticket else Refusal.MISSING
     body = _build_body(digest, int(match["expires"])).decode()
     try:
         signer.check(
@@ -35,8 +36,8 @@ def is_valid_ticket(signer: Signer, digest: str, ticket: str, now: float) -> boo
             SealedMessage(protocol=PROTOCOL, body=body, signature=match["signature"]),
         )
     except ForgedMessageError:
-        return False
-    return True
+        return Refusal.WRONG
+    return Refusal.EXPIRED if int(match["expires"]) < now else None
 
 
 def _build_body(digest: str, expires: int) -> bytes:

@@ -18,6 +18,10 @@ _FOLDER, _FILE = 0o700, 0o600
 _OTHERS = 0o077
 _OTHERS_WRITE = 0o022
 _NOT_REGULAR = "is not a regular file"
+DATA_FOLDER = ".oku"
+"""The name of a folder that is Oku's, whatever is in it."""
+_GIT_IGNORE = ".gitignore"
+_IGNORED = "# Made by Oku: the folder has keys, headers and bodies of runs.\n*\n"
 
 
 class NotPrivateError(OSError):
@@ -62,6 +66,23 @@ def make_own_folder(place: Path, name: str) -> Path:
         if _is_own_folder(found):
             return found
     return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=place))
+
+
+def make_data_folder(path: Path, *, is_trusted: bool = False) -> None:
+    """Create or close a folder as `make_private_folder` does, and keep what it will contain out of Git.
+
+    It gets a `.gitignore` if it is Oku's own: called `.oku`, or empty until now. A folder with other files
+    gets none, because that would hide them as well. A `.gitignore` that exists is never changed.
+
+    Raises:
+        NotPrivateError: the folder belongs to another user, or others may write to it.
+        OSError: the folder or the file cannot be created.
+    """
+    make_private_folder(path, is_trusted=is_trusted)
+    if is_trusted or _is_ignored(path.absolute().parent):
+        return
+    if path.absolute().name == DATA_FOLDER or not any(path.iterdir()):
+        _create_private(path / _GIT_IGNORE, _IGNORED)
 
 
 def check_private_folder(path: Path) -> None:
@@ -148,6 +169,28 @@ def write_private(path: Path, content: str) -> None:
         unfinished.replace(path)
     except BaseException:
         unfinished.unlink(missing_ok=True)
+        raise
+
+
+def _is_ignored(folder: Path) -> bool:
+    """Whether Git passes over this folder because of us."""
+    try:
+        return (folder / _GIT_IGNORE).read_text(errors="replace") == _IGNORED
+    except OSError:
+        return False
+
+
+def _create_private(path: Path, content: str) -> None:
+    """Create a file with this content unless its name is taken, be it by a link."""
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE)
+    except FileExistsError:
+        return
+    try:
+        with os.fdopen(file, "w", encoding="utf-8") as output:
+            output.write(content)
+    except BaseException:
+        path.unlink(missing_ok=True)  # the disk is full: the next one tries again
         raise
 
 

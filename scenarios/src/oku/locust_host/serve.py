@@ -5,7 +5,7 @@ import socket
 from oku.host.first_message import read_first_message
 from oku_core.user_code.messages import Refused, Start, frame
 
-_NOT_INSTALLED = "Locust is not installed beside this worker: pip install 'oku[locust]'"
+_NOT_INSTALLED = "Locust is not installed beside this worker: pip install locust"
 
 
 def serve(connection: socket.socket, slots_file: int) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from oku_core.errors import UserError
-from oku_core.process.private_files import make_private_folder, open_private, write_private
+from oku_core.process.private_files import make_data_folder, open_private, write_private
 from oku_server.counts.count_table import (
     EMPTY_TABLE,
     TABLE_BYTES,
@@ -91,7 +91,7 @@ class FileStore:
     def __init__(self, directory: Path, processes: int, *, is_trusted: bool = False) -> None:
         self._directory = directory
         try:
-            make_private_folder(directory, is_trusted=is_trusted)
+            make_data_folder(directory, is_trusted=is_trusted)
             self._id = _read_id(directory / "served-id")
             self.registry = _map_registry(directory / "runs.bin")
             free = (block for number in itertools.count() if (block := _map_free(self._path(number))))

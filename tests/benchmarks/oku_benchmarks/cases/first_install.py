@@ -21,6 +21,8 @@ from oku_benchmarks.progress import log
 from oku_benchmarks.turns.first_lines import OKU
 
 _WHEELS = Path("dist")
+_OWN_WHEEL = "dist/oku-*.whl"
+"""What is typed for Oku, which no index has."""
 _TIMEOUT_S = 300.0
 
 
@@ -83,7 +85,7 @@ def install(name: str, folder: Path) -> Iterator[Installation]:
 def _use_pip(name: str, package: str, folder: Path) -> _Way:
     venv = _find_venv(name, folder)
     return _Way(
-        typed=f"python3 -m venv v; v/bin/pip install {name}",
+        typed=f"python3 -m venv v; v/bin/pip install {_OWN_WHEEL if name == OKU else name}",
         commands=[
             [sys.executable, "-m", "venv", str(venv)],
             [str(venv / "bin" / "pip"), "install", package],
@@ -97,7 +99,7 @@ def _use_pip(name: str, package: str, folder: Path) -> _Way:
 def _use_uvx(uvx: str, name: str, package: str, folder: Path) -> _Way:
     cache = folder / f"{name}-uv-cache"
     return _Way(
-        typed=f"uvx {name} --version",
+        typed=f"uvx --from {_OWN_WHEEL} {name} --version" if name == OKU else f"uvx {name} --version",
         commands=[[uvx, "--python", sys.executable, "--from", package, name, "--version"]],
         variable="UV_CACHE_DIR",
         cache=cache,

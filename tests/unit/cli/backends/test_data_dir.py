@@ -88,3 +88,17 @@ def test_a_damaged_file_of_a_stack_is_one_line(tmp_path: Path, content: bytes) -
     folder.stack_file.write_bytes(content)
     with pytest.raises(UserError, match="was not written by Oku: "):
         DataDir(tmp_path).find_endpoint()
+
+
+def test_a_key_that_oku_did_not_write_is_refused_before_anything_is_started(tmp_path: Path) -> None:
+    """One that was cut short, or chosen, may be easy to guess; a good one is kept as it is."""
+    folder = DataDir(tmp_path)
+    with folder.held():
+        folder.keep_message_key()
+        key = folder.message_key.read_text()
+        folder.keep_message_key()
+        assert folder.message_key.read_text() == key
+        for weak, weakness in (("", "0 of at least 16 bytes"), ("a" * 64, "1 of at least 5 different bytes")):
+            folder.message_key.write_text(weak)
+            with pytest.raises(UserError, match=f"key: has {weakness}; delete it, and the next run makes"):
+                folder.keep_message_key()

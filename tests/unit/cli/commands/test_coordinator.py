@@ -16,7 +16,10 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[CoordinatorSettings]:
     return settings
 
 
-def run(*arguments: str, token: str | None = "t") -> None:
+TOKEN, OTHER = "0123456789abcdef", "fedcba9876543210"
+
+
+def run(*arguments: str, token: str | None = TOKEN) -> None:
     """Run `oku coordinator` with OKU_TOKEN and pass on what it raises."""
     runner = CliRunner(env={"OKU_TOKEN": token, "OKU_MESSAGE_KEY": "a key of sixteen bytes or more"})
     runner.invoke(command, ["--broker-url", "redis://h", *arguments], catch_exceptions=False)
@@ -40,9 +43,9 @@ def test_what_cannot_be_read_is_answered_with_one_line(
 
 def test_a_token_comes_without_what_stands_around_it(served: list[CoordinatorSettings]) -> None:
     """A Secret that was made of a file has a line break, which no client can send."""
-    run(token=" t\r\n")
-    run("--token", " u\n")
-    assert [settings.token for settings in served] == ["t", "u"]
+    run(token=f" {TOKEN}\r\n")
+    run("--token", f" {OTHER}\n")
+    assert [settings.token for settings in served] == [TOKEN, OTHER]
 
 
 def test_a_token_is_made_when_there_is_none(
@@ -64,7 +67,27 @@ def test_a_token_that_nobody_could_send_is_refused(
 ) -> None:
     """An empty token does not count as absent either: a Secret may lack what it should hold."""
     with pytest.raises(UserError, match=r"^--token \(OKU_TOKEN\): "):
-        run(*(("--token", token) if is_flag else ()), token="t" if is_flag else token)
+        run(*(("--token", token) if is_flag else ()), token=TOKEN if is_flag else token)
+    assert not served
+
+
+@pytest.mark.parametrize("is_flag", [True, False])
+def test_a_token_that_is_easy_to_guess_is_refused(
+    served: list[CoordinatorSettings], *, is_flag: bool
+) -> None:
+    """The line says what is allowed and how to make one, and does not show the token."""
+    weak = {
+        "x": "has 1 of at least 16 characters",
+        "0123456789abcde": "has 15 of at least 16 characters",
+        " 0123456789abcde\n": "has 15 of at least 16 characters",
+        "x" * 40: "has 1 of at least 5 different characters",
+        "abcd" * 8: "has 4 of at least 5 different characters",
+    }
+    for token, weakness in weak.items():
+        with pytest.raises(UserError) as caught:
+            run(*(("--token", token) if is_flag else ()), token=TOKEN if is_flag else token)
+        hint = "make one: export OKU_TOKEN=$(openssl rand -hex 32)"
+        assert str(caught.value) == f"--token (OKU_TOKEN): {weakness}; {hint}"
     assert not served
 
 

@@ -148,6 +148,27 @@ async def test_a_cluster_that_does_not_answer_is_out_of_reach(kubectl: KubectlOn
         await enter(KubeEndpoint())
 
 
+async def test_a_coordinator_without_an_image_is_named_with_what_to_set(kubectl: KubectlOnPath) -> None:
+    """The chart's default image can be pulled from nowhere. Without a right on pods, kubectl is quoted."""
+    waiting = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "localhost/oku/oku:0.1.0"'}
+    pod = {"metadata": {"name": "c"}, "status": {"containerStatuses": [{"state": {"waiting": waiting}}]}}
+    pending = "error: unable to forward port because pod is not running. Current status=Pending"
+    kubectl.set(errors={"port-forward": pending}, pods=[pod])
+    with pytest.raises(UnreachableError) as caught:
+        await enter(KubeEndpoint())
+    assert str(caught.value) == (
+        "--kube: the coordinator of release demo is not running: "
+        'ImagePullBackOff: Back-off pulling image "localhost/oku/oku:0.1.0" '
+        "(set image.registry of the chart to a registry that has the image and that nodes can pull from)"
+    )
+    hidden = {"port-forward": pending, "get pods": "Forbidden"}
+    answers: tuple[dict[str, Any], ...] = ({"pods": []}, {"pods": ["?"]}, {"errors": hidden})
+    for known in answers:
+        kubectl.set(**known)
+        with pytest.raises(UnreachableError, match=r"no port can be forwarded .* Current status=Pending$"):
+            await enter(KubeEndpoint())
+
+
 async def test_nobody_waits_for_a_kubectl_that_hangs(
     kubectl: KubectlOnPath, monkeypatch: pytest.MonkeyPatch
 ) -> None:

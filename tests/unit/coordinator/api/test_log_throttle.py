@@ -2,7 +2,7 @@ import logging
 
 import pytest
 
-from oku_coordinator.api.log_throttle import EVERY_S, LogThrottle
+from oku_coordinator.api.log_throttle import EVERY_S, MOST_KINDS, LogThrottle
 
 
 class Time:
@@ -65,3 +65,15 @@ def test_an_error_of_our_own_has_its_traceback(
     for _ in range(2):
         throttle.warn("failed", "it failed", RuntimeError("why"))
     assert caplog.text.count("RuntimeError: why") == 1
+
+
+def test_kinds_that_callers_make_up_have_a_bound(throttle: LogThrottle, time: Time) -> None:
+    """There is room for a known one, and for others again when its minute is over."""
+    for number in range(MOST_KINDS):
+        assert throttle.has_room_for(f"from {number}")
+        throttle.warn(f"from {number}", "refused")
+    assert throttle.has_room_for("from 0")
+    assert not throttle.has_room_for("from elsewhere")
+    time.now_s += EVERY_S
+    throttle.flush()
+    assert throttle.has_room_for("from elsewhere")

@@ -28,6 +28,7 @@ from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.credential import Refusal
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
 from oku_core.spec.fields import FIELD_BY_KEY
@@ -269,7 +270,11 @@ async def test_a_run_is_cancelled_at_once_if_asked_so(client: Client, query: str
     [("POST", "/api/runs"), ("GET", "/api/runs"), ("GET", "/api/runs/r1/ticks"), ("GET", "/nowhere")],
 )
 async def test_every_call_needs_the_token(
-    world: World, method: str, call_path: str, authorization: str | None
+    world: World,
+    caplog: pytest.LogCaptureFixture,
+    method: str,
+    call_path: str,
+    authorization: str | None,
 ) -> None:
     """Without the token nothing is done and nothing is revealed, not even which runs exist."""
     api = build_api(world.runs, world.metrics, TOKEN, lambda: "")
@@ -278,9 +283,15 @@ async def test_every_call_needs_the_token(
         answer = await call(stranger, method, call_path, headers=headers, json={"requests": 1})
     assert answer == (401, {"error": "the token is missing or wrong"})
     assert world.runs.fetch_page(10, "") == []
+    [line] = caplog.messages
+    reason = line.removeprefix("a call from 127.0.0.1 is refused: its token is ").partition(" ")[0]
+    assert Refusal(reason)
+    assert (authorization or "-") not in line
+    refused = f'oku_callers_refused_total{{credential="token",reason="{reason}"}} 1.0'
+    assert refused in world.metrics.expose()[0].decode().splitlines()
 
 
-async def test_a_token_that_is_not_text_is_wrong(client: Client) -> None:
+async def test_a_token_that_is_not_text_is_wrong(client: Client, caplog: pytest.LogCaptureFixture) -> None:
     """A header may carry any bytes."""
     server = client.server
     assert server is not None
@@ -290,6 +301,7 @@ async def test_a_token_that_is_not_text_is_wrong(client: Client) -> None:
     writer.close()
     await writer.wait_closed()
     assert b" 401 " in status
+    assert caplog.messages == ["a call from 127.0.0.1 is refused: its token is wrong (GET /api/runs)"]
 
 
 async def test_probes_and_metrics_are_open(world: World) -> None:

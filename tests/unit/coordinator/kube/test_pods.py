@@ -59,6 +59,10 @@ UNSCHEDULED = {
 }  # fmt: skip
 
 
+HINT = " (set image.registry of the chart to a registry that has the image and that nodes can pull from)"
+"""What follows where the image cannot be pulled."""
+
+
 def wait_for(reason: str, message: str = "") -> dict[str, object]:
     """The status of a container that waits."""
     return {"name": "worker", "state": {"waiting": {"reason": reason, "message": message}}}
@@ -75,13 +79,15 @@ def wait_for(reason: str, message: str = "") -> dict[str, object]:
         ({"containerStatuses": [wait_for("PodInitializing")]}, ""),
         (
             {"containerStatuses": [wait_for("ImagePullBackOff", 'Back-off pulling image\n "x:1"')]},
-            'ImagePullBackOff: Back-off pulling image "x:1"',
+            f'ImagePullBackOff: Back-off pulling image "x:1"{HINT}',
         ),
         ({"containerStatuses": [wait_for("CreateContainerConfigError", 'secret "s" not found.')]},
          'CreateContainerConfigError: secret "s" not found'),
-        ({"containerStatuses": [wait_for("ErrImagePull")]}, "ErrImagePull"),
+        ({"containerStatuses": [wait_for("ErrImagePull")]}, f"ErrImagePull{HINT}"),
+        ({"containerStatuses": [wait_for("ErrImageNeverPull")]}, f"ErrImageNeverPull{HINT}"),
+        ({"containerStatuses": [wait_for("InvalidImageName")]}, f"InvalidImageName{HINT}"),
         ({"containerStatuses": [wait_for("ErrImagePull", "failed: " * 40)]},
-         "ErrImagePull: " + "failed: " * 22 + "failed: …"),
+         "ErrImagePull: " + "failed: " * 22 + "failed: …" + HINT),
         ({"containerStatuses": [{"state": {"running": {}}}, wait_for("CrashLoopBackOff", "back-off 10s")]},
          "CrashLoopBackOff: back-off 10s"),
         ({"phase": "Failed", "reason": "SysctlForbidden", "message": "forbidden sysctl. More words."},

@@ -1,7 +1,6 @@
-import pytest
-
+from oku_core.messaging.credential import Refusal
 from oku_core.messaging.signing import Signer
-from oku_core.messaging.ticket import TICKET_S, build_ticket, is_valid_ticket
+from oku_core.messaging.ticket import TICKET_S, build_ticket, judge_ticket
 
 SIGNER = Signer(b"a key for tests")
 DIGEST, OTHER = "a" * 64, "b" * 64
@@ -10,20 +9,30 @@ DIGEST, OTHER = "a" * 64, "b" * 64
 def test_a_ticket_is_for_one_file_and_for_a_time() -> None:
     """It holds until it expires, for its file alone, and for whoever has the same key."""
     ticket = build_ticket(SIGNER, DIGEST, 1000.0)
-    assert is_valid_ticket(SIGNER, DIGEST, ticket, 1000.0)
-    assert is_valid_ticket(SIGNER, DIGEST, ticket, 1000.0 + TICKET_S)
-    assert not is_valid_ticket(SIGNER, DIGEST, ticket, 1001.0 + TICKET_S)
-    assert not is_valid_ticket(SIGNER, OTHER, ticket, 1000.0)
-    assert not is_valid_ticket(Signer(b"another key"), DIGEST, ticket, 1000.0)
+    assert judge_ticket(SIGNER, DIGEST, ticket, 1000.0) is None
+    assert judge_ticket(SIGNER, DIGEST, ticket, 1000.0 + TICKET_S) is None
+    assert judge_ticket(SIGNER, DIGEST, ticket, 1001.0 + TICKET_S) is Refusal.EXPIRED
+    assert judge_ticket(SIGNER, OTHER, ticket, 1000.0) is Refusal.WRONG
+    assert judge_ticket(Signer(b"another key"), DIGEST, ticket, 1000.0) is Refusal.WRONG
 
 
-@pytest.mark.parametrize("ticket", ["", ".", "9999999999", f"9999999999.{'0' * 64}", "x.y", "1.2.3", "é.ü"])
-def test_what_was_not_signed_is_no_ticket(ticket: str) -> None:
-    """Whatever it looks like."""
-    assert not is_valid_ticket(SIGNER, DIGEST, ticket, 1000.0)
+def test_what_was_not_signed_is_no_ticket() -> None:
+    """Whatever it looks like; one that was forged has not expired."""
+    forged = {
+        "": Refusal.MISSING,
+        ".": Refusal.MALFORMED,
+        "9999999999": Refusal.MALFORMED,
+        "x.y": Refusal.MALFORMED,
+        "1.2.3": Refusal.MALFORMED,
+        "é.ü": Refusal.MALFORMED,
+        f"9999999999.{'0' * 64}": Refusal.WRONG,
+        f"1.{'0' * 64}": Refusal.WRONG,
+    }
+    assert {ticket: judge_ticket(SIGNER, DIGEST, ticket, 1000.0) for ticket in forged} == forged
 
 
 def test_a_ticket_whose_time_was_changed_is_none() -> None:
     """The time is signed, too."""
     expires, signature = build_ticket(SIGNER, DIGEST, 1000.0).split(".")
-    assert not is_valid_ticket(SIGNER, DIGEST, f"{int(expires) + 1}.{signature}", 1000.0)
+    changed = f"{int(expires) + 1}.{signature}"
+    assert judge_ticket(SIGNER, DIGEST, changed, 1000.0) is Refusal.WRONG

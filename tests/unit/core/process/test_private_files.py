@@ -9,6 +9,7 @@ import pytest
 from oku_core.process.private_files import (
     NotPrivateError,
     check_private_folder,
+    make_data_folder,
     make_own_folder,
     make_private_folder,
     open_private,
@@ -172,3 +173,69 @@ def test_checking_a_missing_file_does_not_create_it(tmp_path: Path) -> None:
     tighten_private_file(tmp_path / "none")
 
     assert list(tmp_path.iterdir()) == []
+
+
+def ignores_everything(folder: Path) -> bool:
+    """Whether a folder has a `.gitignore` of Oku's, closed to others."""
+    file = folder / ".gitignore"
+    return file.exists() and file.read_text().splitlines()[-1] == "*" and find_mode(file) == 0o600
+
+
+def test_a_data_folder_of_our_own_keeps_what_is_in_it_out_of_git(tmp_path: Path) -> None:
+    """It is new, or empty until now, or called `.oku`, as those of older versions are."""
+    (tmp_path / "empty").mkdir(mode=0o700)
+    (tmp_path / "older" / ".oku").mkdir(parents=True, mode=0o700)
+    (tmp_path / "older" / ".oku" / "message.key").touch()
+    for name in ("new", "empty", "older/.oku", "a/b/.oku"):
+        make_data_folder(tmp_path / name)
+        assert ignores_everything(tmp_path / name), name
+        assert find_mode(tmp_path / name) == 0o700
+
+
+def test_a_data_folder_that_is_not_only_ours_stays_visible(tmp_path: Path) -> None:
+    """Someone may name the folder of a project, whose files must not vanish from Git; or a volume."""
+    (tmp_path / "project").mkdir(mode=0o700)
+    (tmp_path / "project" / "main.py").touch()
+    (tmp_path / "volume").mkdir(mode=0o700)
+    make_data_folder(tmp_path / "project")
+    make_data_folder(tmp_path / "volume", is_trusted=True)
+    assert [path.name for path in tmp_path.rglob("*")].count(".gitignore") == 0
+
+
+def test_a_gitignore_that_exists_is_never_changed(tmp_path: Path) -> None:
+    """Neither one that somebody wrote, nor what a link leads to; one that was emptied stays empty."""
+    for name, content in (("written", "!reports\n"), ("emptied", "")):
+        folder = tmp_path / name / ".oku"
+        folder.mkdir(parents=True, mode=0o700)
+        (folder / ".gitignore").write_text(content)
+        make_data_folder(folder)
+        assert (folder / ".gitignore").read_text() == content
+    linked = tmp_path / "linked" / ".oku"
+    linked.mkdir(parents=True, mode=0o700)
+    (linked / ".gitignore").symlink_to(tmp_path / "elsewhere")
+    make_data_folder(linked)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_folder_within_a_data_folder_needs_no_gitignore(tmp_path: Path) -> None:
+    """Git does not look into it."""
+    make_data_folder(tmp_path / ".oku")
+    make_data_folder(tmp_path / ".oku" / "servers")
+    assert [path.name for path in (tmp_path / ".oku" / "servers").iterdir()] == []
+
+
+def test_a_gitignore_that_could_not_be_written_is_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An empty one would hide nothing, and would never be changed."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fdopen", fail)
+        with pytest.raises(OSError, match="No space left"):
+            make_data_folder(tmp_path / ".oku")
+    assert not (tmp_path / ".oku" / ".gitignore").exists()
+    make_data_folder(tmp_path / ".oku")
+    assert ignores_everything(tmp_path / ".oku")

@@ -38,6 +38,7 @@ def test_two_servers_of_a_directory_have_files_of_their_own_and_one_sum(tmp_path
             CountTable(block, store.registry).add("a")
     assert [store.sum_up("a").served for store in stores] == [3, 3]
     assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".gitignore",
         "runs.bin",
         "served-0.bin",
         "served-1.bin",

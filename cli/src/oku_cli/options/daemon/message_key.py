@@ -9,12 +9,12 @@ import click
 
 from oku_cli.options.option_group import OptionGroup, option
 from oku_core.errors import UserError, format_value
-from oku_core.messaging.signing import SHORTEST_KEY
+from oku_core.messaging.secret_rules import HOW_TO_MAKE, find_weakness
 
 VARIABLE = "OKU_MESSAGE_KEY"
 _FLAG = "--message-key-file"
 _LONGEST_FILE = 4096
-_HINT = f"make one for coordinator and workers: export {VARIABLE}=$(openssl rand -hex 32)"
+_HINT = f"make one for coordinator and workers: export {VARIABLE}={HOW_TO_MAKE}"
 
 
 def message_key_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -25,8 +25,8 @@ def message_key_option(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="FILE",
         envvar=f"{VARIABLE}_FILE",
         type=click.Path(path_type=Path),
-        help=f"File with the key that signs messages, the same for coordinator and workers;"
-        f" or set the key itself as {VARIABLE}.",
+        help=f"File with the key that signs messages, of at least 16 bytes, the same for coordinator"
+        f" and workers; or set the key itself as {VARIABLE}.",
     )
     return add(command)
 
@@ -35,7 +35,7 @@ def read_message_key(file: Path | None) -> bytes:
     """The key of a file, or of the variable, without blanks and line breaks around it.
 
     Raises:
-        UserError: there is none, or both, or it is too short, or the file cannot be read.
+        UserError: there is none, or both, or it is easy to guess, or the file cannot be read.
     """
     text = os.environ.get(VARIABLE)
     if file is None:
@@ -53,6 +53,6 @@ def read_message_key(file: Path | None) -> bytes:
 
 def _check(text: bytes, source: str) -> bytes:
     key = text.strip()
-    if len(key) < SHORTEST_KEY:
-        raise UserError(f"{source}: has {len(key)} bytes, a key has at least {SHORTEST_KEY}; {_HINT}")
+    if weakness := find_weakness(key, "bytes"):
+        raise UserError(f"{source}: {weakness}; {_HINT}")
     return key

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from oku_core.errors import UserError
 from oku_core.process.file_lock import FileLock
-from oku_core.process.private_files import make_private_folder
+from oku_core.process.private_files import make_data_folder
 
 
 def lock_ledger(path: Path, wait_s: float = 0.0, *, trusts_folder: bool = False) -> FileLock:
@@ -14,7 +14,7 @@ def lock_ledger(path: Path, wait_s: float = 0.0, *, trusts_folder: bool = False)
         UserError: another process holds it, or others may write the folder and it is not to be trusted.
     """
     try:
-        make_private_folder(path.parent, is_trusted=trusts_folder)
+        make_data_folder(path.parent, is_trusted=trusts_folder)
         return FileLock(path.with_suffix(".lock"), wait_s)
     except BlockingIOError:
         raise UserError(f"{path}: another coordinator holds this ledger") from None

@@ -33,18 +33,26 @@ def test_without_a_key_the_line_says_how_to_make_one() -> None:
     )
 
 
-@pytest.mark.parametrize("text", ["", " \n", "0123456789abcde"])
-def test_a_short_key_is_refused_and_not_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+@pytest.mark.parametrize(
+    ("text", "weakness"),
+    [
+        ("", "has 0 of at least 16 bytes"),
+        (" \n", "has 0 of at least 16 bytes"),
+        ("0123456789abcde", "has 15 of at least 16 bytes"),
+        ("abcd" * 8, "has 4 of at least 5 different bytes"),
+    ],
+)
+def test_a_key_that_is_easy_to_guess_is_refused_and_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, weakness: str
 ) -> None:
-    """A key has at least sixteen bytes."""
+    """A key has at least sixteen bytes, which are not all the same."""
     monkeypatch.setenv(VARIABLE, text)
-    with pytest.raises(UserError, match=r"^OKU_MESSAGE_KEY: has \d+ bytes, a key has at least 16; make one"):
+    with pytest.raises(UserError, match=f"^OKU_MESSAGE_KEY: {weakness}; make one"):
         read_message_key(None)
     monkeypatch.delenv(VARIABLE)
     file = tmp_path / "key"
     file.write_text(text)
-    with pytest.raises(UserError, match=r"key: has \d+ bytes, a key has at least 16; make one") as caught:
+    with pytest.raises(UserError, match=f"key: {weakness}; make one") as caught:
         read_message_key(file)
     assert not text.strip() or text not in str(caught.value)
 
