@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -33,6 +34,18 @@ class SecretError(UserError):
     """A secret cannot be used here; the message names its placeholder."""
 
 
+class FilledSpec(NamedTuple):
+    """A spec with values in the place of its placeholders.
+
+    Attributes:
+        spec: with these values.
+        secrets: the values, for a process that has to hide them as well.
+    """
+
+    spec: Spec
+    secrets: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class SecretSource:
     """The secrets that a spec may use in this process.
@@ -45,7 +58,17 @@ class SecretSource:
     variables: tuple[str, ...] = ()
     folder: Path | None = None
 
-    def fill_in(self, spec: Spec) -> Spec:
+    def find_visible(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """The secrets that a process with this environment sees, whatever its spec names.
+
+        From then on, redacted texts do not show them.
+        """
+        found = ((environment.get(name), os.environ.get(name)) for name in self.variables)
+        values = tuple(value for value, own in found if value and value == own)
+        hide(*values)
+        return values
+
+    def fill_in(self, spec: Spec) -> FilledSpec:
         """Read the secrets of a spec, and replace its placeholders with them; this may block.
 
         From then on, redacted texts do not show the values.
@@ -56,7 +79,7 @@ class SecretSource:
         """
         placeholders = frozenset(list_secrets(spec))
         if not placeholders:
-            return spec
+            return FilledSpec(spec)
         values = {placeholder: self._read(placeholder) for placeholder in placeholders}
         _check_columns(spec, values)
         filled = _fill_in(spec, values)
@@ -66,7 +89,7 @@ class SecretSource:
             raise SecretError(
                 f"with the value of {', '.join(sorted(placeholders))}, the headers contradict the body"
             )
-        return filled
+        return FilledSpec(filled, tuple(sorted(values.values())))
 
     def _read(self, placeholder: str) -> str:
         kind, name = placeholder[1:-1].split(":")
@@ -80,7 +103,7 @@ class SecretSource:
             reason = "is not UTF-8"
         if reason:
             raise SecretError(f"{placeholder}: its value {reason}")
-        hide(value, quote(value, safe=""), repr(value)[1:-1])
+        hide(value)
         return value
 
     def _read_variable(self, name: str) -> str:
