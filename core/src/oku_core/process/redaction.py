@@ -44,7 +44,7 @@ def redact_beginning(text: str, *, queries: bool = True) -> tuple[str, str]:
     return redact(masked[:end], queries=queries), masked[end:]
 
 
-def redact(text: str, *, queries: bool = True) -> str:
+def redact(text: str, *, queries: bool = True, words: bool = False) -> str:
     """Mask the user, the password and the query of each URL in a text, and the values passed to `hide`.
 
     If it is unclear where a password ends, because it should have been percent-encoded, too much is masked
@@ -53,11 +53,14 @@ def redact(text: str, *, queries: bool = True) -> str:
     Args:
         text: the text to redact; of a longer one than `LONGEST_REDACTED`, the beginning is returned.
         queries: whether queries are masked.
+        words: whether hidden values that are too short to be looked for anywhere are masked as words.
     """
     is_long = len(text) > LONGEST_REDACTED
     shown = _hidden.replace(text[:LONGEST_REDACTED], MASK)
     if is_long:
         shown = shown[: _hidden.find_unfinished(shown)]
+    if words:
+        shown = _hidden.replace_words(shown, MASK)
     end = len(shown.rstrip(",;")) if is_long else -1
 
     def redact_url(url: re.Match[str]) -> str:

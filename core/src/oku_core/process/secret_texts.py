@@ -5,10 +5,11 @@ import html
 import json
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from urllib.parse import quote, quote_plus
 
 SHORTEST_PART = 4
-"""A shorter secret, or line of one, occurs in any text by chance: only a whole secret that stands alone counts."""
+"""A shorter secret, or line of one, occurs in any text by chance."""
 _ESCAPED_HEX = re.compile("%[0-9A-F]{2}")
 _BASE64_CHARS, _BASE64_BYTES = 4, 3
 _BEFORE = (0, 2, 3)
@@ -35,6 +36,10 @@ class SecretTexts:
         """A text with the mask in place of each secret."""
         for form in self._forms:
             text = text.replace(form, mask)
+        return text
+
+    def replace_words(self, text: str, mask: str) -> str:
+        """A text with the mask in place of each secret that is shorter than `SHORTEST_PART` and stands alone."""
         return text if self._words is None else self._words.sub(mask, text)
 
     def find_unfinished(self, text: str) -> int:
@@ -47,8 +52,9 @@ def _list_forms(secret: str) -> Iterator[str]:
     lines = (secret, " ".join(secret.split()), *map(str.strip, secret.splitlines()))
     for text in lines:
         if len(text) >= SHORTEST_PART:
-            yield text
-            yield from _list_quoted(text)
+            quoted = {text, *_list_quoted(text)}
+            yield from quoted
+            yield from chain.from_iterable(map(_list_quoted, quoted))  # such as JSON in a URL
             yield from _list_base64(text.encode(errors="surrogateescape"))
 
 

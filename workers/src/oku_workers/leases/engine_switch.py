@@ -75,7 +75,7 @@ class Pace:
 
 
 RunBlocking = Callable[
-    [Callable[[], tuple[Spec, ssl.SSLContext | None]]], Awaitable[tuple[Spec, ssl.SSLContext | None]]
+    [Callable[[], tuple[FilledSpec, ssl.SSLContext | None]]], Awaitable[tuple[FilledSpec, ssl.SSLContext | None]]
 ]
 """Calls a function elsewhere and gives its result."""
 

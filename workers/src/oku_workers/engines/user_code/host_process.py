@@ -263,5 +263,5 @@ async def _log_output(output: int) -> None:
 
 
 def _log_line(line: str) -> None:
-    if text := redact(line).rstrip():
+    if text := redact(line, words=True).rstrip():
         _log.info("user code: %s", "".join(char if char.isprintable() else " " for char in text))

@@ -30,7 +30,7 @@ def redact_message(message: object) -> object:
 
 def _redact(value: Any) -> Any:
     if isinstance(value, str):
-        return redact(value)
+        return redact(value, words=True)
     if isinstance(value, list):
-        return [redact(text) for text in value]
-    return {key: redact(text) for key, text in value.items()}
+        return list(map(_redact, value))
+    return {key: _redact(text) for key, text in value.items()}
