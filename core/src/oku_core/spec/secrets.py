@@ -23,7 +23,12 @@ from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
 from oku_core.spec.values.body_bytes import FileText, read_body, write_body
 from oku_core.spec.values.header import Header, find_framing_fault
-from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, SECRET_PLACEHOLDER, list_names
+from oku_core.spec.values.placeholder import (
+    INDEX_PLACEHOLDER,
+    LITERAL_MARK,
+    SECRET_PLACEHOLDER,
+    list_names,
+)
 from oku_core.spec.values.url import Url
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -99,6 +104,8 @@ class SecretSource:
             reason = "is empty"
         elif INDEX_PLACEHOLDER in value:
             reason = f"has {INDEX_PLACEHOLDER} in it, which would be taken for the index"
+        elif LITERAL_MARK in value:
+            reason = f"has {LITERAL_MARK} in it, which would be taken for a brace"
         elif any("\ud800" <= char <= "\udfff" for char in value):
             reason = "is not UTF-8"
         if reason:
