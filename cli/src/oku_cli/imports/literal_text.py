@@ -7,7 +7,6 @@ placeholder, running the spec would send a variable of that reader to the site.
 import re
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any
 
 from oku_core.spec.values.placeholder import escape_literally
 
@@ -33,16 +32,6 @@ class LiteralText:
             self._escaped[place] += count
         return written
 
-    def write_json(self, value: Any, place: str) -> Any:
-        """A value of JSON with all of its texts escaped, keys included."""
-        if isinstance(value, str):
-            return self.write(value, place)
-        if isinstance(value, list):
-            return [self.write_json(each, place) for each in value]
-        if isinstance(value, dict):
-            return {self.write(key, place): self.write_json(each, place) for key, each in value.items()}
-        return value
-
     def write_url(self, text: str) -> str:
         """A part of a URL; braces without a meaning are percent-encoded, as a spec has them."""
         parts = _PARTS.split(text)
@@ -58,10 +47,9 @@ class LiteralText:
         places = [f"{count} in {place}" for place, count in most]
         if rest := self._escaped.total() - sum(count for _, count in most):
             places.append(f"{rest} elsewhere")
-        yield (
-            "Not placeholders, but text of what was imported, which is sent as it is ({literal:…} stands for"
-            f" {{…}}): {', '.join(places)}."
-        )
+        total = self._escaped.total()
+        what = "1 text that looks like a placeholder is" if total == 1 else f"{total} texts that look like placeholders are"
+        yield f"{what} sent literally, as {{literal:…}} stands for {{…}}: {', '.join(places)}."
 
 
 def encode_braces(text: str) -> str:

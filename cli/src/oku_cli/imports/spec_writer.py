@@ -13,10 +13,12 @@ import yaml
 
 from oku_cli.imports.headers import SecretBox
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
+from oku_cli.imports.literal_text import LiteralText
 from oku_core.json_reader import JsonError, decode_json
 from oku_core.spec.target import HEAVIEST, MOST_TARGETS
 from oku_core.spec.values.file_reference import FILE_MARK
 from oku_core.spec.values.name import LONGEST_NAME
+from oku_core.spec.values.placeholder import has_placeholders
 from oku_core.spec.values.scalar import parse_text
 
 _DEEPEST_JSON = 5
@@ -83,7 +85,7 @@ def _build_single(request: ImportedRequest, secrets: SecretBox) -> dict[str, Any
     if request.headers:
         document["header"] = _write_headers(request.headers)
     if request.body is not None:
-        document["body"] = _write_body(request, secrets)
+        document["body"] = _write_body(request, secrets.literal)
     if request.statuses:
         document["expect-status"] = _write_statuses(request.statuses)
     return document
@@ -131,9 +133,9 @@ def _build_content(
     if headers:
         content["header"] = _write_headers(headers)
     if value is not None:
-        content["json"] = secrets.literal.write_json(value, _name_body(request))
+        content["json"] = value
     elif request.body is not None:
-        content["body"] = _write_body(request, secrets)
+        content["body"] = _write_body(request, secrets.literal)
     if request.statuses:
         content["expect"] = {"status": _write_statuses(request.statuses)}
     return content
@@ -153,11 +155,13 @@ def _read_json(request: ImportedRequest) -> Any:
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """Whether YAML says the same."""
+    """Whether YAML says the same, and a spec means it."""
     if isinstance(value, dict):
-        return depth > 0 and all(_is_plain(each, depth - 1) for each in value.values())
+        return depth > 0 and all(_is_plain(key, 1) and _is_plain(value[key], depth - 1) for key in value)
     if isinstance(value, list):
         return depth > 0 and all(_is_plain(each, depth - 1) for each in value)
+    if isinstance(value, str):
+        return not has_placeholders(value)
     return not isinstance(value, float) or math.isfinite(value)
 
 
@@ -168,14 +172,10 @@ def _write_headers(headers: Sequence[tuple[str, str]]) -> Any:
     return [f"{name}: {value}" for name, value in headers]
 
 
-def _write_body(request: ImportedRequest, secrets: SecretBox) -> str:
+def _write_body(request: ImportedRequest, literal: LiteralText) -> str:
     """A body as a spec says it: one that begins with the mark of a file is not the name of one."""
-    body = secrets.literal.write(request.body or "", _name_body(request))
+    body = literal.write(request.body or "", f"the body of {request.name}")
     return f"{FILE_MARK}{body}" if body.startswith(FILE_MARK) else body
-
-
-def _name_body(request: ImportedRequest) -> str:
-    return f"the body of {request.name}"
 
 
 def _write_statuses(statuses: Sequence[int]) -> Any:

@@ -45,6 +45,11 @@ def escape_literally(text: str) -> tuple[str, int]:
     return _MEANS_SOMETHING.subn(LITERAL_MARK, text)
 
 
+def has_placeholders(text: str) -> bool:
+    """Whether a text means something else than itself in a spec that has no columns."""
+    return _MEANS_SOMETHING.search(text) is not None
+
+
 def read_literally(text: str) -> str:
     """A text between placeholders, as it is sent."""
     if LITERAL_MARK not in text:
