@@ -10,7 +10,7 @@ from urllib.parse import quote, quote_plus
 
 SHORTEST_PART = 4
 """A shorter secret, or line of one, occurs in any text by chance."""
-_ESCAPED_HEX = re.compile("%[0-9A-F]{2}")
+_ESCAPED_HEX = re.compile("%[0-9A-F]{2}")  # own text: what `quote` has written
 _BASE64_CHARS, _BASE64_BYTES = 4, 3
 _BEFORE = (0, 2, 3)
 """How many characters of Base64 depend on what comes before, if that ends with so many bytes of a group."""

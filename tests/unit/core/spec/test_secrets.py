@@ -140,6 +140,9 @@ def test_a_value_is_not_a_template(source: SecretSource) -> None:
     """A value with `{i}` is refused, as the index would replace it; names in a value are not looked up."""
     assert source.folder is not None
     (source.folder / "index").write_text(f"{HIDDEN}{{i}}")
+    (source.folder / "brace").write_text(f"{HIDDEN}{{literal:i}}")
+    assert "has {literal: in it" in refuse(source, Spec(body="{file:brace}"))
+    assert source.fill_in(Spec(body="{literal:env:OTHER}")).spec.body == "{literal:env:OTHER}"
     (source.folder / "name").write_text("{env:OTHER}")
     assert "has {i} in it" in refuse(source, Spec(body="{file:index}"))
     assert source.fill_in(Spec(body="{file:name}")).spec.body == "{env:OTHER}"
@@ -169,3 +172,11 @@ def test_a_value_is_not_taken_for_a_column(source: SecretSource, monkeypatch: py
     assert refuse(source, spec) == fault
     without = source.fill_in(msgspec.structs.replace(spec, data=None)).spec
     assert without.headers == (Header(f"A: {HIDDEN}{{sku}}"),)
+
+
+def test_an_allowed_variable_that_user_code_sees_is_hidden_too(source: SecretSource) -> None:
+    """Even if its spec does not name it; one of another value is not the secret."""
+    visible = source.find_visible({"TOKEN": HIDDEN, "OTHER": "x", "EMPTY": "else", "UNSET": ""})
+    assert visible == (HIDDEN,)
+    assert source.find_visible({}) == ()
+    assert source.fill_in(Spec(body="{env:TOKEN}{file:key.txt}")).secrets == ("a&b/c d", HIDDEN)
