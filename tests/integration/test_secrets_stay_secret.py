@@ -29,7 +29,7 @@ header:
 users: 2
 workers: 1
 """
-WAYS = '''
+WAYS = """
 import base64, json, logging, os, sys
 from urllib.parse import quote
 S = os.environ["OKUTEST_TOKEN"]
@@ -43,7 +43,7 @@ def tell(text):
     print("p" * 4080 + text)
     sys.stderr.write(text + "\\n")
     logging.getLogger("shop").warning("%s", text)
-'''
+"""
 SCENARIO = f"""{WAYS}
 from oku import record
 
@@ -182,9 +182,8 @@ def test_no_part_of_a_secret_is_in_any_output(
         "--summary-markdown", "../results/s.md", "--junit", "../results/s.xml", cwd=code,
     )  # fmt: skip
     assert (data / "ledger.sqlite3").exists(), ran.stderr
-    terminal = [ran]
-    for command in (["show"], ["show", "--json"], ["failures"], ["report", "--json", "../results/r.json"]):
-        terminal.append(run_oku(*command, "--data-dir", str(data), cwd=code))
+    commands = (["show"], ["show", "--json"], ["failures"], ["report", "--json", "../results/r.json"])
+    terminal = [ran, *(run_oku(*command, "--data-dir", str(data), cwd=code) for command in commands)]
 
     files = [path for folder in (data, results) for path in folder.rglob("*") if path.is_file()]
     outputs = {str(path.relative_to(tmp_path)): path.read_bytes() for path in files}

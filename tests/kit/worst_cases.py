@@ -122,7 +122,9 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_core.process.redaction:_HOST": ["a", "[", "[]", ("[", ":", ""), ("a:", "1", "x"), ":1"],
     "oku_core.process.redaction:_redact_rest": ["a", "/", "?#"],
     "oku_core.spec.data_file:_DIGEST": _A_DIGEST,
-    "oku_core.spec.request_line:_PLACEHOLDER": ["{", "{a", "}", "{}aaaaaaaaaaaaaa", ("{", "a", ""), "{literal:"],
+    "oku_core.spec.request_line:_PLACEHOLDER": [
+        "{", "{a", "}", "{}aaaaaaaaaaaaaa", ("{", "a", ""), "{literal:",
+    ],
     "oku_core.spec.secrets:_CONTROL": ["a"],
     "oku_core.spec.values.body:_FORM": [
         "a", "a=", "a=a&", "&", "=", ("a=", "a", " "), ("", "a=&", "="), "a=b=&",

@@ -48,7 +48,9 @@ class LiteralText:
         if rest := self._escaped.total() - sum(count for _, count in most):
             places.append(f"{rest} elsewhere")
         total = self._escaped.total()
-        what = "1 text that looks like a placeholder is" if total == 1 else f"{total} texts that look like placeholders are"
+        what = "1 text that looks like a placeholder is"
+        if total > 1:
+            what = f"{total} texts that look like placeholders are"
         yield f"{what} sent literally, as {{literal:…}} stands for {{…}}: {', '.join(places)}."
 
 

@@ -1,4 +1,4 @@
-"""Finds secrets in a text, in every form that code usually gives them: as they are, quoted, encoded, in lines."""
+"""Finds secrets in a text, in every form that code usually gives them: plain, quoted, encoded, in lines."""
 
 import base64
 import html
@@ -39,11 +39,11 @@ class SecretTexts:
         return text
 
     def replace_words(self, text: str, mask: str) -> str:
-        """A text with the mask in place of each secret that is shorter than `SHORTEST_PART` and stands alone."""
+        """A text with the mask in place of each secret that is too short for `replace` and stands alone."""
         return text if self._words is None else self._words.sub(mask, text)
 
     def find_unfinished(self, text: str) -> int:
-        """Where a secret begins that a text, cut off at its end, has only a part of; its length if there is none."""
+        """Where a secret begins that goes on behind the end of a text; its length if none does."""
         places = (_find_unfinished(form, text) for form in self._forms)
         return min(places, default=len(text))
 
@@ -65,8 +65,7 @@ def _list_quoted(text: str) -> Iterator[str]:
         yield escaped
         yield _ESCAPED_HEX.sub(lambda found: found[0].lower(), escaped)
     both_quotes = "'\""  # with them, Python escapes the single one
-    for written in (repr(text)[1:-1], repr(text + both_quotes)[1:-4], ascii(text)[1:-1], repr(content)[2:-1]):
-        yield written
+    yield from (repr(text)[1:-1], repr(text + both_quotes)[1:-4], ascii(text)[1:-1], repr(content)[2:-1])
     for is_ascii in (False, True):
         yield json.dumps(text, ensure_ascii=is_ascii)[1:-1]
     yield html.escape(text)
@@ -86,8 +85,9 @@ def _list_base64(content: bytes) -> Iterator[str]:
 def _build_words(secrets: Iterable[str]) -> re.Pattern[str] | None:
     """What finds short secrets where they stand alone."""
     short = {secret for secret in secrets if len(secret) < SHORTEST_PART}
-    forms = sorted(map(re.escape, short | {quote(secret, safe="") for secret in short}), key=len, reverse=True)
-    return re.compile(rf"(?<!\w)(?:{'|'.join(forms)})(?!\w)") if forms else None
+    forms = short | {quote(secret, safe="") for secret in short}
+    words = "|".join(map(re.escape, sorted(forms, key=len, reverse=True)))
+    return re.compile(rf"(?<!\w)(?:{words})(?!\w)") if words else None
 
 
 def _find_unfinished(form: str, text: str) -> int:

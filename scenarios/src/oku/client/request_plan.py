@@ -55,7 +55,7 @@ class RequestPlan:
         text = f"{target.path}?{target.query}" if target.query else target.path
         self._prefix = f"{method} {self.origin.before_path}"
         self._texts, self._names = _split(text, {INDEX_NAME, *columns})
-        self.line = None if self._names else f"{self._prefix}{text} HTTP/1.1\r\n".encode()
+        self.line = None if self._names else f"{self._prefix}{self._texts[0]} HTTP/1.1\r\n".encode()
 
     def build_line(self, index: int | None, row: Mapping[str, str], query: str = "") -> bytes:
         """The request line of one request.

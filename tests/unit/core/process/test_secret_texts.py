@@ -51,7 +51,7 @@ def test_a_short_secret_is_a_word() -> None:
 
 @pytest.mark.parametrize(
     ("text", "begins"),
-    [("x hunter2", 9), ("x hunter", 2), ("x h", 2), ("x hunting", 9), ("", 0), ("hunter2 hunt", 8), ("%26", 3)],
+    [("x hunter2", 9), ("x hunter", 2), ("x h", 2), ("x hunting", 9), ("", 0), ("hunter2 hunt", 8)],
 )
 def test_a_secret_may_be_cut_off(text: str, begins: int) -> None:
     """What is at the end of a text may be the beginning of one."""
@@ -69,4 +69,5 @@ def test_each_form_may_be_cut_off() -> None:
 def test_without_secrets_nothing_is_done() -> None:
     """So every text costs next to nothing."""
     texts = SecretTexts()
-    assert (texts.replace("a", "#"), texts.replace_words("a", "#"), texts.find_unfinished("a")) == ("a", "a", 1)
+    assert texts.replace("a", "#") == texts.replace_words("a", "#") == "a"
+    assert texts.find_unfinished("a") == 1
