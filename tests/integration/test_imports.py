@@ -105,9 +105,7 @@ class Recorder(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         """Keep the request line, the header of notes and the body of each request."""
         while line := self.rfile.readline():
-            headers = dict(
-                header.rstrip().split(b": ", 1) for header in iter(self.rfile.readline, b"\r\n")
-            )
+            headers = dict(header.rstrip().split(b": ", 1) for header in iter(self.rfile.readline, b"\r\n"))
             lower = {name.lower(): value for name, value in headers.items()}
             body = self.rfile.read(int(lower.get(b"content-length", b"0")))
             self.heard.append((line, lower.get(b"x-note", b""), body))
@@ -122,7 +120,8 @@ def test_text_that_looks_like_placeholders_is_sent_byte_by_byte(
 ) -> None:
     """A recording was made by others: none of its texts may send a variable of who runs it."""
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "not-for-them")
-    handler = type("OwnRecorder", (Recorder,), {"heard": []})
+    heard: list[tuple[bytes, bytes, bytes]] = []
+    handler = type("OwnRecorder", (Recorder,), {"heard": heard})
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -144,5 +143,5 @@ def test_text_that_looks_like_placeholders_is_sent_byte_by_byte(
         server.shutdown()
     assert done.returncode == 0, done.stderr
     sent = (f"POST {target} HTTP/1.1\r\n".encode(), FOREIGN.encode(), FOREIGN_BODY.encode())
-    posts = [request for request in handler.heard if request[0].startswith(b"POST")]
+    posts = [request for request in heard if request[0].startswith(b"POST")]
     assert posts == [sent] * (4 if is_single else 2)

@@ -134,11 +134,12 @@ class Ear(BaseHTTPRequestHandler):
 @pytest.fixture
 def ear() -> Iterator[tuple[str, list[bytes]]]:
     """Its URL, and what was pushed to it."""
-    handler = type("OwnEar", (Ear,), {"heard": [], "protocol_version": "HTTP/1.1"})
+    heard: list[bytes] = []
+    handler = type("OwnEar", (Ear,), {"heard": heard, "protocol_version": "HTTP/1.1"})
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}", handler.heard
+        yield f"http://127.0.0.1:{server.server_address[1]}", heard
         server.shutdown()
 
 

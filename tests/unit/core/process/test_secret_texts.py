@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from oku_core.process.secret_texts import SHORTEST_PART, SecretTexts
 
-SECRET = "it's a \\ \"k&y\"/ß+?="
+SECRET = 'it\'s a \\ "k&y"/ß+?='
 SECRETS = st.text(
     st.characters(exclude_categories=["Cs", "Zs", "Zl", "Zp", "Cc"]), min_size=SHORTEST_PART, max_size=30
 )

@@ -74,9 +74,8 @@ class Pace:
     share: tuple[int, int] | None = None
 
 
-RunBlocking = Callable[
-    [Callable[[], tuple[FilledSpec, ssl.SSLContext | None]]], Awaitable[tuple[FilledSpec, ssl.SSLContext | None]]
-]
+_Sources = tuple[FilledSpec, ssl.SSLContext | None]
+RunBlocking = Callable[[Callable[[], _Sources]], Awaitable[_Sources]]
 """Calls a function elsewhere and gives its result."""
 
 
@@ -430,7 +429,8 @@ class EngineSwitch:
     async def _try_to_open(self, key: "_EngineKey", setup_data: str) -> None:
         spec = key.spec
         filled, tls = await self._read_sources(spec)
-        if fault := find_memory_fault(filled.spec, self._find_window(spec), self.memory_bytes, self._find_file):
+        window = self._find_window(spec)
+        if fault := find_memory_fault(filled.spec, window, self.memory_bytes, self._find_file):
             raise EngineError(fault)
         self.feed = self._build_feed(spec)
         self._rows = self._open_rows(filled.spec)
@@ -495,7 +495,7 @@ class EngineSwitch:
             return ()
         return (*filled.secrets, *self._sources.secrets.find_visible(self.isolation.environment))
 
-    async def _read_sources(self, spec: Spec) -> tuple[FilledSpec, ssl.SSLContext | None]:
+    async def _read_sources(self, spec: Spec) -> _Sources:
         """The spec with its secrets, and how to speak TLS for it.
 
         This is done in a thread: reading files may block, and compiling patterns may take long.
@@ -505,7 +505,7 @@ class EngineSwitch:
 
         files = replace(self._sources.files, find=self._find_file)
 
-        def read() -> tuple[FilledSpec, ssl.SSLContext | None]:
+        def read() -> _Sources:
             compile_patterns(spec)
             return self._sources.secrets.fill_in(files.fill_in_bodies(spec)), build_tls(spec, files)
 
