@@ -165,7 +165,7 @@ def test_no_part_of_a_secret_is_in_any_output(
     source: str,
     iterations: int,
 ) -> None:
-    """Terminal, ledger, logs, reports as Markdown, JSON, CSV, JUnit and HTML, and Loki."""
+    """Terminal, ledger, logs, reports as Markdown, JSON, JUnit and HTML, and Loki."""
     url, heard = ear
     monkeypatch.setenv("OKUTEST_TOKEN", SECRET)
     code, secrets, data, results = (tmp_path / name for name in ("code", "secrets", "data", "results"))
