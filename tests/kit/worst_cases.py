@@ -20,6 +20,7 @@ from oku_core.data.escape import IN_URL
 from oku_core.http_client.error_reason import explain_error
 from oku_core.http_client.redirection import RedirectError, join_location
 from oku_core.process.redaction import redact
+from oku_core.process.secret_texts import SecretTexts
 from oku_core.spec.expectation import parse_expectation
 from oku_core.spec.values.check import parse_sizes
 from oku_core.spec.values.delay import parse_delay
@@ -52,9 +53,12 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_cli.imports.har_file:_VERSION": ["http/", ("h", "1", ""), "h"],
     "oku_cli.imports.har_file:_is_request": ["http", ("http", "s", "://"), ("http:", "/", "")],
     "oku_cli.imports.har_file:_is_request 2": _A_NAME,
-    "oku_cli.imports.headers:SecretBox._hide": ["-", "a", "-a"],
+    "oku_cli.imports.headers:SecretBox.stand_for": ["-", "a", "-a"],
     "oku_cli.imports.headers:_SCHEME": ["Basic", ("Basic", " ", ""), "Basic "],
     "oku_cli.imports.headers:_SECRET_NAME": ["api-", "-autoke"],
+    "oku_cli.imports.literal_text:_PARTS": [
+        "{", "{env:", ("{env:", "a", ""), "{i", "{i}", "{literal:a", ("{literal:", "a", ""),
+    ],
     "oku_cli.imports.openapi_document:_VARIABLE": ["{", "{a", "}", "{}", ("{", "a", "")],
     "oku_cli.imports.shell_words:_ANSI": ["\\", "\\x", "\\0", "a"],
     "oku_cli.imports.shell_words:_DOUBLE": ["\\", "\\\n", "\\a"],
@@ -63,7 +67,6 @@ WORST: Mapping[str, Sequence[Text]] = {
         ("'", "a", ""), ("$'", "a", ""), ("$'", "\\a", ""), ('"', "\\", ""), ('$"', "a\\b", ""), " ", "\\\n",
         ("", "\\\r\n", "\\"), "a", "$",
     ],
-    "oku_cli.imports.spec_writer:_ENVIRONMENT": ["{env:", "{", ("{env:", "a", ""), "{env:a"],
     "oku_cli.imports.spec_writer:_EXPONENT": ["1", ".", ("1e", "1", "x"), ("1", ".1", "e")],
     "oku_cli.options.daemon.allow_options:_VARIABLE": _A_NAME,
     "oku_cli.options.daemon.clock_option:_HOST_PORT": ["a", "[", ("[", ":", "]"), ("a:", "1", "")],
@@ -124,7 +127,9 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_core.process.redaction:_HOST": ["a", "[", "[]", ("[", ":", ""), ("a:", "1", "x"), ":1"],
     "oku_core.process.redaction:_redact_rest": ["a", "/", "?#"],
     "oku_core.spec.data_file:_DIGEST": _A_DIGEST,
-    "oku_core.spec.request_line:_PLACEHOLDER": ["{", "{a", "}", "{}aaaaaaaaaaaaaa", ("{", "a", "")],
+    "oku_core.spec.request_line:_PLACEHOLDER": [
+        "{", "{a", "}", "{}aaaaaaaaaaaaaa", ("{", "a", ""), "{literal:",
+    ],
     "oku_core.spec.secrets:_CONTROL": ["a"],
     "oku_core.spec.values.body:_FORM": [
         "a", "a=", "a=a&", "&", "=", ("a=", "a", " "), ("", "a=&", "="), "a=b=&",
@@ -141,10 +146,14 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_core.spec.values.header:_find_length_fault": ["0"],
     "oku_core.spec.values.method:parse_method": _A_NAME,
     "oku_core.spec.values.pattern:_ESCAPE_OR_REPETITION": ["\\", "{,", ("{,", "1", ""), "{,1"],
+    "oku_core.spec.values.placeholder:LITERAL_TEXT": [
+        "{", "{literal:", "{literal:a", ("{literal:", "a", ""), "{literal:}",
+    ],
     "oku_core.spec.values.placeholder:NAMED_PLACEHOLDER": ["{", "{a", ("{", "a", ""), "{a}"],
     "oku_core.spec.values.placeholder:SECRET_PLACEHOLDER": [
         "{", "{env:", "{env:a", ("{env:", "a", ""), "{file:", ("{file:", "a", ""), "{file:a",
     ],
+    "oku_core.spec.values.placeholder:_MEANS_SOMETHING": ["{", "{env", "{env:", "{i", "{i}", "{literal:"],
     "oku_core.spec.values.placeholder:_SECRET_BEGINS": ["{", "{env:", ("{env:", "a", ""), "{file:a"],
     "oku_core.spec.values.quantity:_QUANTITY": [
         "1", "_1", ("1", "_1", "_"), ("1", " ", "1"), ("1.", "1", "."), ("1", "s", "1"), ("1e", "1", ""),
@@ -198,6 +207,10 @@ def _match_pattern(text: str) -> None:
     compile_pattern("(x+x+)+y").search(text.encode())
 
 
+def _mask_words(text: str) -> str:
+    return SecretTexts(["a", "ab", "a/"]).replace_words(text, "***")
+
+
 def _mask_header(text: str) -> str:
     return mask_header(f"X: {text}", ["one", "two"])
 
@@ -207,6 +220,7 @@ BUILT: Mapping[str, tuple[Callable[[str], object], Sequence[Text]]] = {
         _mask_header, ["{", "{env:", "{on", ("{env:", "a", ""), "{one}aaaaaaaaaaa"],
     ),
     "oku_core.data.escape:_RESERVED": (_escape, ["a", "/aaaaaaa"]),
+    "oku_core.process.secret_texts:_build_words": (_mask_words, ["a", "ab", " a", "a/", ("a", "b", "")]),
     "oku_core.spec.values.pattern:compile_pattern": (_match_pattern, ["x"]),
     "oku_workers.engines.answer_checks:_build_header_check": (
         _check_header, ["\nX-Name", ("\nX-Name", " ", ""), ("\nX-Name:", " ", ""), "\nX-Name: a", "\n"],

@@ -18,6 +18,7 @@ from oku_cli.options.spec.input_file import STANDARD_INPUT, STANDARD_INPUT_LABEL
 from oku_cli.options.spec.named_file import StreamedSpec, find_file
 from oku_cli.options.spec.spec_file import SPEC_FILE
 from oku_cli.report.output_files import STANDARD_OUTPUT, check_output, open_output
+from oku_cli.terminal.printable import write_note
 from oku_cli.yaml_reader import decode_yaml
 from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source, parse_spec
@@ -94,6 +95,8 @@ def command(
         raise UserError(f"{label}: {_describe(error)}") from error
     with open_output("--output", output) as write:
         write(text.encode())
+    for line in secrets.literal.describe():
+        write_note(line)
     return ExitCode.COMPLETED
 
 

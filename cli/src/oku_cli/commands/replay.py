@@ -129,11 +129,11 @@ async def _iterate(
 
     refuse_setup(iteration)
     spec, files = await prepare_iteration(backend, iteration, folder)
-    spec = own.secrets.fill_in(spec)
+    filled = own.secrets.fill_in(spec)
     shown = iteration.show()
     if not as_json:
         print_iteration(shown)
-    outcome = await iterate_once(iteration, spec, files)
+    outcome = await iterate_once(iteration, filled, own.secrets, files)
     if as_json:
         print_json({"iteration": shown, **msgspec.structs.asdict(outcome)})
     else:

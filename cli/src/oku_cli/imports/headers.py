@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from urllib.parse import urlsplit, urlunsplit
 
+from oku_cli.imports.literal_text import LiteralText, encode_braces
+
 _OF_THE_ENGINE = frozenset({
     "host", "content-length", "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
     "http2-settings", "te", "expect", "trailer",
@@ -23,15 +25,25 @@ _SECRET_NAME = re.compile(
 _SCHEME = re.compile(r"(?P<scheme>Basic|Bearer|Token|Digest)\s+(?=\S)", re.IGNORECASE)
 
 
+_OWN = "IMPORTED_"
+"""A name that others have chosen gets it, so that it is not that of a variable which opens something else."""
+_STANDARD = frozenset({*_SECRET_HEADERS, "url_user", "url_password"})
+"""Names that nobody chooses."""
+
+
 class SecretBox:
     """Puts placeholders in the place of secrets, and remembers their names.
 
     Args:
         keeps: whether secrets are left where they are.
+
+    Attributes:
+        literal: escapes what is left where it is.
     """
 
     def __init__(self, *, keeps: bool = False) -> None:
         self._keeps = keeps
+        self.literal = LiteralText()
         self._names: dict[tuple[str, str], str] = {}
         self._alike: Counter[str] = Counter()
 
@@ -43,39 +55,49 @@ class SecretBox:
     def hide_header(self, name: str, value: str) -> str:
         """The value of a header, without what may be a secret; the scheme of an authorization stays."""
         is_secret = name.lower() in _SECRET_HEADERS or _SECRET_NAME.search(name)
-        if not is_secret or not value:
-            return value
+        if self._keeps or not is_secret or not value:
+            return self.literal.write(value, f"header {name}")
         scheme = _SCHEME.match(value)
         begin = scheme[0] if scheme and name.lower().endswith("authorization") else ""
         return begin + self._hide(name, value[len(begin) :])
 
     def hide_query(self, url: str) -> str:
         """A URL without secrets in its query, without its user and its password."""
-        parts = urlsplit(url)
+        parts, write = urlsplit(url), self.literal.write_url
         pairs = [pair.partition("=") for pair in parts.query.split("&")] if parts.query else []
         query = "&".join(
-            f"{name}={self._hide(name, value)}"
+            f"{write(name)}={self._hide(name, value)}"
             if value and _SECRET_NAME.search(name)
-            else name + sign + value
+            else write(name + sign + value)
             for name, sign, value in pairs
         )
         credentials, at, host = parts.netloc.rpartition("@")
-        user, colon, password = credentials.partition(":")
+        user, colon, password = encode_braces(credentials).partition(":")
         # Each by itself, for a colon in a secret is not the one between them.
         netloc = f"{self._hide('url_user', user)}{colon}{self._hide('url_password', password)}{at}{host}"
-        return urlunsplit((parts.scheme, netloc, parts.path, query, ""))
+        return urlunsplit((parts.scheme, netloc, write(parts.path), query, ""))
 
-    def _hide(self, name: str, value: str) -> str:
-        if self._keeps or not value or value.startswith(("{env:", "{file:")):
-            return value
-        plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").upper() or "SECRET"
-        plain = f"_{plain}" if plain[0].isdigit() else plain
+    def stand_for(self, name: str, value: str = "") -> str:
+        """The placeholder of a secret.
+
+        Args:
+            name: what others call it.
+            value: the secret; empty if it is not known.
+        """
+        plain = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").upper()
+        plain = plain if name.lower() in _STANDARD else f"{_OWN}{plain or 'SECRET'}"
         key = (plain, value)
         if key not in self._names:
             self._alike[plain] += 1
             alike = self._alike[plain]
             self._names[key] = f"{plain}_{alike}" if alike > 1 else plain
         return f"{{env:{self._names[key]}}}"
+
+    def _hide(self, name: str, value: str) -> str:
+        """What stands in a URL or a header in the place of a secret."""
+        if self._keeps or not value:
+            return self.literal.write_url(value)
+        return self.stand_for(name, value)
 
 
 def choose_headers(

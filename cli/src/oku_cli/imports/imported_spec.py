@@ -2,18 +2,33 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
+
+
+class Credential(NamedTuple):
+    """A secret that a request needs, and that is not in what is imported.
+
+    Attributes:
+        place: the header that has it; empty for the query.
+        before: what comes before it in the value of the header, or the name of the parameter.
+        name: what it is called.
+    """
+
+    place: str
+    before: str
+    name: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedRequest:
-    """One kind of request.
+    """One kind of request. All texts are those of others: none has a placeholder of a spec.
 
     Attributes:
         url: the whole URL.
         method: the HTTP method.
         headers: names and values, in order.
         body: what is sent; None for nothing.
+        credentials: what a person has to add.
         name: what the import calls it; empty for method and path.
         weight: how often it occurs.
         statuses: those that count as ok; empty for 200.
@@ -24,6 +39,7 @@ class ImportedRequest:
     method: str = "GET"
     headers: Sequence[tuple[str, str]] = ()
     body: str | None = None
+    credentials: Sequence[Credential] = ()
     name: str = ""
     weight: int = 1
     statuses: Sequence[int] = ()

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
+from oku_cli.imports.imported_spec import Credential, ImportedRequest, ImportedSpec
 from oku_cli.imports.schema_example import ExampleMaker, find_given
 from oku_cli.yaml_reader import YamlKind, decode_yaml_or_json
 from oku_core.digits import parse_digits
@@ -145,16 +145,12 @@ class _Document:
         path = _fill(path, places)
         body, kind = self._make_body(operation, maker)
         self._count(maker.made * _ENTRIES_OF_PART)
-        headers = [
-            *headers,
-            *self._list_credentials(operation, query),
-            *([("Content-Type", kind)] if kind else []),
-        ]
         return ImportedRequest(
-            url=f"{base}{path}{'?' if query else ''}{urlencode(query, safe='{}:')}",
+            url=f"{base}{path}{'?' if query else ''}{urlencode(query, safe=':')}",
             method=method.upper(),
-            headers=headers,
+            headers=[*headers, *([("Content-Type", kind)] if kind else [])],
             body=body,
+            credentials=list(self._list_credentials(operation)),
             name=str(operation.get("operationId") or f"{method.upper()} {path}"),
             statuses=_find_statuses(operation),
             notes=list(dict.fromkeys(maker.notes)),
@@ -209,30 +205,24 @@ class _Document:
         given = find_given(media)
         return maker.make(media.get("schema"), "") if given is None else maker.take(given, "its body")
 
-    def _list_credentials(
-        self, operation: Mapping[str, Any], query: list[tuple[str, str]]
-    ) -> Iterator[tuple[str, str]]:
-        """The headers of the first way to prove who asks; a key in the query is put there."""
+    def _list_credentials(self, operation: Mapping[str, Any]) -> Iterator[Credential]:
+        """What the first way to prove who asks needs."""
         ways = operation.get("security", self._value.get("security")) or [{}]
         schemes = self.resolve(self._value.get("components")).get("securitySchemes") or {}
         for name in ways[0]:
             scheme = self.resolve(schemes.get(name))
-            variable = "".join(
-                char if char.isalnum() and char.isascii() else "_" for char in str(name)
-            ).upper()
-            placeholder = f"{{env:{variable if not variable[:1].isdigit() else f'_{variable}'}}}"
             match scheme.get("type"), scheme.get("in"):
                 case "apiKey", "query":
-                    query.append((str(scheme.get("name")), placeholder))
+                    yield Credential("", str(scheme.get("name")), str(name))
                 case "apiKey", "header":
-                    yield str(scheme.get("name")), placeholder
+                    yield Credential(str(scheme.get("name")), "", str(name))
                 case "apiKey", "cookie":
-                    yield "Cookie", f"{scheme.get('name')}={placeholder}"
+                    yield Credential("Cookie", f"{scheme.get('name')}=", str(name))
                 case "http", _:
                     word = "Basic" if str(scheme.get("scheme")).lower() == "basic" else "Bearer"
-                    yield "Authorization", f"{word} {placeholder}"
+                    yield Credential("Authorization", f"{word} ", str(name))
                 case (("oauth2" | "openIdConnect"), _):
-                    yield "Authorization", f"Bearer {placeholder}"
+                    yield Credential("Authorization", "Bearer ", str(name))
 
     def resolve(self, value: Any) -> Mapping[str, Any]:
         """Follow the references of a part to what it stands for; an empty mapping if that is none."""

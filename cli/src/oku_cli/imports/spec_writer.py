@@ -4,26 +4,28 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import filterfalse
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote_plus, urlsplit
 
 import yaml
 
 from oku_cli.imports.headers import SecretBox
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
+from oku_cli.imports.literal_text import LiteralText
 from oku_cli.terminal.ci_commands import defuse, escape_marks, has_mark
 from oku_core.json_reader import JsonError, decode_json
 from oku_core.spec.target import HEAVIEST, MOST_TARGETS
 from oku_core.spec.values.file_reference import FILE_MARK
 from oku_core.spec.values.name import LONGEST_NAME
+from oku_core.spec.values.placeholder import has_placeholders
 from oku_core.spec.values.scalar import parse_text
 
 _DEEPEST_JSON = 5
 """Levels of a JSON body that are written as YAML; a deeper one is written as text."""
 _JSON_TYPE = "application/json"
 _WIDTH = 110
-_ENVIRONMENT = re.compile(r"\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 _TEXT_TAG = "tag:yaml.org,2002:str"
 _EXPONENT = re.compile(r"-?[0-9.]+[eE][-+]?[0-9]+")
 """A text that is a number in JSON and a spec file, but not for PyYAML, which would not quote it."""
@@ -37,23 +39,24 @@ def write_spec(imported: ImportedSpec, secrets: SecretBox) -> str:
         secrets: keeps secrets out of the text.
     """
     requests, notes = _limit(imported.requests), list(imported.notes)
+    requests = [_write_request(request, secrets) for request in requests]
     if left := len(imported.requests) - len(requests):
         notes.append(f"{left} requests that were the rarest are left out: a spec has at most {MOST_TARGETS}")
     document: dict[str, Any] = {}
     if len(requests) == 1:
         document |= _build_single(requests[0], secrets)
     else:
-        document |= _build_many(requests, imported.base, secrets)
+        document |= _build_many(requests, secrets.hide_query(imported.base), secrets)
     document |= imported.settings
     if "proxy" in document:
         document["proxy"] = secrets.hide_query(document["proxy"])
     notes += [
         f"{_name(request)}: {note}" if len(requests) > 1 else note
         for request in requests
-        for note in (*request.notes, *_list_braces(request))
+        for note in request.notes
     ]
     text = _dump(document)
-    notes += _describe_secrets([*secrets.names, *_ENVIRONMENT.findall(text)])
+    notes += [*secrets.literal.describe(), *_describe_secrets(secrets.names)]
     head = [f"Made by oku import {imported.source}.", *notes]
     return "".join(f"# {_clean(line)}\n" for line in head) + text
 
@@ -64,25 +67,39 @@ def _limit(requests: Sequence[ImportedRequest]) -> list[ImportedRequest]:
     return [requests[place] for place in sorted(places)]
 
 
+def _write_request(request: ImportedRequest, secrets: SecretBox) -> ImportedRequest:
+    """A request whose name, URL and headers are as a spec says them; its body is still as it is sent."""
+    url = secrets.hide_query(request.url)
+    headers = [(name, secrets.hide_header(name, value)) for name, value in request.headers]
+    for place, before, name in request.credentials:
+        if place:
+            begin = secrets.literal.write(before, f"header {place}")
+            headers.append((place, begin + secrets.stand_for(name)))
+        else:
+            parameter = secrets.literal.write_url(quote_plus(before))
+            url += f"{'&' if '?' in url else '?'}{parameter}={secrets.stand_for(name)}"
+    return replace(request, name=_name(request), url=url, headers=headers, credentials=())
+
+
 def _build_single(request: ImportedRequest, secrets: SecretBox) -> dict[str, Any]:
-    document: dict[str, Any] = {"url": _write_url(secrets.hide_query(request.url)), "method": request.method}
+    document: dict[str, Any] = {"url": request.url, "method": request.method}
     if request.headers:
-        document["header"] = _write_headers(request.headers, secrets)
+        document["header"] = _write_headers(request.headers)
     if request.body is not None:
-        document["body"] = _write_body(request.body)
+        document["body"] = _write_body(request, secrets.literal)
     if request.statuses:
         document["expect-status"] = _write_statuses(request.statuses)
     return document
 
 
 def _build_many(requests: Sequence[ImportedRequest], base: str, secrets: SecretBox) -> dict[str, Any]:
-    urls = [_write_url(secrets.hide_query(request.url)) for request in requests]
+    urls = [request.url for request in requests]
     base = base or Counter(_find_origin(url) for url in urls).most_common(1)[0][0]
     shared = _find_shared_headers(requests)
     is_shared = frozenset(shared).__contains__
     document: dict[str, Any] = {"base-url": base}
     if shared:
-        document["header"] = _write_headers(shared, secrets)
+        document["header"] = _write_headers(shared)
     weights, names = _scale([request.weight for request in requests]), _choose_names(requests)
     document["targets"] = [
         _build_target(request, name, weight, _cut_base(url, base))
@@ -115,11 +132,11 @@ def _build_content(
     if value is not None:
         headers = [each for each in headers if each[0].lower() != "content-type" or each[1] != _JSON_TYPE]
     if headers:
-        content["header"] = _write_headers(headers, secrets)
+        content["header"] = _write_headers(headers)
     if value is not None:
         content["json"] = value
     elif request.body is not None:
-        content["body"] = _write_body(request.body)
+        content["body"] = _write_body(request, secrets.literal)
     if request.statuses:
         content["expect"] = {"status": _write_statuses(request.statuses)}
     return content
@@ -139,39 +156,31 @@ def _read_json(request: ImportedRequest) -> Any:
 
 
 def _is_plain(value: Any, depth: int) -> bool:
-    """Whether YAML says the same."""
+    """Whether YAML says the same, and a spec means it."""
     if isinstance(value, dict):
-        return depth > 0 and all(_is_plain(each, depth - 1) for each in value.values())
+        return depth > 0 and all(_is_plain(key, 1) and _is_plain(value[key], depth - 1) for key in value)
     if isinstance(value, list):
         return depth > 0 and all(_is_plain(each, depth - 1) for each in value)
+    if isinstance(value, str):
+        return not has_placeholders(value)
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def _write_headers(headers: Sequence[tuple[str, str]], secrets: SecretBox) -> Any:
+def _write_headers(headers: Sequence[tuple[str, str]]) -> Any:
     """A mapping, or a list of lines where a name occurs twice."""
-    values = [(name, secrets.hide_header(name, value)) for name, value in headers]
-    if len({name.lower() for name, _ in values}) == len(values):
-        return dict(values)
-    return [f"{name}: {value}" for name, value in values]
+    if len({name.lower() for name, _ in headers}) == len(headers):
+        return dict(headers)
+    return [f"{name}: {value}" for name, value in headers]
 
 
-def _write_body(body: str) -> str:
+def _write_body(request: ImportedRequest, literal: LiteralText) -> str:
     """A body as a spec says it: one that begins with the mark of a file is not the name of one."""
+    body = literal.write(request.body or "", f"the body of {request.name}")
     return f"{FILE_MARK}{body}" if body.startswith(FILE_MARK) else body
 
 
 def _write_statuses(statuses: Sequence[int]) -> Any:
     return statuses[0] if len(statuses) == 1 else list(statuses)
-
-
-def _write_url(url: str) -> str:
-    """A URL whose braces are no placeholders, but those of a secret."""
-    parts = url.split("{env:")
-    escaped = [parts[0].replace("{", "%7B").replace("}", "%7D")]
-    for part in parts[1:]:
-        name, _, rest = part.partition("}")
-        escaped.append(f"{name}}}{rest.replace('{', '%7B').replace('}', '%7D')}")
-    return "{env:".join(escaped).replace(" ", "%20").replace("|", "%7C")
 
 
 def _find_origin(url: str) -> str:
@@ -211,12 +220,6 @@ def _name(request: ImportedRequest) -> str:
         char if char.isprintable() else "?" for char in name.replace("{", "").replace("}", "")
     )
     return printable[:LONGEST_NAME].strip() or request.method
-
-
-def _list_braces(request: ImportedRequest) -> Iterator[str]:
-    texts = (request.body or "", *(value for _, value in request.headers))
-    if any("{i}" in text for text in texts):
-        yield "{i} stands for the index of the request"
 
 
 def _describe_secrets(names: Sequence[str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from oku_core.messaging.lease import Lease
 from oku_core.process.redaction import redact
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.files import SpecFiles, list_files
-from oku_core.spec.spec import Spec
+from oku_core.spec.secrets import FilledSpec, SecretSource
 from oku_workers.engines.engine_context import EngineContext
 from oku_workers.engines.engine_registry import build_engine
 from oku_workers.engines.user_code.isolation import EVERYTHING, Isolation, choose_environment
@@ -31,13 +31,16 @@ class _Printed(logging.Handler):
         write_note(record.getMessage())
 
 
-async def iterate_once(iteration: RunIteration, spec: Spec, files: SpecFiles) -> ShownIterationOutcome:
+async def iterate_once(
+    iteration: RunIteration, filled: FilledSpec, secrets: SecretSource, files: SpecFiles
+) -> ShownIterationOutcome:
     """Make an iteration and wait for what becomes of it.
 
     Args:
         iteration: of a run.
-        spec: what its engine is given, with its secrets.
-        files: those that this names.
+        filled: what its engine is given.
+        secrets: where its secrets are from.
+        files: those that it names.
 
     Raises:
         EngineError: user code cannot be run.
@@ -46,11 +49,16 @@ async def iterate_once(iteration: RunIteration, spec: Spec, files: SpecFiles) ->
     printed = logging.getLogger(_USER_CODE_LOG)
     printed.addHandler(_Printed(logging.INFO))
     printed.setLevel(logging.INFO)
+    spec = filled.spec
     known = {file.digest: file for file in list_files(spec)}
     feed = Feed()
     # It is the user's own code, on the user's own machine: it sees what it would see there.
     isolation = Isolation(choose_environment(os.environ, [EVERYTHING]))
-    context = EngineContext(find_file=lambda digest: files.find(known[digest]), isolation=isolation)
+    context = EngineContext(
+        find_file=lambda digest: files.find(known[digest]),
+        isolation=isolation,
+        secrets=(*filled.secrets, *secrets.find_visible(isolation.environment)),
+    )
     engine = build_engine(spec, feed, Supervisor(), context)
     lease = Lease(id="replay", run=iteration.run, ranges=[(iteration.index, iteration.index + 1)], limit=1)
     execution = Execution(lease, spec, asyncio.get_running_loop().create_future())

@@ -11,7 +11,7 @@ from oku_cli.views.request_view import ShownAnswer, ShownOutcome
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.http_client.tls import build_tls
 from oku_core.messaging.lease import Lease
-from oku_core.process.redaction import redact
+from oku_core.process.redaction import redact, redact_beginning
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.secrets import SpecSources
 from oku_workers.engines.answer_checks import Answer, decode_body, showing_answers
@@ -47,7 +47,7 @@ async def prepare(request: RunRequest, sources: SpecSources) -> PreparedRequest:
     Raises:
         EngineError, SecretError, TlsError: it cannot be sent from here.
     """
-    spec = make_single(sources.secrets.fill_in(request.spec))
+    spec = make_single(sources.secrets.fill_in(request.spec).spec)
     tls = await asyncio.to_thread(build_tls, spec, sources.files)
     return PreparedRequest(replace(request, spec=spec), tls)
 
@@ -111,4 +111,7 @@ def _read_text(body: bytes) -> str | None:
         text = decode(body[:SHOWN_BODY_BYTES])
     except UnicodeDecodeError:
         return None
-    return None if "\0" in text else redact(text, queries=False)
+    if "\0" in text:
+        return None
+    is_whole = len(body) <= SHOWN_BODY_BYTES
+    return redact(text, queries=False) if is_whole else redact_beginning(text, queries=False)[0]

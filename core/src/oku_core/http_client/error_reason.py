@@ -129,7 +129,8 @@ def _explain_known(error: BaseException) -> str | None:
 
 def _strip(text: str, *, numbers: bool = False) -> str:
     """A text without what differs from one request to the next."""
-    return " ".join(text.split()) if numbers else " ".join(_VARYING.sub("", redact(text)).split())
+    shown = redact(text)
+    return " ".join((shown if numbers else _VARYING.sub("", shown)).split())
 
 
 def _shorten(text: str) -> str:

@@ -6,6 +6,8 @@ libraries: they quote whole URLs, with a password before the host or a token in 
 
 import re
 
+from oku_core.process.secret_texts import SecretTexts
+
 MASK = "***"
 
 LONGEST_REDACTED = 1 << 18
@@ -16,33 +18,50 @@ _AFTER_SCHEME = re.compile(r"://([^\s\"'<>`]*[^\s\"'<>`,;])")
 """A comma or semicolon that follows a URL in a sentence is not a part of the URL."""
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.%]*\]|[^:@\[\]]*)(:\d+)?")
 
-
-_SHORTEST_HIDDEN = 4
-"""Shorter values are not hidden: they occur in any text by chance, and are not secrets."""
-_hidden: frozenset[str] = frozenset()
+_hidden = SecretTexts()
 
 
 def hide(*values: str) -> None:
-    """Hide these values in every redacted text, from now on until the process ends."""
+    """Hide these values, in whatever form, in every redacted text, from now on until the process ends."""
     global _hidden  # noqa: PLW0603  # values must be hidden wherever this process logs
-    _hidden |= {value for value in values if len(value) >= _SHORTEST_HIDDEN}
+    hidden = _hidden.secrets.union(filter(None, values))
+    if hidden != _hidden.secrets:
+        _hidden = SecretTexts(hidden)
 
 
-def redact(text: str, *, queries: bool = True) -> str:
+def redact_beginning(text: str, *, queries: bool = True) -> tuple[str, str]:
+    """Redact a text that goes on behind its end, where a hidden value may be cut in two.
+
+    Args:
+        text: the text to redact.
+        queries: whether queries are masked.
+
+    Returns:
+        what can be shown of it, and the rest, in which a hidden value may begin.
+    """
+    masked = _hidden.replace(text, MASK)
+    end = _hidden.find_unfinished(masked)
+    return redact(masked[:end], queries=queries), masked[end:]
+
+
+def redact(text: str, *, queries: bool = True, words: bool = False) -> str:
     """Mask the user, the password and the query of each URL in a text, and the values passed to `hide`.
 
     If it is unclear where a password ends, because it should have been percent-encoded, too much is masked
-    rather than too little.
+    rather than too little. A text is redacted before it is cut: nobody finds half a value.
 
     Args:
         text: the text to redact; of a longer one than `LONGEST_REDACTED`, the beginning is returned.
         queries: whether queries are masked.
+        words: whether hidden values that are too short to be looked for anywhere are masked as words.
     """
-    # The longest value is masked first, because it may contain a shorter one.
-    for value in sorted(_hidden, key=len, reverse=True):
-        text = text.replace(value, MASK)
-    shown = text[:LONGEST_REDACTED]
-    end = len(shown.rstrip(",;")) if len(text) > LONGEST_REDACTED else -1
+    is_long = len(text) > LONGEST_REDACTED
+    shown = _hidden.replace(text[:LONGEST_REDACTED], MASK)
+    if is_long:
+        shown = shown[: _hidden.find_unfinished(shown)]
+    if words:
+        shown = _hidden.replace_words(shown, MASK)
+    end = len(shown.rstrip(",;")) if is_long else -1
 
     def redact_url(url: re.Match[str]) -> str:
         # The cut may be within the password of a URL.

@@ -11,7 +11,7 @@ from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.template import Template
 
-_PLACEHOLDER = re.compile(r"(\{[^{}]*\})")
+_PLACEHOLDER = re.compile(r"(\{(?!literal:)[^{}]*\})")
 
 
 class RequestLine(NamedTuple):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -22,7 +23,12 @@ from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
 from oku_core.spec.values.body_bytes import FileText, read_body, write_body
 from oku_core.spec.values.header import Header, find_framing_fault
-from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, SECRET_PLACEHOLDER, list_names
+from oku_core.spec.values.placeholder import (
+    INDEX_PLACEHOLDER,
+    LITERAL_MARK,
+    SECRET_PLACEHOLDER,
+    list_names,
+)
 from oku_core.spec.values.url import Url
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -31,6 +37,18 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 class SecretError(UserError):
     """A secret cannot be used here; the message names its placeholder."""
+
+
+class FilledSpec(NamedTuple):
+    """A spec with values in the place of its placeholders.
+
+    Attributes:
+        spec: with these values.
+        secrets: the values, for a process that has to hide them as well.
+    """
+
+    spec: Spec
+    secrets: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -45,7 +63,17 @@ class SecretSource:
     variables: tuple[str, ...] = ()
     folder: Path | None = None
 
-    def fill_in(self, spec: Spec) -> Spec:
+    def find_visible(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """The secrets that a process with this environment sees, whatever its spec names.
+
+        From then on, redacted texts do not show them.
+        """
+        found = ((environment.get(name), os.environ.get(name)) for name in self.variables)
+        values = tuple(value for value, own in found if value and value == own)
+        hide(*values)
+        return values
+
+    def fill_in(self, spec: Spec) -> FilledSpec:
         """Read the secrets of a spec, and replace its placeholders with them; this may block.
 
         From then on, redacted texts do not show the values.
@@ -56,7 +84,7 @@ class SecretSource:
         """
         placeholders = frozenset(list_secrets(spec))
         if not placeholders:
-            return spec
+            return FilledSpec(spec)
         values = {placeholder: self._read(placeholder) for placeholder in placeholders}
         _check_columns(spec, values)
         filled = _fill_in(spec, values)
@@ -66,7 +94,7 @@ class SecretSource:
             raise SecretError(
                 f"with the value of {', '.join(sorted(placeholders))}, the headers contradict the body"
             )
-        return filled
+        return FilledSpec(filled, tuple(sorted(values.values())))
 
     def _read(self, placeholder: str) -> str:
         kind, name = placeholder[1:-1].split(":")
@@ -76,11 +104,13 @@ class SecretSource:
             reason = "is empty"
         elif INDEX_PLACEHOLDER in value:
             reason = f"has {INDEX_PLACEHOLDER} in it, which would be taken for the index"
+        elif LITERAL_MARK in value:
+            reason = f"has {LITERAL_MARK} in it, which would be taken for a brace"
         elif any("\ud800" <= char <= "\udfff" for char in value):
             reason = "is not UTF-8"
         if reason:
             raise SecretError(f"{placeholder}: its value {reason}")
-        hide(value, quote(value, safe=""), repr(value)[1:-1])
+        hide(value)
         return value
 
     def _read_variable(self, name: str) -> str:

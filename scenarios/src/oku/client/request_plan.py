@@ -11,7 +11,7 @@ from oku_core.data.columns import INDEX_NAME
 from oku_core.errors import format_value
 from oku_core.http_client.urls import build_origin, build_target
 from oku_core.process.redaction import redact
-from oku_core.spec.values.placeholder import NAMED_PLACEHOLDER
+from oku_core.spec.values.placeholder import NAMED_PLACEHOLDER, read_literally
 from oku_core.spec.values.url import Url, is_absolute, join_url
 
 _MALFORMED = re.compile(r"[\r\n\0]")
@@ -55,7 +55,7 @@ class RequestPlan:
         text = f"{target.path}?{target.query}" if target.query else target.path
         self._prefix = f"{method} {self.origin.before_path}"
         self._texts, self._names = _split(text, {INDEX_NAME, *columns})
-        self.line = None if self._names else f"{self._prefix}{text} HTTP/1.1\r\n".encode()
+        self.line = None if self._names else f"{self._prefix}{self._texts[0]} HTTP/1.1\r\n".encode()
 
     def build_line(self, index: int | None, row: Mapping[str, str], query: str = "") -> bytes:
         """The request line of one request.
@@ -101,7 +101,7 @@ def _split(text: str, known: Collection[str]) -> tuple[list[str], list[str]]:
             texts.append("")
         else:
             texts[-1] += f"{{{piece}}}" if place % 2 else piece
-    return texts, names
+    return list(map(read_literally, texts)), names
 
 
 def build_plan_url(base: Url | None, url: str) -> Url:

@@ -1,5 +1,6 @@
 """The last message of a host that an exception ends unexpectedly."""
 
+from oku_core.process.redaction import redact
 from oku_core.user_code.messages import Leaving
 
 _MOST_CHARS = 120
@@ -10,8 +11,8 @@ def explain_leaving(error: BaseException) -> Leaving:
     if isinstance(error, MemoryError):
         return Leaving("it reached its memory limit and could not go on (MemoryError)", is_memory=True)
     if isinstance(error, SystemExit):
-        return Leaving(f"it called sys.exit({_shorten(repr(error.code))})")
-    said = " ".join(str(error).split())
+        return Leaving(f"it called sys.exit({_shorten(redact(repr(error.code)))})")
+    said = " ".join(redact(str(error)).split())
     return Leaving(f"it failed: {type(error).__name__}{f': {_shorten(said)}' if said else ''}")
 
 

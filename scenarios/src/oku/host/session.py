@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from oku_core.messaging.checkpoint import LONGEST_NAME, LONGEST_TRACEBACK, OTHER_NAMES
+from oku_core.process.redaction import redact
 from oku_core.user_code.messages import (
     DROPPED,
     HANDED_FIELDS,
@@ -173,7 +174,7 @@ class Session:
         number = self._intern_reason(reason) if reason else NO_TEXT
         if traceback and number not in self._traced and len(self._traced) < _MOST_TRACEBACKS:
             self._traced.add(number)
-            self._tracebacks[number] = traceback[:LONGEST_TRACEBACK]
+            self._tracebacks[number] = redact(traceback)[:LONGEST_TRACEBACK]
         took_us = max(0, self._now_ns() - iteration.begun_ns) // _NS_PER_US
         self._ended += (iteration.slot, outcome, iteration.begun_ns, took_us, number)
         self._ended_count += 1
@@ -264,6 +265,6 @@ class Session:
         return number
 
     def _add_text(self, text: str) -> int:
-        self._new_texts.append(str(text)[:LONGEST_NAME])  # user code may name what is no text
+        self._new_texts.append(redact(str(text))[:LONGEST_NAME])  # user code may name what is no text
         self._texts += 1
         return self._texts - 1

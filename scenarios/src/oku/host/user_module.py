@@ -5,6 +5,7 @@ from pathlib import Path
 from types import ModuleType
 
 from oku.host.user_imports import UserImports
+from oku_core.process.redaction import redact
 
 _LONGEST_TEXT = 1_000
 """So much of the text of an exception is told."""
@@ -59,7 +60,7 @@ def describe_assertion(error: AssertionError, folder: Path) -> str:
 def _read_text(error: BaseException) -> str:
     """The text of an exception; empty if it fails to make one, as user code may have written it."""
     try:
-        return str(error)[:_LONGEST_TEXT]
+        return redact(str(error))[:_LONGEST_TEXT]
     except Exception:  # noqa: BLE001  # whatever user code raises
         return ""
 
@@ -82,5 +83,5 @@ def format_traceback(error: BaseException, folder: Path) -> str:
         (place for place, each in enumerate(frames) if Path(each.filename).is_relative_to(folder)), 0
     )
     lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames[first:])]
-    lines.append("".join(traceback.format_exception_only(error))[:_LONGEST_TEXT])
+    lines.append(redact("".join(traceback.format_exception_only(error)))[:_LONGEST_TEXT])
     return "".join(lines).replace(f"{folder}/", "")

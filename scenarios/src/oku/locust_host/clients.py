@@ -17,6 +17,7 @@ from oku_core.http_client.tls import TlsError, build_tls
 from oku_core.spec.files import EVERYWHERE, SpecFiles
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import find_file_reference
+from oku_core.spec.values.placeholder import read_literally
 
 
 def set_up_clients(spec: Spec, paths: Mapping[str, str]) -> None:
@@ -29,7 +30,7 @@ def set_up_clients(spec: Spec, paths: Mapping[str, str]) -> None:
     Raises:
         LoadError: a certificate cannot be used.
     """
-    headers = {header.name: header.value for header in spec.headers}
+    headers = {header.name: read_literally(header.value) for header in spec.headers}
     verify, cert = _find_certificates(spec, paths)
     proxy = None if spec.proxy is None else str(spec.proxy)
 

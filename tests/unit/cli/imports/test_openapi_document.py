@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from oku_cli.imports.imported_spec import ImportedRequest
+from oku_cli.imports.imported_spec import Credential, ImportedRequest
 from oku_cli.imports.openapi_document import read_openapi
 
 SERVERS = [{"url": "http://{host}/v1/", "variables": {"host": {"default": "h"}}}]
@@ -93,22 +93,22 @@ def test_each_item_of_a_list_is_a_field_of_a_form() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "headers", "query"),
+    ("scheme", "credential"),
     [
-        ({"type": "http", "scheme": "bearer"}, [("Authorization", "Bearer {env:MY_KEY}")], ""),
-        ({"type": "http", "scheme": "basic"}, [("Authorization", "Basic {env:MY_KEY}")], ""),
-        ({"type": "oauth2"}, [("Authorization", "Bearer {env:MY_KEY}")], ""),
-        ({"type": "apiKey", "in": "header", "name": "X-Key"}, [("X-Key", "{env:MY_KEY}")], ""),
-        ({"type": "apiKey", "in": "query", "name": "key"}, [], "?key={env:MY_KEY}"),
-        ({"type": "apiKey", "in": "cookie", "name": "s"}, [("Cookie", "s={env:MY_KEY}")], ""),
+        ({"type": "http", "scheme": "bearer"}, Credential("Authorization", "Bearer ", "my-key")),
+        ({"type": "http", "scheme": "basic"}, Credential("Authorization", "Basic ", "my-key")),
+        ({"type": "oauth2"}, Credential("Authorization", "Bearer ", "my-key")),
+        ({"type": "apiKey", "in": "header", "name": "X-Key"}, Credential("X-Key", "", "my-key")),
+        ({"type": "apiKey", "in": "query", "name": "key"}, Credential("", "key", "my-key")),
+        ({"type": "apiKey", "in": "cookie", "name": "s"}, Credential("Cookie", "s=", "my-key")),
     ],
 )
-def test_credentials_are_placeholders(scheme: dict[str, Any], headers: list[Any], query: str) -> None:
+def test_credentials_are_left_to_a_person(scheme: dict[str, Any], credential: Credential) -> None:
     """An operation that wants none has none."""
     paths: dict[str, Any] = {"/a": {"get": {}, "post": {"security": []}}}
     first, second = read(paths, security=[{"my-key": []}], components={"securitySchemes": {"my-key": scheme}})
-    assert (first.headers, first.url) == (headers, f"http://h/v1/a{query}")
-    assert (second.headers, second.url) == ([], "http://h/v1/a")
+    assert (first.headers, first.url, first.credentials) == ([], "http://h/v1/a", [credential])
+    assert (second.headers, second.url, second.credentials) == ([], "http://h/v1/a", [])
 
 
 def test_a_server_can_be_named() -> None:

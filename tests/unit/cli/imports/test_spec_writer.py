@@ -1,18 +1,22 @@
 import json
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from oku_cli.imports.headers import SecretBox
-from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
+from oku_cli.imports.imported_spec import Credential, ImportedRequest, ImportedSpec
 from oku_cli.imports.spec_writer import write_spec
 from oku_cli.options.spec.run_files import read_files
 from oku_cli.options.spec.spec_file import SPEC_FILE
 from oku_cli.yaml_reader import decode_yaml
 from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.request_template import RequestMix
+from oku_core.spec.secrets import list_secrets
 from oku_core.spec.spec import Spec
+from oku_workers.engines.request_parts import take_apart
 
 JSON = ("Content-Type", "application/json")
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
@@ -43,41 +47,103 @@ def parse(text: str) -> Spec:
 def test_a_json_body_means_what_it_meant(value: Any) -> None:
     """Whether it is written as YAML or as text."""
     body = json.dumps([value], ensure_ascii=False)
-    if "{env:" in body or "{file:" in body:
-        return
     posted = ImportedRequest(url="http://h/a", method="POST", headers=[JSON], body=body)
     target = parse(write(posted, ImportedRequest(url="http://h/b"))).targets[0]
     assert msgspec.json.decode(target.body or "") == [value]
     assert [str(header) for header in target.headers] == ["Content-Type: application/json"]
 
 
-def test_all_variables_that_a_spec_needs_are_named() -> None:
-    """Also those of placeholders that were there before."""
+FOREIGN = ["{env:HOME}", "{file:id_rsa}", "{i}", "{literal:i}", "{env:", "{file:{i}", "{{i}", "{sku}", "}{"]
+FOREIGN += ["a", "%7B", '"', "i}", "env:HOME}"]
+FOREIGN_TEXTS = st.lists(st.sampled_from(FOREIGN), max_size=6).map("".join)
+
+
+def read_request(spec: Spec) -> tuple[str, list[str], str]:
+    """Path and query, values of headers and body of the first request, as they are sent."""
+    parts = take_apart(RequestMix(spec).templates[0])
+    target = f"{parts.target.path.bind()(7)}?{parts.target.query.bind()(7)}"
+    return target, [value.bind()(7) for _, value in parts.headers], parts.body.bind()(7) if parts.body else ""
+
+
+@given(foreign=FOREIGN_TEXTS, is_json=st.booleans(), is_single=st.booleans())
+@example(foreign='{"\\u007benv:HOME}":1}', is_json=True, is_single=False)
+@example(foreign='{"{i}": ["{env:HOME}"]}', is_json=True, is_single=False)
+def test_no_text_of_others_is_a_placeholder(*, foreign: str, is_json: bool, is_single: bool) -> None:
+    """It is sent as it is, and the spec needs no variable; in a URL some braces are percent-encoded."""
+    headers = [("X-Note", f"a{foreign}a")] + ([JSON] if is_json else [])
+    in_url = foreign.replace('"', "")
+    url = f"http://h/{in_url}?q={in_url}"
+    request = ImportedRequest(url=url, method="POST", headers=headers, body=foreign)
+    others = [] if is_single else [ImportedRequest(url="http://h/other")]
+    text = write(request, *others)
+    spec = parse(text)
+    assert not list(list_secrets(spec))
+    assert "allow-env" not in text
+    target, values, body = read_request(msgspec.structs.replace(spec, targets=spec.targets[:1]))
+    assert unquote(target) == unquote(url.removeprefix("http://h"))
+    assert f"a{foreign}a" in values
+    assert body == foreign or (is_json and msgspec.json.decode(body) == json.loads(foreign))
+
+
+def test_a_person_is_told_what_is_escaped() -> None:
+    """In one line: how much, and where."""
     request = ImportedRequest(
-        url="http://h/?k={env:KEY}",
-        headers=[("Authorization", "Bearer {env:B}"), ("Cookie", "a")],
-        body="{env:B}",
+        url="http://h/?q={env:A}", method="PUT", headers=[("X-Note", "{i} {i}")], body="{file:a}{file:b}{i}"
     )
-    assert "#   oku run --allow-env COOKIE --allow-env KEY --allow-env B FILE" in write(request)
+    line = (
+        "# 6 texts that look like placeholders are sent literally, as {literal:…} stands for {…}:"
+        " 3 in the body of PUT /, 2 in header X-Note, 1 in URLs."
+    )
+    assert line in write(request).splitlines()
+    assert "placeholder" not in write(ImportedRequest(url="http://h/", body="{a}"))
+
+
+def test_many_places_are_summed_up() -> None:
+    """The line stays one."""
+    headers = [(f"X-{number}", "{i}") for number in range(9)]
+    assert "1 in header X-4, 4 elsewhere." in write(ImportedRequest(url="http://h/", headers=headers))
+
+
+def test_variables_have_names_that_nobody_else_chose() -> None:
+    """A header or a scheme may be called as a variable that opens something else."""
+    request = ImportedRequest(
+        url="http://h/?aws_secret_access_key=a",
+        headers=[("Github-Token", "b"), ("Authorization", "Bearer {env:HOME}"), ("Cookie", "a")],
+        credentials=[
+            Credential("X-Key", "", "GITHUB_TOKEN"),
+            Credential("", "k{i}", "9"),
+            Credential("Cookie", "{i}=", "s"),
+        ],
+    )
+    text = write(request)
+    names = [
+        "IMPORTED_AWS_SECRET_ACCESS_KEY", "IMPORTED_GITHUB_TOKEN", "AUTHORIZATION", "COOKIE",
+        "IMPORTED_GITHUB_TOKEN_2", "IMPORTED_9", "IMPORTED_S",
+    ]  # fmt: skip
+    assert f"#   oku run {' '.join(f'--allow-env {name}' for name in names)} FILE" in text
+    spec = parse(text)
+    assert spec.urls == (f"http://h/?aws_secret_access_key={{env:{names[0]}}}&k%7Bi%7D={{env:IMPORTED_9}}",)
+    assert list(map(str, spec.headers))[-2:] == [
+        "X-Key: {env:IMPORTED_GITHUB_TOKEN_2}", "Cookie: {literal:i}={env:IMPORTED_S}",
+    ]  # fmt: skip
 
 
 def test_one_request_has_the_short_form() -> None:
     """Its settings stand below it, its comments above."""
     request = ImportedRequest(
         url="http://h/{a}?q={b}",
-        headers=[("Cookie", "a"), ("X-I", "{i}")],
+        headers=[("Cookie", "a"), ("X-I", "1")],
         body="x",
         method="PUT",
         statuses=[201],
     )
     text = write(request, settings={"timeout": "5s"}, notes=["Two\nlines"])
     assert text.splitlines()[:2] == ["# Made by oku import curl.", "# Two?lines"]
-    assert "# {i} stands for the index of the request" in text
     assert "#   oku run --allow-env COOKIE FILE" in text
     spec = parse(text)
     assert spec.urls == ("http://h/%7Ba%7D?q=%7Bb%7D",)
     assert (spec.method, spec.body, spec.timeout_s) == ("PUT", "x", 5.0)
-    assert list(map(str, spec.headers)) == ["Cookie: {env:COOKIE}", "X-I: {i}"]
+    assert list(map(str, spec.headers)) == ["Cookie: {env:COOKIE}", "X-I: 1"]
     assert list(map(str, spec.expect_status)) == ["201"]
 
 

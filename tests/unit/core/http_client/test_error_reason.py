@@ -7,8 +7,10 @@ import ssl
 
 import pytest
 
+from oku_core.accounting.failure_reason import LONGEST_REASON
 from oku_core.http_client.error_reason import explain_error, explain_status, explain_timeout
 from oku_core.http_client.response_reader import MalformedResponseError
+from oku_core.process.redaction import hide
 from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT
 
 LATE = explain_timeout(10.0)
@@ -76,3 +78,11 @@ def test_what_a_bracket_opens_is_left_out_until_another_closes_it_or_its_line_en
 def test_a_status_is_named() -> None:
     """It is what a user looks for first."""
     assert explain_status(503) == "status 503"
+
+
+def test_a_target_that_repeats_a_secret_does_not_spread_it() -> None:
+    """Not even a part of it, where the reason is cut."""
+    hide("reason-hunter2-0815")
+    for text in ("unexpected reason-hunter2-0815", "x" * (LONGEST_REASON - 15) + "reason-hunter2-0815"):
+        assert "reas" not in explain_error(PROTOCOL_ERROR, MalformedResponseError(text), LATE)
+        assert "reas" not in explain_error(CONNECT_ERROR, ValueError(text), LATE)

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oku_core.process.redaction import LONGEST_REDACTED, MASK, redact
+from oku_core.process.redaction import LONGEST_REDACTED, MASK, hide, redact, redact_beginning
 
 
 @pytest.mark.parametrize(
@@ -55,3 +55,21 @@ def test_a_long_text_is_truncated() -> None:
     assert redact(f"{begin} http://12345678901234@h/") == f"{begin} http://{MASK}"
     assert redact(f"{begin} http://me:12345678,,@h/") == f"{begin} http://{MASK},"
     assert redact(f"{begin} http://h/ and some more") == f"{begin} http://h/ and some "
+
+
+def test_no_part_of_a_hidden_value_is_left_where_a_long_text_is_truncated() -> None:
+    """It is left out as a whole, also if values before it make the text shorter."""
+    hide("long-hunter2-0815")
+    for before in (LONGEST_REDACTED - 5, LONGEST_REDACTED - 5 - 17):
+        text = redact("b" * before + "long-hunter2-0815" * 2 + " and more")
+        assert set(text) <= {"b", "*"}
+
+
+def test_the_rest_of_a_line_is_kept_for_what_follows() -> None:
+    """A long line is read in pieces, and a hidden value may be in two of them."""
+    hide("piece-hunter2-0815")
+    text = "say piece-hunter2-0815 and piece-hunter2-0815!"
+    for cut in range(len(text)):
+        shown, rest = redact_beginning(text[:cut])
+        assert shown + redact(rest + text[cut:]) == f"say {MASK} and {MASK}!"
+        assert "hunt" not in shown

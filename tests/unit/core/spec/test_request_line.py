@@ -32,6 +32,13 @@ def test_what_stands_in_a_query_can_be_hidden() -> None:
     assert hidden == "http://h/7?token=***&q=***7&c={a}&t={env:T}&e=&***"
 
 
+def test_literal_text_is_shown_as_it_is_sent_and_hidden_as_text() -> None:
+    """It is no placeholder."""
+    spec = Spec(urls=(Url("http://h/{literal:i}?q={literal:env:T}"),))
+    assert RequestLines(spec).build(7).url == "http://h/{i}?q={env:T}"
+    assert RequestLines(spec, hides_queries=True).build(7).url == "http://h/{i}?q=***"
+
+
 def test_delay_servers_have_no_url() -> None:
     """They are gone when somebody asks."""
     assert RequestLines(Spec()).build(3, {"a": "1"}) == ("", "GET", "")

@@ -46,7 +46,7 @@ def test_values_replace_their_placeholders(source: SecretSource) -> None:
         body="{file:key.txt} {i} {x}",
         proxy=Url("http://{file:key.txt}@proxy:1"),
     )
-    filled = source.fill_in(spec)
+    filled = source.fill_in(spec).spec
     assert filled.urls == (f"http://me:a%26b%2Fc%20d@h/{{i}}?t={HIDDEN}", "http://h/")
     assert filled.headers == (f"A: Bearer {HIDDEN}", "B: a&b/c da&b/c d", "C: {i}")
     assert filled.body == "a&b/c d {i} {x}"
@@ -68,7 +68,7 @@ def test_values_replace_their_placeholders_in_targets(source: SecretSource) -> N
             Target(name="b", url="/", body="{file:quoted}"),
         ),
     )  # fmt: skip
-    filled = source.fill_in(spec)
+    filled = source.fill_in(spec).spec
     first, second = filled.targets
     assert filled.base_url == f"http://me:a%26b%2Fc%20d@h/{HIDDEN}"
     assert (first.name, first.url, first.headers) == ("{env:TOKEN}", "/a%26b%2Fc%20d?{i}", (f"A: {HIDDEN}",))
@@ -90,7 +90,7 @@ def test_no_value_changes_the_framing_of_a_target(source: SecretSource) -> None:
 def test_a_spec_without_secrets_stays_as_it_is() -> None:
     """Nothing is read, and nothing has to be allowed."""
     spec = Spec(urls=(Url("http://h/{i}"),), headers=(Header("A: b"),), body="{env}")
-    assert SecretSource().fill_in(spec) is spec
+    assert SecretSource().fill_in(spec).spec is spec
     assert not reads_sources(spec)
     assert reads_sources(Spec(body="{env:A}"))
     assert reads_sources(Spec(cacert="/ca.pem"))
@@ -140,9 +140,12 @@ def test_a_value_is_not_a_template(source: SecretSource) -> None:
     """A value with `{i}` is refused, as the index would replace it; names in a value are not looked up."""
     assert source.folder is not None
     (source.folder / "index").write_text(f"{HIDDEN}{{i}}")
+    (source.folder / "brace").write_text(f"{HIDDEN}{{literal:i}}")
+    assert "has {literal: in it" in refuse(source, Spec(body="{file:brace}"))
+    assert source.fill_in(Spec(body="{literal:env:OTHER}")).spec.body == "{literal:env:OTHER}"
     (source.folder / "name").write_text("{env:OTHER}")
     assert "has {i} in it" in refuse(source, Spec(body="{file:index}"))
-    assert source.fill_in(Spec(body="{file:name}")).body == "{env:OTHER}"
+    assert source.fill_in(Spec(body="{file:name}")).spec.body == "{env:OTHER}"
     (source.folder / "bytes").write_bytes(b"\xff")
     assert refuse(source, Spec(body="{file:bytes}")) == "{file:bytes}: its value is not UTF-8"
 
@@ -167,5 +170,13 @@ def test_a_value_is_not_taken_for_a_column(source: SecretSource, monkeypatch: py
     spec = Spec(urls=(Url("http://h/"),), headers=(Header("A: {env:TOKEN}"),), data=data)
     fault = "{env:TOKEN}: its value has braces in it, which would be taken for a column"
     assert refuse(source, spec) == fault
-    without = source.fill_in(msgspec.structs.replace(spec, data=None))
+    without = source.fill_in(msgspec.structs.replace(spec, data=None)).spec
     assert without.headers == (Header(f"A: {HIDDEN}{{sku}}"),)
+
+
+def test_an_allowed_variable_that_user_code_sees_is_hidden_too(source: SecretSource) -> None:
+    """Even if its spec does not name it; one of another value is not the secret."""
+    visible = source.find_visible({"TOKEN": HIDDEN, "OTHER": "x", "EMPTY": "else", "UNSET": ""})
+    assert visible == (HIDDEN,)
+    assert source.find_visible({}) == ()
+    assert source.fill_in(Spec(body="{env:TOKEN}{file:key.txt}")).secrets == ("a&b/c d", HIDDEN)

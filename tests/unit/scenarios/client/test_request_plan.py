@@ -25,6 +25,7 @@ def plan(url: str, columns: tuple[str, ...] = ()) -> RequestPlan:
         ("http://host", b"GET / HTTP/1.1\r\n"),
         ("http://host?a=b", b"GET /?a=b HTTP/1.1\r\n"),
         ("http://host/a%20b/\u00fc?x={y}", b"GET /a%20b/%C3%BC?x={y} HTTP/1.1\r\n"),
+        ("http://host/{literal:i}?{literal:y}", b"GET /{i}?{y} HTTP/1.1\r\n"),
     ],
 )
 def test_what_is_the_same_for_every_index_is_written_once(url: str, line: bytes) -> None:

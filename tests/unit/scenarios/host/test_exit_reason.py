@@ -1,4 +1,5 @@
 from oku.host.exit_reason import explain_leaving
+from oku_core.process.redaction import hide
 from oku_core.user_code.messages import Leaving
 
 
@@ -21,3 +22,10 @@ def test_a_host_says_which_exception_ends_it() -> None:
     ]
     assert [explain_leaving(error) for error, _ in cases] == [leaving for _, leaving in cases]
     assert len(explain_leaving(ValueError("x" * 10_000)).text) < 200
+
+
+def test_no_part_of_a_secret_is_left_where_a_text_is_cut() -> None:
+    """It is masked before."""
+    hide("exit-hunter2-0815")
+    for error in (ValueError("x" * 110 + "exit-hunter2-0815"), SystemExit("x" * 110 + "exit-hunter2-0815")):
+        assert "exit" not in explain_leaving(error).text.replace("sys.exit", "")

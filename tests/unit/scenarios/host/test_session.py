@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from oku.host.session import MOST_NAMES, RequestResult, Session
-from oku_core.messaging.checkpoint import LONGEST_NAME, OTHER_NAMES
+from oku_core.messaging.checkpoint import LONGEST_NAME, LONGEST_TRACEBACK, OTHER_NAMES
+from oku_core.process.redaction import hide
 from oku_core.user_code.messages import (
     DROPPED,
     ENDED_FIELDS,
@@ -248,3 +249,18 @@ def test_a_text_that_no_message_can_hold_is_changed_so_that_one_can(bench: Bench
     report = bench.report()
     assert len(report.ended) == ENDED_FIELDS
     assert bench.texts == [str(text).replace("\udce9", "\\udce9")[:LONGEST_NAME]] * 2
+
+
+@pytest.mark.parametrize("before", [0, LONGEST_NAME - 10])
+def test_no_part_of_a_secret_is_in_a_report(bench: Bench, before: int) -> None:
+    """Names, reasons and tracebacks are redacted before they are cut."""
+    hide("session-hunter2-0815")
+    text = "x" * before + "session-hunter2-0815"
+    bench.hand(0)
+    iteration = bench.session.take()
+    assert iteration is not None
+    bench.session.record(iteration, RequestResult(text, 1, 500, 7, 20, f"a{text}"))
+    bench.session.end(iteration, EXCEPTION, f"b{text}", f"{'x' * (LONGEST_TRACEBACK - 10)}{text}")
+    report = bench.report()
+    assert "sess" not in repr(report)
+    assert "***" in report.texts[0]

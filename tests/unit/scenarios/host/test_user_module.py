@@ -9,6 +9,7 @@ from oku.host.user_module import (
     format_traceback,
     load_module,
 )
+from oku_core.process.redaction import hide
 
 
 def write(folder: Path, text: str, name: str = "tea.py") -> str:
@@ -127,3 +128,14 @@ def test_the_text_of_an_exception_is_cut(tmp_path: Path) -> None:
     for said in (describe_exception(error, tmp_path), format_traceback(error, tmp_path)):
         assert "ValueError: xxx" in said
         assert len(said) < 2_000
+
+
+@pytest.mark.parametrize("before", [980, 990, 999])
+def test_no_part_of_a_secret_is_left_where_an_exception_is_cut(tmp_path: Path, before: int) -> None:
+    """It is masked before, also in the traceback."""
+    hide("module-hunter2-0815")
+    text = f"def fail():\n    raise ValueError('x' * {before} + '-'.join(['module', 'hunter2', '0815']))"
+    error = catch(tmp_path, text)
+    for told in (describe_exception(error, tmp_path), format_traceback(error, tmp_path).splitlines()[-1]):
+        assert "xmo" not in told
+        assert "x*" in told or told.count("x") > 900

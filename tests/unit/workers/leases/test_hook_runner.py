@@ -9,6 +9,7 @@ import pytest
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import LONGEST_HOOK_ERROR, MOST_RESULT_BYTES, HookAttempt, HookReport
 from oku_core.messaging.order import CallHook, DropHooks
+from oku_core.process.redaction import hide
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Hook, Spec
 from oku_core.user_code.messages import Returned
@@ -142,16 +143,18 @@ async def test_a_call_that_has_no_answer_is_told_as_lost(desk: Desk, error: Exce
 @pytest.mark.parametrize(
     ("returned", "error"),
     [
+        (Returned(error="KeyError: 'runner-hunter2'"), "KeyError: '***'"),
         (Returned(error="a\nb\x00" + "c" * 400), "a b?" + "c" * (LONGEST_HOOK_ERROR - 4)),
         (Returned("no json"), "a hook returned what cannot be read: is not JSON: "),
         (Returned('"' + "x" * MOST_RESULT_BYTES + '"'), "a hook returned more than 1048576 bytes"),
     ],
-    ids=["a long error of several lines", "what is not JSON", "too much"],
+    ids=["a secret", "a long error of several lines", "what is not JSON", "too much"],
 )
 async def test_what_user_code_says_is_made_fit_for_the_ledger(
     desk: Desk, returned: Returned, error: str
 ) -> None:
     """It can write to the socket itself."""
+    hide("runner-hunter2")
     desk.order()
     desk.ending.set_result(returned)
     await asyncio.sleep(0.5)

@@ -8,6 +8,7 @@ from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint, find_fault
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.progress import LeaseProgress
+from oku_core.process.redaction import hide
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import DISCONNECTED, OK
@@ -178,10 +179,11 @@ def test_a_refusal_is_final_and_short(desk: Desk) -> None:
 
 def test_a_refusal_is_one_printable_line(desk: Desk) -> None:
     """What user code has raised may be anything; with it, the checkpoint would not count as true."""
-    desk.lease.refusal = "RuntimeError: \x1b[31mno\x00\n  file"
+    hide("lease-hunter2")
+    desk.lease.refusal = "RuntimeError: \x1b[31mno\x00\n  file lease-hunter2"
     desk.execution.shorten(0)
     checkpoint = desk.build()
-    assert checkpoint.refusal == "RuntimeError: ?[31mno? file"
+    assert checkpoint.refusal == "RuntimeError: ?[31mno? file ***"
     assert find_fault(checkpoint, desk.execution.ranges.length) is None
 
 

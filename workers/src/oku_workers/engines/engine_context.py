@@ -33,6 +33,7 @@ class EngineContext:
         run: the run, if it has user code.
         host_ends: records how processes of user code end.
         fetch_files: fetches files of the run that were removed; `EngineError` if it cannot.
+        secrets: those that the user code can see, for its process to hide.
     """
 
     local_address: str | None = None
@@ -44,3 +45,4 @@ class EngineContext:
     run: str = ""
     host_ends: HostEnds = field(default_factory=HostEnds)
     fetch_files: Callable[[], Awaitable[None]] = _fetch_none
+    secrets: tuple[str, ...] = ()

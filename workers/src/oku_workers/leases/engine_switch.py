@@ -25,7 +25,7 @@ from oku_core.process.supervision import Supervisor, cancel
 from oku_core.spec.body_memory import find_memory_fault
 from oku_core.spec.files import SpecFileError, list_files
 from oku_core.spec.pattern_rules import compile_patterns, has_patterns
-from oku_core.spec.secrets import NO_SOURCES, SecretError, SpecSources, reads_sources
+from oku_core.spec.secrets import NO_SOURCES, FilledSpec, SecretError, SpecSources, reads_sources
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.pattern import PatternError
@@ -74,9 +74,8 @@ class Pace:
     share: tuple[int, int] | None = None
 
 
-RunBlocking = Callable[
-    [Callable[[], tuple[Spec, ssl.SSLContext | None]]], Awaitable[tuple[Spec, ssl.SSLContext | None]]
-]
+_Sources = tuple[FilledSpec, ssl.SSLContext | None]
+RunBlocking = Callable[[Callable[[], _Sources]], Awaitable[_Sources]]
 """Calls a function elsewhere and gives its result."""
 
 
@@ -272,11 +271,14 @@ class EngineSwitch:
         if self.files is not None:
             self.files.note_tickets(order.tickets)
             await self._provide(order.spec, order.attempt)
-        spec, _ = await self._read_sources(order.spec)
+        filled, _ = await self._read_sources(order.spec)
         context = EngineContext(
-            find_file=self._find_path, setup_data=order.setup_data, isolation=self.isolation
+            find_file=self._find_path,
+            setup_data=order.setup_data,
+            isolation=self.isolation,
+            secrets=self._list_visible(filled),
         )
-        return context, spec
+        return context, filled.spec
 
     def release_files(self, user: Hashable) -> None:
         """Somebody uses no file any more."""
@@ -435,10 +437,11 @@ class EngineSwitch:
     async def _try_to_open(self, key: "_EngineKey", setup_data: str) -> None:
         spec = key.spec
         filled, tls = await self._read_sources(spec)
-        if fault := find_memory_fault(filled, self._find_window(spec), self.memory_bytes, self._find_file):
+        window = self._find_window(spec)
+        if fault := find_memory_fault(filled.spec, window, self.memory_bytes, self._find_file):
             raise EngineError(fault)
         self.feed = self._build_feed(spec)
-        self._rows = self._open_rows(filled)
+        self._rows = self._open_rows(filled.spec)
         context = EngineContext(
             self._local_address,
             tls,
@@ -449,10 +452,11 @@ class EngineSwitch:
             key.run,
             self.host_ends,
             partial(self._fetch_again, spec),
+            self._list_visible(filled),
         )
         if spec.runs_user_code:
             self.code_run = key.run
-        engine = self._build(filled, self.feed, self._supervisor, context)
+        engine = self._build(filled.spec, self.feed, self._supervisor, context)
         await engine.open()
         self._engine, self._has_begun = engine, False
 
@@ -495,17 +499,23 @@ class EngineSwitch:
             _log.warning("%s", reason)
         self._files_health.trouble = reason
 
-    async def _read_sources(self, spec: Spec) -> tuple[Spec, ssl.SSLContext | None]:
+    def _list_visible(self, filled: FilledSpec) -> tuple[str, ...]:
+        """The secrets that user code can see: those of its spec, and those of its own environment."""
+        if not filled.spec.runs_user_code:
+            return ()
+        return (*filled.secrets, *self._sources.secrets.find_visible(self.isolation.environment))
+
+    async def _read_sources(self, spec: Spec) -> _Sources:
         """The spec with its secrets, and how to speak TLS for it.
 
         This is done in a thread: reading files may block, and compiling patterns may take long.
         """
         if not (may_speak_tls(spec) or reads_sources(spec) or has_patterns(spec)):
-            return spec, None
+            return FilledSpec(spec), None
 
         files = replace(self._sources.files, find=self._find_file)
 
-        def read() -> tuple[Spec, ssl.SSLContext | None]:
+        def read() -> _Sources:
             compile_patterns(spec)
             return self._sources.secrets.fill_in(files.fill_in_bodies(spec)), build_tls(spec, files)
 

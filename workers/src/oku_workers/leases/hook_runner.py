@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import LONGEST_HOOK_ERROR, LONGEST_HOOK_TRACEBACK, HookAttempt, HookReport
 from oku_core.messaging.order import CallHook, DropHooks
+from oku_core.process.redaction import redact
 from oku_core.process.supervision import cancel
 from oku_core.spec.spec import Hook, Spec
 from oku_core.user_code.messages import Returned
@@ -146,7 +147,7 @@ class HookRunner:
 
 def _build_report(attempt: HookAttempt, returned: Returned, *, is_lost: bool = False) -> HookReport:
     """The report of what a hook returned; user code may have written anything into it."""
-    error = " ".join(returned.error.split())
+    error = " ".join(redact(returned.error).split())  # this process may have written it as well
     report = HookReport(
         attempt=attempt,
         value=returned.value,

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint, Part
 from oku_core.messaging.progress import LeaseProgress
+from oku_core.process.redaction import redact
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import Tally
 from oku_workers.leases.open_part import OpenPart
@@ -191,5 +192,5 @@ def _enlist(tallies: Iterable[Tally], parts: dict[Tally, OpenPart]) -> None:
 
 def _clean(refusal: str) -> str:
     """A refusal as a checkpoint may say it; it may have text of user code in it."""
-    line = " ".join(refusal.split())
+    line = " ".join(redact(refusal).split())
     return "".join(char if char.isprintable() else "?" for char in line)[:LONGEST_REFUSAL]

@@ -4,7 +4,12 @@ import re
 
 from oku_core.json_reader import JsonError, decode_document
 from oku_core.spec.values.file_reference import find_file_reference
-from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, SECRET_PLACEHOLDER, check_secrets
+from oku_core.spec.values.placeholder import (
+    INDEX_PLACEHOLDER,
+    SECRET_PLACEHOLDER,
+    check_secrets,
+    read_literally,
+)
 from oku_core.spec.values.scalar import parse_text
 
 MOST_BODY_BYTES = 64 << 20
@@ -33,7 +38,7 @@ def find_body_type(body: str) -> str | None:
     """
     if reference := find_file_reference(body):
         return JSON_TYPE if reference.name.endswith(".json") else None
-    text = SECRET_PLACEHOLDER.sub("0", body.replace(INDEX_PLACEHOLDER, "0"))
+    text = read_literally(SECRET_PLACEHOLDER.sub("0", body.replace(INDEX_PLACEHOLDER, "0")))
     if _is_json(text):
         return JSON_TYPE
     if _FORM.fullmatch(text):

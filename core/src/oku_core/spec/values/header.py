@@ -12,7 +12,7 @@ from typing import Self
 from oku_core.errors import format_value
 from oku_core.spec.values.body_bytes import measure_body
 from oku_core.spec.values.file_reference import find_file_reference
-from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, check_secrets
+from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, check_secrets, read_literally
 from oku_core.spec.values.scalar import list_values, parse_scalar, parse_text
 
 # RFC 9110: a name is a token (section 5.6.2); a value has no control characters but the tab (section 5.5).
@@ -113,7 +113,7 @@ def _find_length_fault(value: str, body: str | None) -> str | None:
     if INDEX_PLACEHOLDER in text:
         return f"the length of a body with {INDEX_PLACEHOLDER} in it varies"
     reference = find_file_reference(text)
-    length = measure_body(text) if reference is None else reference.size
+    length = measure_body(read_literally(text)) if reference is None else reference.size
     if not re.fullmatch("[0-9]{1,18}", value) or int(value) != length:
         return f"the body has {length} bytes"
     return None

@@ -8,7 +8,7 @@ from oku_core.data.columns import INDEX_NAME
 from oku_core.data.escape import AS_TEXT, Escape
 from oku_core.data.row_reader import Value
 from oku_core.spec.values.body_bytes import FileText, measure_body, write_body
-from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, NAMED_PLACEHOLDER
+from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, NAMED_PLACEHOLDER, read_literally
 
 INDEX = Value(INDEX_NAME, AS_TEXT)
 """Stands for the index of the request among the parts of a template."""
@@ -44,6 +44,8 @@ class Template:
     def parse(cls, text: str, columns: Collection[str] = (), escape: Escape = AS_TEXT) -> Self:
         """Take a text apart; what stands in braces and is neither the index nor a column is text.
 
+        `{literal:` becomes the brace that it stands for.
+
         Args:
             text: what the user wrote.
             columns: those that placeholders may stand for.
@@ -54,7 +56,7 @@ class Template:
             # A file may be full of braces that stand for nothing: to look at each would take seconds.
             texts = text.split(INDEX_PLACEHOLDER)
             pieces: list[str | Value] = [INDEX] * (2 * len(texts) - 1)
-            pieces[::2] = map(kind, texts)
+            pieces[::2] = map(read_literally, map(kind, texts))
             return cls(piece for piece in pieces if piece != "")
 
         pieces, reached = [], 0
@@ -62,9 +64,9 @@ class Template:
             name = found[1]
             if name == INDEX_NAME or name in columns:
                 value = INDEX if name == INDEX_NAME else Value(str(name), escape)
-                pieces += (kind(text[reached : found.start()]), value)
+                pieces += (read_literally(kind(text[reached : found.start()])), value)
                 reached = found.end()
-        pieces.append(kind(text[reached:]))
+        pieces.append(read_literally(kind(text[reached:])))
         return cls(piece for piece in pieces if piece != "")
 
     def __add__(self, other: "Template | str") -> "Template":

@@ -7,6 +7,8 @@ from urllib.parse import urlsplit
 from oku_core.errors import format_value
 from oku_core.process.redaction import redact
 from oku_core.spec.values.placeholder import (
+    LITERAL_MARK,
+    LITERAL_TEXT,
     NAMED_PLACEHOLDER,
     SECRET_PLACEHOLDER,
     check_secrets,
@@ -112,9 +114,11 @@ def _parse_url(text: str, shown: str = "") -> Url:
     authority = re.split(r"[/?#]", text.partition("://")[2], maxsplit=1)[0]
     if SECRET_PLACEHOLDER.search(authority.rpartition("@")[2]):
         raise ValueError(f"{shown} has a secret in its host; only user, path and query may have one")
-    public = SECRET_PLACEHOLDER.sub("0", text)
+    if LITERAL_MARK in authority:
+        raise ValueError(f"{shown} has {LITERAL_MARK} before its path; only path and query may have it")
+    public = SECRET_PLACEHOLDER.sub("0", LITERAL_TEXT.sub("0", text))
     _check_host(public, shown)
-    if "#" in public:
+    if "#" in text:
         raise ValueError(f"{shown} has a fragment (#), which is never sent")
     if unknown := _STRAY_BRACE.search(NAMED_PLACEHOLDER.sub("0", public)):
         raise ValueError(describe_unknown(shown, unknown[0]))

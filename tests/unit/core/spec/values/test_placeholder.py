@@ -1,9 +1,18 @@
 from collections.abc import Callable
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from oku_core.spec.values.body import parse_body
-from oku_core.spec.values.header import parse_headers
+from oku_core.spec.values.body import JSON_TYPE, find_body_type, parse_body
+from oku_core.spec.values.header import find_framing_fault, parse_headers
+from oku_core.spec.values.placeholder import (
+    SECRET_PLACEHOLDER,
+    escape_literally,
+    has_placeholders,
+    read_literally,
+)
+from oku_core.spec.values.template import Template
 from oku_core.spec.values.url import parse_proxy, parse_urls
 
 
@@ -50,3 +59,31 @@ def test_other_braces_of_a_body_stay() -> None:
     """A body is often JSON."""
     for body in ('{"env": 1}', "{env}", "{x:y}", "{ env:A }"):
         assert parse_body(body) == body
+
+
+@given(st.lists(st.sampled_from(["{", "}", "i", "i}", "env:", "file:a}", "literal:", "a"])).map("".join))
+def test_text_of_others_stays_as_it_is_once_it_is_escaped(text: str) -> None:
+    """Nothing of it stands for anything, and nothing is escaped that stands for nothing."""
+    escaped, count = escape_literally(text)
+    assert read_literally(escaped) == text
+    assert Template.parse(escaped).bind()(7) == text
+    assert SECRET_PLACEHOLDER.search(escaped) is None
+    assert parse_body(escaped) == escaped
+    assert (count > 0) == (escaped != text) == has_placeholders(text)
+
+
+def test_a_url_may_have_literal_text_in_path_and_query() -> None:
+    """Its host and its user are never taken literally, and it may not hide a fragment."""
+    [url] = parse_urls("http://h/{literal:i}?a={literal:env:A}&b={i}")
+    assert (url.path, url.query) == ("/{literal:i}", "a={literal:env:A}&b={i}")
+    for wrong in ("http://h{literal:i}/", "http://{literal:i}@h/"):
+        assert "has {literal: before its path" in read_fault(parse_urls, wrong)
+    assert "has a fragment (#)" in read_fault(parse_urls, "http://h/{literal:#}")
+    assert "unknown placeholder" in read_fault(parse_urls, "http://h/{literal:a")
+
+
+def test_the_length_of_a_body_is_what_is_sent() -> None:
+    """A mark of literal text is not."""
+    assert find_framing_fault(parse_headers("Content-Length: 3"), "{literal:i}") is None
+    assert find_framing_fault(parse_headers("Content-Length: 11"), "{literal:i}") is not None
+    assert find_body_type('{"a": "{literal:i}"}') == JSON_TYPE

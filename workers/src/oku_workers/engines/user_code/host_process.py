@@ -5,6 +5,7 @@ may touch leases, heartbeats or the account. It dies with its worker.
 """
 
 import asyncio
+import codecs
 import contextlib
 import logging
 import os
@@ -18,11 +19,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from oku_core.messaging.host_end import HostEndReason
-from oku_core.process.redaction import redact
+from oku_core.process.redaction import redact, redact_beginning
 from oku_core.user_code.messages import FrameReader, FromHost, Leaving, ToHost, frame
 from oku_core.user_code.slots import Slots, create_slots
 from oku_workers.engines.user_code.host_ends import ProcessEnd, explain_end
 from oku_workers.engines.user_code.isolation import Isolation
+from oku_workers.engines.user_code.message_redaction import redact_message
 from oku_workers.engines.user_code.oom_watch import OomWatch
 from oku_workers.engines.user_code.orphans import bury_orphans, end_orphans, forget_host, register_host
 
@@ -190,7 +192,7 @@ class HostProcess:
 
     def _feed(self, data: bytes) -> None:
         try:
-            for message in self._reader.feed(data):
+            for message in map(redact_message, self._reader.feed(data)):
                 if isinstance(message, Leaving):
                     reason = HostEndReason.MEMORY_LIMIT if message.is_memory else HostEndReason.EXITED
                     self._last_word = ProcessEnd(reason, message.text)
@@ -239,15 +241,17 @@ async def _log_output(output: int) -> None:
     reader = asyncio.StreamReader(limit=_MOST_LINE_BYTES)
     with os.fdopen(output, "rb", buffering=0) as pipe:
         transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
-        second, lines = 0.0, 0
+        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        second, lines, rest = 0.0, 0, ""
         try:
             while True:
                 try:
-                    line = await reader.readuntil()
+                    line, rest = rest + decode(await reader.readuntil()), ""
                 except asyncio.LimitOverrunError as error:
-                    line = await reader.readexactly(error.consumed or _MOST_LINE_BYTES)
+                    part = await reader.readexactly(error.consumed or _MOST_LINE_BYTES)
+                    line, rest = redact_beginning(rest + decode(part))
                 except asyncio.IncompleteReadError as error:
-                    _log_line(error.partial)
+                    _log_line(rest + decode(error.partial, final=True))
                     return
                 if (now := loop.time()) >= second + 1:
                     second, lines = now, 0
@@ -258,6 +262,6 @@ async def _log_output(output: int) -> None:
             transport.close()
 
 
-def _log_line(line: bytes) -> None:
-    if text := redact(line.decode(errors="replace")).rstrip():
+def _log_line(line: str) -> None:
+    if text := redact(line, words=True).rstrip():
         _log.info("user code: %s", "".join(char if char.isprintable() else " " for char in text))

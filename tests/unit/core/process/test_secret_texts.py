@@ -1,0 +1,73 @@
+import base64
+import html
+import json
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from oku_core.process.secret_texts import SHORTEST_PART, SecretTexts
+
+SECRET = 'it\'s a \\ "k&y"/ß+?='
+SECRETS = st.text(
+    st.characters(exclude_categories=["Cs", "Zs", "Zl", "Zp", "Cc"]), min_size=SHORTEST_PART, max_size=30
+)
+
+
+@given(SECRETS, st.text("ab\"' ", max_size=4))
+@example(SECRET, "'\"")
+def test_a_secret_is_found_in_every_form(secret: str, beside: str) -> None:
+    """As URLs, Python, JSON and HTML write it, one within the other, and behind a user in Base64."""
+    written = {"itself": secret, "json": json.dumps(secret), "text": json.dumps(secret, ensure_ascii=False)}
+    written |= {"repr": repr(secret + beside), "bytes": repr(secret.encode()), "ascii": ascii(secret)}
+    written |= {"url": quote(secret, safe=""), "path": quote(secret), "form": quote_plus(secret)}
+    written |= {"json in url": quote(json.dumps(secret)), "html": html.escape(secret)}
+    written |= {"Latin-1": secret.encode().decode("latin-1")}
+    for user in ("", "a:", "ab:", "abc:"):
+        written[f"Base64 {user}"] = base64.b64encode(f"{user}{secret}".encode()).decode()
+    texts = SecretTexts([secret])
+    for form, text in written.items():
+        masked = texts.replace(f"<{text}>", "\0")
+        assert "\0" in masked, form
+        assert text not in masked, form
+
+
+def test_lines_of_a_secret_are_secret() -> None:
+    """Each is printed by itself; the short ones are in any text."""
+    texts = SecretTexts(["-- begin\r\n  first line  \n{\nab\nsecond line\n"])
+    assert texts.replace("x first line y", "#") == "x # y"
+    assert texts.replace("second line", "#") == "#"
+    assert texts.replace("{ab}", "#") == "{ab}"
+
+
+def test_a_short_secret_is_a_word() -> None:
+    """It would be found within other words."""
+    texts = SecretTexts(["ab", "7/"])
+    assert texts.replace("ab", "#") == "ab"
+    assert texts.replace_words("ab, cab, abc; 7/ 7%2F 17/ a", "#") == "#, cab, abc; # # 17/ a"
+    assert SecretTexts(["abcd"]).replace_words("abcd", "#") == "abcd"
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [("x hunter2", 9), ("x hunter", 2), ("x h", 2), ("x hunting", 9), ("", 0), ("hunter2 hunt", 8)],
+)
+def test_a_secret_may_be_cut_off(text: str, begins: int) -> None:
+    """What is at the end of a text may be the beginning of one."""
+    assert SecretTexts(["hunter2"]).find_unfinished(text) == begins
+
+
+def test_each_form_may_be_cut_off() -> None:
+    """A half of it is as secret as a half of the secret."""
+    texts = SecretTexts([SECRET])
+    for form in (quote(SECRET, safe=""), repr(SECRET)[1:-1], base64.b64encode(SECRET.encode()).decode()):
+        for length in range(1, len(form)):
+            assert texts.find_unfinished(f"x{form[:length]}") <= 1
+
+
+def test_without_secrets_nothing_is_done() -> None:
+    """So every text costs next to nothing."""
+    texts = SecretTexts()
+    assert texts.replace("a", "#") == texts.replace_words("a", "#") == "a"
+    assert texts.find_unfinished("a") == 1
