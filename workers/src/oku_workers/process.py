@@ -29,13 +29,14 @@ from oku_core.process.kernel_id import fetch_boot_id
 from oku_core.process.listener import open_sockets
 from oku_core.process.memory import find_memory_limit
 from oku_core.process.open_files import raise_open_files
+from oku_core.process.prctl import adopt_orphans
 from oku_core.process.private_files import open_private
 from oku_core.process.supervision import Supervisor
 from oku_workers.broker.checkpoint_sender import CheckpointSender
 from oku_workers.broker.consumer import TASKS, SteadyConsumer, is_worth_a_line
 from oku_workers.broker.lease_task import LeaseTask
 from oku_workers.broker.orders import Orders, listen_to_orders
-from oku_workers.engines.user_code.isolation import Isolation, become_isolated, choose_environment
+from oku_workers.engines.user_code.isolation import Isolation, choose_environment
 from oku_workers.executions.saturation import SaturationMeter
 from oku_workers.files.file_cache import FileCache
 from oku_workers.files.file_fetcher import FileFetcher
@@ -226,7 +227,7 @@ class Worker:
 
 def serve(settings: WorkerSettings) -> int:
     """Run a worker until SIGTERM or SIGINT; returns its exit code."""
-    return Worker(settings, adopts=become_isolated()).run()
+    return Worker(settings, adopts=adopt_orphans()).run()
 
 
 def _open_liveness_port(settings: WorkerSettings) -> LivenessPort | None:
