@@ -93,11 +93,16 @@ class DataDir:
         """The folder itself."""
         return self._absolute
 
-    def keep_message_key(self) -> None:
-        """Make the key unless there is one; the caller holds the folder. `UserError` if it cannot be kept."""
+    def keep_message_key(self) -> str:
+        """Return the key, made unless there is one; the caller holds the folder.
+
+        Raises:
+            UserError: it cannot be kept, or read.
+        """
         try:
             if not self.message_key.exists():
                 write_private(self.message_key, secrets.token_hex(32))
+            return self.message_key.read_text(encoding="utf-8").strip()
         except OSError as error:
             raise UserError(f"{self.message_key}: {error.strerror}") from error
 

@@ -28,15 +28,16 @@ _FILES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF")
 
 def build_environment(given: Mapping[str, str]) -> dict[str, str]:
     """Build the environment of a child that works in another folder from that of this process."""
-    environment = {
-        name: value
-        for name, value in given.items()
-        if name in _KEPT or not (name.startswith(_OWN) or name in _OTHERS)
-    }
+    environment = {name: value for name, value in drop_own(given).items() if name not in _OTHERS}
     for name in _SEARCH_PATHS:
         if (value := environment.pop(name, None)) and (kept := _keep_absolute(value)):
             environment[name] = kept
     return environment | {name: str(Path(given[name]).absolute()) for name in _FILES if given.get(name)}
+
+
+def drop_own(given: Mapping[str, str]) -> dict[str, str]:
+    """Build the environment of another program, which has no use for settings, tokens and keys of Oku."""
+    return {name: value for name, value in given.items() if name in _KEPT or not name.startswith(_OWN)}
 
 
 def find_program(name: str) -> str | None:
