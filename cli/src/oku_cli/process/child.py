@@ -141,7 +141,7 @@ class Child:
             start_new_session=True,
         )
         if sealed:
-            with suppress(PermissionError):  # the system executes nothing from memory
+            with suppress(OSError):  # the system executes nothing from memory, or has no /proc
                 return execute(executable=f"/proc/self/fd/{sealed[0]}")
         return execute()
 
