@@ -41,7 +41,7 @@ def own_folder() -> Iterator[Path]:
 
 
 def run_unprivileged(
-    command: Sequence[str], folder: Path, environment: Mapping[str, str], timeout_s: float = 60
+    command: Sequence[str], folder: Path, environment: Mapping[str, str], timeout_s: float = 150
 ) -> str:
     """Run a command in its own folder; gives what it prints.
 

@@ -19,6 +19,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.syscall.restype = ctypes.c_long
@@ -153,6 +154,16 @@ def _read_stack() -> dict[str, Any]:
     return document
 
 
+def _are_all_there() -> bool:
+    """Whether the coordinator has heard both workers, so that all processes have their keys."""
+    stack = _read_stack()
+    with suppress(OSError, KeyError):
+        asking = Request(f"{stack['url']}/metrics", headers={"Authorization": f"Bearer {stack['token']}"})
+        with urlopen(asking, timeout=5) as response:
+            return any(line.startswith(b"oku_workers 2") for line in response)
+    return False
+
+
 def _watch_births(neighbour: Neighbour, run: int, name: str, kills: int) -> int:
     """Kill a process of the stack several times, and attack what is started in its place from its birth."""
     restarts, deadline = 0, time.monotonic() + _LONGEST_S
@@ -168,7 +179,7 @@ def _watch_births(neighbour: Neighbour, run: int, name: str, kills: int) -> int:
                 for pid in set(_list_children(run)) - known:
                     born.add(pid)
                     neighbour.attack_newborn(pid)
-        until = time.monotonic() + 1.0  # by then it has its keys
+        until = time.monotonic() + 0.5
         while time.monotonic() < until:
             for pid in born:
                 neighbour.attack_newborn(pid)
@@ -202,9 +213,8 @@ def main() -> None:
     neighbour = Neighbour()
     try:
         deadline = time.monotonic() + _LONGEST_S
-        while len(_read_stack()["children"]) < 5 and time.monotonic() < deadline:
-            time.sleep(0.02)
-        time.sleep(1.0)  # until all have their keys
+        while not _are_all_there() and time.monotonic() < deadline:
+            time.sleep(0.05)
         stack = _read_stack()
         names = {run.pid: "run"} | dict.fromkeys(_list_descendants(run.pid), "server")
         names |= {pid: name for name, pid in stack["children"].items()}
