@@ -102,7 +102,7 @@ class DataDir:
         try:
             if not self.message_key.exists():
                 write_private(self.message_key, secrets.token_hex(32))
-            return self.message_key.read_text(encoding="utf-8").strip()
+            return self.message_key.read_text(encoding="utf-8", errors="replace").strip()
         except OSError as error:
             raise UserError(f"{self.message_key}: {error.strerror}") from error
 

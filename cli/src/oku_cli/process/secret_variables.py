@@ -1,10 +1,10 @@
 """Hands variables with secret values to a child by a socket, since others could see its environment.
 
-The child says that it is closed to others, and gets the variables as a JSON object, unless the kernel says
-otherwise or another process traces it. What goes through a socket cannot be opened through `/proc`.
+The child says that it is closed to others, and gets the variables, unless the kernel says otherwise or another
+process traces it. They travel as `/proc/PID/environ` has them: NAME=VALUE, separated by zero bytes. What goes
+through a socket cannot be opened through `/proc`.
 """
 
-import json
 import os
 import socket
 import sys
@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from oku_core.errors import UserError
-from oku_core.json_reader import decode_document
 from oku_core.process.prctl import DEBUGGABLE, may_be_debugged
 
 FLAG = "--variables-fd"
@@ -28,6 +27,7 @@ SECRET = (
 )
 """The variables of Oku's own whose values are secret, or may contain what is."""
 _READY = b"\0"
+_SEPARATOR = b"\0"
 _PATIENCE_S = 60.0
 """A process that is started may have to wait for a busy machine."""
 _MOST_BYTES = 1 << 20
@@ -45,7 +45,9 @@ def hand_over(connection: socket.socket, pid: int, variables: Mapping[str, str])
     connection.settimeout(_PATIENCE_S)
     with connection, suppress(OSError):  # a child that has ended is somebody else's to notice
         if connection.recv(len(_READY)) and is_closed(pid):
-            connection.sendall(json.dumps(dict(variables)).encode())
+            connection.sendall(
+                _SEPARATOR.join(os.fsencode(f"{name}={variables[name]}") for name in variables)
+            )
 
 
 def is_closed(pid: int) -> bool:
@@ -81,8 +83,8 @@ def receive(descriptor: int) -> dict[str, str]:
             f"{FLAG}: nothing was handed over: another process traces this one, or may;"
             f" set {DEBUGGABLE}=yes to use a debugger"
         )
-    variables: dict[str, str] = decode_document(content)
-    return variables
+    pairs = (os.fsdecode(pair).partition("=") for pair in content.split(_SEPARATOR))
+    return {name: value for name, _, value in pairs}
 
 
 def forget_secrets() -> None:

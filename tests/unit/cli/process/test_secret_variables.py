@@ -12,7 +12,7 @@ import pytest
 from oku_cli.process.secret_variables import SECRET, forget_secrets, hand_over, is_closed, receive
 from oku_core.errors import UserError
 
-VARIABLES = {"OKU_TOKEN": "a token", "OKU_MESSAGE_KEY": 'a "key" of ü'}
+VARIABLES = {"OKU_TOKEN": "a token=", "OKU_MESSAGE_KEY": 'a "key"\nof ü', "OTHER": "\udcff", "EMPTY": ""}
 _SLEEP = [sys.executable, "-ISc", "import time; time.sleep(60)"]
 _CLOSED_SLEEP = [
     sys.executable, "-ISc",
