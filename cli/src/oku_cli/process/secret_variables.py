@@ -1,8 +1,8 @@
 """Hands variables with secret values to a child by a socket, since others could see its environment.
 
-The child says that it is closed to others, and gets the variables, unless the kernel says otherwise or another
-process traces it. They travel as `/proc/PID/environ` has them: NAME=VALUE, separated by zero bytes. What goes
-through a socket cannot be opened through `/proc`.
+The child says that it is closed to others, and gets the variables, unless the kernel says otherwise or
+another process traces it. They travel as `/proc/PID/environ` has them: NAME=VALUE, separated by zero bytes.
+What goes through a socket cannot be opened through `/proc`.
 """
 
 import os
@@ -45,9 +45,8 @@ def hand_over(connection: socket.socket, pid: int, variables: Mapping[str, str])
     connection.settimeout(_PATIENCE_S)
     with connection, suppress(OSError):  # a child that has ended is somebody else's to notice
         if connection.recv(len(_READY)) and is_closed(pid):
-            connection.sendall(
-                _SEPARATOR.join(os.fsencode(f"{name}={variables[name]}") for name in variables)
-            )
+            pairs = [os.fsencode(f"{name}={value}") for name, value in variables.items()]
+            connection.sendall(_SEPARATOR.join(pairs))
 
 
 def is_closed(pid: int) -> bool:
