@@ -15,8 +15,8 @@ def variables_option(command: Callable[..., Any]) -> Callable[..., Any]:
     add = option(
         OptionGroup.BROKER, FLAG, metavar="N", type=click.IntRange(min=0),
         is_eager=True, expose_value=False, callback=_take,
-        help="Inherited socket that brings environment variables, OKU_TOKEN=TEXT and the like with zero bytes "
-        "between them: nobody else can read them there.",
+        help="Inherited socket that brings environment variables such as OKU_TOKEN, with zero bytes between "
+        "them: nobody else can read them there.",
     )  # fmt: skip
     return add(command)
 
