@@ -25,6 +25,8 @@ _MOST_RUN_FILES = MOST_FILES + 100
 _OKU = (*PYTHON, "-m", "oku_cli")
 _FILES = [flag for folder in EVERYWHERE.folders for flag in ("--files-dir", str(folder))]
 """The stack serves the user who started it, and may read what that user may read."""
+_NEEDED = {"HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONHOME", "PYTHONPATH", "TMPDIR"}
+"""Variables that a program may not start without; a spec may name them, but they are no secrets."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +156,8 @@ def _build_worker_flags(plan: StackPlan, data_dir: DataDir, number: int) -> list
 def _build_environment(plan: StackPlan) -> dict[str, str]:
     """Build what all children get: what the user has, but for what is Oku's or secret."""
     environment = build_environment(os.environ)
-    kept = {name: value for name, value in environment.items() if name not in plan.secrets.variables}
+    secret = {*plan.secrets.variables} - _NEEDED
+    kept = {name: value for name, value in environment.items() if name not in secret}
     # People read these files, and see the last line of one.
     return kept | {"OKU_LOG_FORMAT": "text", "PYTHONIOENCODING": "utf-8"}
 

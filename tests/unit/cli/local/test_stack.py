@@ -149,6 +149,15 @@ async def test_each_child_is_handed_the_secrets_that_it_needs(
         assert [value for value in values if value in shown] == [], child.name
 
 
+async def test_what_a_program_needs_to_start_is_in_its_environment(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although a spec may name it."""
+    monkeypatch.setenv("PYTHONPATH", "/lib/of/oku")
+    plan = dataclasses.replace(PLAN, secrets=SecretSource(("PYTHONPATH",)))
+    assert {child.environment["PYTHONPATH"] for child in build(plan).children} == {"/lib/of/oku"}
+
+
 async def test_work_ends_when_a_child_cannot_be_kept_alive(build: Build) -> None:
     """The caller is told at once."""
     stack = build()
