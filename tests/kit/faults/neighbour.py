@@ -25,7 +25,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _LIBC.syscall.restype = ctypes.c_long
 _PIDFD_OPEN, _PIDFD_GETFD = 434, 438
 """Numbers of system calls, the same on all processors."""
-_PTRACE_SEIZE, _PTRACE_DETACH = 0x4206, 17
+_PTRACE_SEIZE, _PTRACE_DETACH, _WALL = 0x4206, 17, 0x40000000
 _REFUSED = (errno.EPERM, errno.ESRCH, errno.EACCES)
 """Anything else means that the kernel would have let it."""
 _DATA = Path("data")
@@ -109,19 +109,20 @@ class Neighbour:
         self.loot.append(path.read_bytes())
 
     def _open_memory(self, name: str, pid: int) -> None:
-        memory = os.open(f"/proc/{pid}/mem", os.O_RDWR)
-        self.memories[name if " " in name else f"{name} {pid}"] = memory
+        key = f"{name.split(maxsplit=1)[0]} {pid}"
+        if key not in self.memories:
+            self.memories[key] = os.open(f"/proc/{pid}/mem", os.O_RDWR)
 
 
 def _seize(pid: int) -> int:
     result: int = _LIBC.ptrace(_PTRACE_SEIZE, pid, None, None)
     if result == 0:
-        # A tracee can only be let go when it stops.
-        os.kill(pid, signal.SIGSTOP)
-        with suppress(ChildProcessError):
-            os.waitpid(pid, 0x40000000)  # __WALL
-        _LIBC.ptrace(_PTRACE_DETACH, pid, None, None)
-        os.kill(pid, signal.SIGCONT)
+        # A tracee can only be let go when it stops; it may be about to die.
+        with suppress(ChildProcessError, ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            os.waitpid(pid, _WALL)
+            _LIBC.ptrace(_PTRACE_DETACH, pid, None, None)
+            os.kill(pid, signal.SIGCONT)
     return result
 
 
