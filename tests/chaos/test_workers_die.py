@@ -107,7 +107,7 @@ def test_workers_join_and_leave(
             log = logs.enter_context((tmp_path / f"{engine}-guests.log").open("w"))
             guests[engine] = [subprocess.Popen(build_guest(run, name), stderr=log) for name in GUESTS]
         for engine, run in runs.items():
-            wait_until(lambda run=run: set(GUESTS) <= run.worker_names(), 30, "both guests have reported")  # type: ignore[misc]
+            wait_until(lambda run=run: set(GUESTS) <= run.worker_names(), 60, "both guests have reported")  # type: ignore[misc]
             for guest in guests[engine]:
                 guest.terminate()
             assert [guest.wait(20) for guest in guests[engine]] == [0, 0]
