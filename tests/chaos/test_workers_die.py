@@ -6,12 +6,12 @@ import subprocess
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import IO
 
 import pytest
 from tests.kit.runs.account import assert_account_balances, assert_completed, list_flags
-from tests.kit.runs.local_run import OKU, LocalRun, Start, wait_until
+from tests.kit.runs.local_run import LocalRun, Start, wait_until
 from tests.kit.runs.steady_load import WINDOW
+from tests.kit.workers.guest_worker import build_guest
 
 from oku_coordinator.ledger import Ledger
 from oku_core.spec.spec import Engine
@@ -94,17 +94,20 @@ def is_dead(run: LocalRun, worker: str) -> bool:
     return f"worker {worker} is dead" in (run.data_dir / "logs" / "coordinator.log").read_text()
 
 
-def test_workers_join_and_leave(start_both: StartBoth, subtests: pytest.Subtests, tmp_path: Path) -> None:
+def test_workers_join_and_leave(
+    start_both: StartBoth, subtests: pytest.Subtests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Workers may join at any time, and one that leaves in order sends nothing twice."""
+    monkeypatch.setenv("OKU_DEBUGGABLE", "yes")
     runs = start_both(100_000, *SMALL_LEASES)
     guests, left_at = {}, {}
     with ExitStack() as logs:
         for engine, run in runs.items():
             run.wait_for_leases()
             log = logs.enter_context((tmp_path / f"{engine}-guests.log").open("w"))
-            guests[engine] = [start_guest(run, name, log) for name in GUESTS]
+            guests[engine] = [subprocess.Popen(build_guest(run, name), stderr=log) for name in GUESTS]
         for engine, run in runs.items():
-            wait_until(lambda run=run: set(GUESTS) <= run.worker_names(), 30, "both guests have reported")  # type: ignore[misc]
+            wait_until(lambda run=run: set(GUESTS) <= run.worker_names(), 60, "both guests have reported")  # type: ignore[misc]
             for guest in guests[engine]:
                 guest.terminate()
             assert [guest.wait(20) for guest in guests[engine]] == [0, 0]
@@ -119,13 +122,6 @@ def test_workers_join_and_leave(start_both: StartBoth, subtests: pytest.Subtests
             assert {worker["name"] for worker in summary["workers"]} == {*WORKERS, *GUESTS}
             assert summary["resent_at_most"] == 0
             assert summary["servers"]["served"] == summary["requests"]
-
-
-def start_guest(run: LocalRun, name: str, log: IO[str]) -> "subprocess.Popen[bytes]":
-    """A worker beside those of the stack."""
-    broker_url = f"redis+socket://{run.data_dir}/broker/valkey.sock"
-    key = ["--message-key-file", str(run.data_dir / "message.key")]
-    return subprocess.Popen([*OKU, "worker", "--broker-url", broker_url, "--name", name, *key], stderr=log)
 
 
 def test_a_run_that_kills_every_worker_fails_with_that_reason(start: Start) -> None:

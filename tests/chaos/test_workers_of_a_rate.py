@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.kit.runs.account import assert_account_balances, assert_completed, list_flags
-from tests.kit.runs.local_run import OKU, LocalRun, Start, wait_until
+from tests.kit.runs.local_run import LocalRun, Start, wait_until
 from tests.kit.servers.arrival_target import ArrivalTarget, run_arrival_target
+from tests.kit.workers.guest_worker import build_guest
 
 from oku_coordinator.ledger import Ledger
 from oku_core.spec.spec import HTTP1_ENGINES, Engine
@@ -162,15 +163,18 @@ def test_a_worker_is_killed_and_what_is_late_is_sent(
             assert summary["resent_at_most"] > 0
 
 
-def test_a_worker_joins(start_rate: StartRate, subtests: pytest.Subtests, tmp_path: Path) -> None:
+def test_a_worker_joins(
+    start_rate: StartRate, subtests: pytest.Subtests, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It gets its share of the waves that are dealt from then on, and nothing comes late for it."""
+    monkeypatch.setenv("OKU_DEBUGGABLE", "yes")
     runs = start_rate(600, workers=2)
     with ExitStack() as stack:
         for engine, (run, _) in runs.items():
             run.wait_for_accounted(RATE)
             assert list_lanes(run)[-1] == 2
             log = stack.enter_context((tmp_path / f"{engine}-guest.log").open("w"))
-            guest = stack.enter_context(subprocess.Popen(build_worker(run), stderr=log))
+            guest = stack.enter_context(subprocess.Popen(build_guest(run, "guest"), stderr=log))
             stack.callback(guest.terminate)
         for run, _ in runs.values():
             wait_until(lambda run=run: "guest" in run.worker_names(), 90, "it has sent something")  # type: ignore[misc]
@@ -194,13 +198,6 @@ def list_lanes(run: LocalRun) -> list[int]:
         return [wave.lanes for wave in ledger.schedules.fetch_waves(run.run_id())]
     finally:
         ledger.close()
-
-
-def build_worker(run: LocalRun) -> list[str]:
-    """The command of a worker beside those of the stack."""
-    broker_url = f"redis+socket://{run.data_dir}/broker/valkey.sock"
-    key = ("--message-key-file", str(run.data_dir / "message.key"))
-    return [*OKU, "worker", "--broker-url", broker_url, "--name", "guest", *key]
 
 
 def test_a_worker_is_stopped_for_some_seconds(start_rate: StartRate, subtests: pytest.Subtests) -> None:

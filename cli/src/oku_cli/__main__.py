@@ -8,12 +8,14 @@ from typing import Never
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.utf8_mode import enter_utf8_mode
+from oku_core.process.prctl import become_undumpable
 
 _NOTHING = b"oku: interrupted, nothing was started\n"
 
 
 def main() -> None:
-    """Answer Ctrl-C before anything is imported that takes long, then run the command."""
+    """Close this process to others, answer Ctrl-C before anything slow is imported, then run the command."""
+    become_undumpable()
     enter_utf8_mode()
     signal.signal(signal.SIGINT, _leave)
     # Nothing that is imported becomes garbage; by default, a seventh of the time of all imports goes into

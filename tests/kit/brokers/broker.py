@@ -14,12 +14,16 @@ from oku_cli.local import valkey
 def run_broker(folder: Path) -> Iterator[str]:
     """Runs a broker with its data in `folder`; gives its URL."""
     socket = valkey.choose_socket(folder)
-    command = valkey.build_command(valkey.find_server(), folder, socket)
+    command = valkey.build_command(valkey.find_server())
+    config = valkey.build_config(folder, socket)
     with (
         (folder / "broker.log").open("w") as log,
-        subprocess.Popen(command, stdout=log, stderr=log) as process,
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=log, text=True) as process,
     ):
         try:
+            assert process.stdin is not None
+            process.stdin.write(config)
+            process.stdin.close()
             wait_until(socket.exists, 10, "the broker listens")
             yield valkey.build_url(socket)
         finally:

@@ -14,9 +14,10 @@ from oku_core.results.summary import Flag, Summary
 from oku_core.spec.fields import FIELDS
 
 ROOT = Path(__file__).parents[3]
-INTERNAL = {"OKU_COMMAND", "OKU_IN_CONTAINER", "OKU_NO_EXTENSIONS"}
-"""How hints call the command, which `./task` sets, where it runs, which the image sets, and what is told in
-docs/install.md: that nothing compiled is used."""
+INTERNAL = {"OKU_BROKER_PASSWORD", "OKU_COMMAND", "OKU_DEBUGGABLE", "OKU_IN_CONTAINER", "OKU_NO_EXTENSIONS"}
+"""A part of the broker's URL, which the chart sets; how hints call the command, which `./task` sets; where it
+runs, which the image sets; and two that docs/environment.md describes: debuggers may attach, and nothing
+compiled is used."""
 
 
 def test_the_reference_has_every_option_of_every_command() -> None:

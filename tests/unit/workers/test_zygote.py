@@ -12,10 +12,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
 _PRELUDE = """
 import os, resource, signal, subprocess, sys, time
-from oku_workers.engines.user_code.isolation import become_isolated
+from oku_core.process.prctl import adopt_orphans
 from oku_workers.zygote import EXIT_RENEW, fork_workers
 
-become_isolated()
+adopt_orphans()
 reading, writing = os.pipe()
 
 def count():

@@ -39,7 +39,7 @@ from oku_workers.broker.checkpoint_sender import CheckpointSender
 from oku_workers.broker.consumer import TASKS, SteadyConsumer, is_worth_a_line
 from oku_workers.broker.lease_task import LeaseTask
 from oku_workers.broker.orders import Orders, listen_to_orders
-from oku_workers.engines.user_code.isolation import Isolation, become_isolated, choose_environment
+from oku_workers.engines.user_code.isolation import Isolation, choose_environment
 from oku_workers.executions.saturation import SaturationMeter
 from oku_workers.files.file_cache import FileCache
 from oku_workers.files.file_fetcher import FileFetcher

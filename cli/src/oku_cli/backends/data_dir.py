@@ -96,8 +96,8 @@ class DataDir:
         """The folder itself."""
         return self._absolute
 
-    def keep_message_key(self) -> None:
-        """Make the key unless there is one; the caller holds the folder.
+    def keep_message_key(self) -> str:
+        """Return the key, made unless there is one; the caller holds the folder.
 
         Raises:
             UserError: it cannot be kept, or the one that is there is not what Oku wrote.
@@ -105,11 +105,12 @@ class DataDir:
         try:
             if not self.message_key.exists():
                 write_private(self.message_key, secrets.token_hex(32))
-            weakness = find_weakness(self.message_key.read_bytes().strip(), "bytes")
+            key = self.message_key.read_bytes().strip()
         except OSError as error:
             raise UserError(f"{self.message_key}: {error.strerror}") from error
-        if weakness:
+        if weakness := find_weakness(key, "bytes"):
             raise UserError(f"{self.message_key}: {weakness}; delete it, and the next run makes another")
+        return key.decode(errors="replace")
 
     def hold(self) -> None:
         """Make the folder and claim it for one stack; `UserError` if another one holds it."""

@@ -19,9 +19,11 @@ from oku_cli.options.daemon.kube_options import kube_options, pick_kube_settings
 from oku_cli.options.daemon.log_options import log_options
 from oku_cli.options.daemon.message_key import message_key_option, read_message_key
 from oku_cli.options.daemon.retention_options import pick_retention, retention_options
+from oku_cli.options.daemon.variables_option import variables_option
 from oku_cli.options.loki_options import loki_options, pick_loki_options
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.option_parser import build_duration
+from oku_cli.process.secret_variables import forget_secrets
 from oku_cli.remote.api_token import read_own_token
 from oku_core.process.private_files import DATA_FOLDER
 
@@ -155,6 +157,7 @@ _log = logging.getLogger(__name__)
 )
 @retention_options
 @message_key_option
+@variables_option
 @loki_options
 @kube_options
 @files_dir_option
@@ -182,18 +185,18 @@ def command(token: str | None, message_key_file: Path | None, **settings: Any) -
     kube = pick_kube_settings(settings)
     if settings["start_within_s"] is None:
         settings["start_within_s"] = START_WITHIN_S if kube is None else KUBE_START_WITHIN_S
-    serve(
-        CoordinatorSettings(
-            message_key=read_message_key(message_key_file),
-            token=_choose_token(token),
-            retention=retention,
-            file_limits=file_limits,
-            loki=loki.build_target(),
-            most_outbox_bytes=loki.loki_outbox,
-            kube=kube,
-            **settings,
-        )
+    own = CoordinatorSettings(
+        message_key=read_message_key(message_key_file),
+        token=_choose_token(token),
+        retention=retention,
+        file_limits=file_limits,
+        loki=loki.build_target(),
+        most_outbox_bytes=loki.loki_outbox,
+        kube=kube,
+        **settings,
     )
+    forget_secrets()
+    serve(own)
 
 
 def _choose_token(given: str | None) -> str:

@@ -13,9 +13,11 @@ from oku_cli.options.daemon.file_options import files_cache_options
 from oku_cli.options.daemon.log_options import log_options
 from oku_cli.options.daemon.message_key import message_key_option, read_message_key
 from oku_cli.options.daemon.user_code_options import user_code_options
+from oku_cli.options.daemon.variables_option import variables_option
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
 from oku_cli.options.option_parser import Parsed
 from oku_cli.process.logs import add_context
+from oku_cli.process.secret_variables import forget_secrets
 from oku_core.errors import UserError
 from oku_core.spec.files import SpecFiles
 from oku_core.spec.secrets import SecretSource, SpecSources
@@ -91,6 +93,7 @@ def _parse_address(text: str) -> str:
 @secret_options(has_variables=True)
 @user_code_options
 @message_key_option
+@variables_option
 @log_options
 def command(
     name: str,
@@ -117,4 +120,5 @@ def command(
     sources = SpecSources(files, secrets)
     key = read_message_key(message_key_file)
     own = WorkerSettings(message_key=key, name=name, sources=sources, **settings)
+    forget_secrets()
     sys.exit(serve(own))

@@ -11,7 +11,8 @@ from types import MappingProxyType
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.exit_code import ExitCode
-from oku_cli.local.stack import LocalStack, StackPlan
+from oku_cli.local.stack import LocalStack
+from oku_cli.local.stack_plan import StackPlan
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.remote.remote_run import RunStart
 from oku_cli.remote.watch import Watch

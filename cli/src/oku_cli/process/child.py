@@ -3,14 +3,21 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import IO
 
 from oku_cli.process import die_with_parent
+from oku_cli.process.sealed_program import seal_program
+from oku_cli.process.secret_variables import FLAG, hand_over
 from oku_core.process.private_files import open_private
 
 MOST_LOG_BYTES = 16_000_000
@@ -23,6 +30,31 @@ DIE_WITH_PARENT = [sys.executable, "-I", "-S", die_with_parent.__file__]
 """What makes a command die with its parent; behind it come the process id of the parent and the command."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class ChildInputs:
+    """What a child gets beside its arguments and its environment, which other processes can see.
+
+    A child that gets anything secret runs a sealed copy of its program where that is possible.
+
+    Args:
+        sockets: the descriptors that it inherits at each start.
+        text: its standard input.
+        variables: what a command of Oku takes as environment variables, by the socket of `--variables-fd`.
+    """
+
+    sockets: Sequence[int] = ()
+    text: str = ""
+    variables: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def has_secrets(self) -> bool:
+        """Whether the child has something to keep from others."""
+        return bool(self.text or self.variables)
+
+
+NO_INPUTS = ChildInputs()
+
+
 class Child:
     """Runs a process that dies with this one, writes to a file and does not get the terminal's Ctrl-C.
 
@@ -32,7 +64,7 @@ class Child:
         log: the file for its output.
         environment: its complete environment.
         folder: its working directory; None for that of this process.
-        inherited: the file descriptors that it inherits at each start.
+        inputs: what else it gets.
     """
 
     def __init__(
@@ -42,14 +74,14 @@ class Child:
         log: Path,
         environment: Mapping[str, str],
         folder: Path | None = None,
-        inherited: Sequence[int] = (),
+        inputs: ChildInputs = NO_INPUTS,
     ) -> None:
         self.name = name
         self.command = tuple(command)
         self._log = log
         self.environment = dict(environment)
         self.folder = folder
-        self.inherited = tuple(inherited)
+        self.inputs = inputs
         self._process: subprocess.Popen[bytes] | None = None
         self.started_at = 0.0
 
@@ -61,20 +93,57 @@ class Child:
     def start(self) -> None:
         """Start the process, for the first time or again."""
         self.bound_log()
-        with os.fdopen(open_private(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as output:
-            # Not from another thread: the child dies with the thread that starts it.
-            self._process = subprocess.Popen(  # noqa: S603  # commands of our own
-                [*DIE_WITH_PARENT, str(os.getpid()), *self.command],
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
-                env=self.environment,
-                cwd=self.folder,
-                pass_fds=self.inherited,
-                umask=_UMASK,
-                start_new_session=True,
-            )
+        with ExitStack() as stack:
+            log = open_private(self._log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            output = stack.enter_context(os.fdopen(log, "ab"))
+            self._process = self._spawn(output, stack)
         self.started_at = time.monotonic()
+
+    def _spawn(self, output: IO[bytes], stack: ExitStack) -> "subprocess.Popen[bytes]":
+        """Start the process; what `stack` holds is needed until then."""
+        given: int | socket.socket = subprocess.DEVNULL
+        if self.inputs.text:
+            given = stack.enter_context(_send(self.inputs.text))
+        if not self.inputs.variables:
+            return self._execute(self.command, self.inputs.sockets, given, output)
+        ours, theirs = socket.socketpair()
+        with theirs:
+            words = (*self.command, FLAG, str(theirs.fileno()))
+            try:
+                process = self._execute(words, (*self.inputs.sockets, theirs.fileno()), given, output)
+            except BaseException:
+                ours.close()
+                raise
+        # A thread, because the event loop may be busy for as long as the child loads its modules.
+        arguments = (ours, process.pid, self.inputs.variables)
+        threading.Thread(target=hand_over, args=arguments, name=f"keys of {self.name}", daemon=True).start()
+        return process
+
+    def _execute(
+        self, words: Sequence[str], sockets: Sequence[int], given: int | socket.socket, output: IO[bytes]
+    ) -> "subprocess.Popen[bytes]":
+        copies = (
+            [seal_program(path) for path in (sys.executable, words[0])] if self.inputs.has_secrets else []
+        )
+        sealed = [] if None in copies else [copy for copy in copies if copy is not None]
+        parent = f"{os.getpid()}:{sealed[-1]}" if sealed else str(os.getpid())
+        # Not from another thread: the child dies with the thread that starts it.
+        execute = partial[subprocess.Popen[bytes]](
+            subprocess.Popen,
+            [*DIE_WITH_PARENT, parent, *words],
+            stdin=given,
+            stdout=output,
+            stderr=output,
+            env=self.environment,
+            cwd=self.folder,
+            pass_fds=[*sockets, *sealed],
+            umask=_UMASK,
+            start_new_session=True,
+        )
+        if sealed:
+            with suppress(OSError):  # the system executes nothing from memory, or has no /proc
+                return execute(executable=f"/proc/self/fd/{sealed[0]}")
+        return execute()
 
     def bound_log(self) -> None:
         """Start the log anew if it is too large; its content replaces the older file.
@@ -136,6 +205,16 @@ class Child:
 
     def _find_living(self) -> subprocess.Popen[bytes] | None:
         return self._process if self._process is not None and self._process.poll() is None else None
+
+
+@contextmanager
+def _send(text: str) -> Iterator[socket.socket]:
+    """A socket from which a process reads a short text; unlike a pipe, it cannot be opened through /proc."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        with ours:
+            ours.sendall(text.encode(errors="surrogateescape"))
+        yield theirs
 
 
 def describe_death(code: int) -> str:

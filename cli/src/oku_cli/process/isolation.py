@@ -11,12 +11,13 @@ from pathlib import Path
 
 from oku_cli.process.utf8_mode import FLAGS
 from oku_core.process.extensions import NO_EXTENSIONS
+from oku_core.process.prctl import DEBUGGABLE
 
 PYTHON = (sys.executable, "-P", *FLAGS)
 """Starts Python so that it does not look for modules in its working directory."""
 _OWN = ("OKU_", "CELERY_")
 """Variables that a user sets for an `oku coordinator`, an `oku worker` or a Celery of their own."""
-_KEPT = (NO_EXTENSIONS,)
+_KEPT = (NO_EXTENSIONS, DEBUGGABLE)
 """Those of them that are meant for every process that Oku starts, too."""
 _OTHERS = ("DJANGO_SETTINGS_MODULE",)
 """With this variable Celery takes the working directory for a Django project, and imports from it."""
@@ -27,15 +28,16 @@ _FILES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF")
 
 def build_environment(given: Mapping[str, str]) -> dict[str, str]:
     """Build the environment of a child that works in another folder from that of this process."""
-    environment = {
-        name: value
-        for name, value in given.items()
-        if name in _KEPT or not (name.startswith(_OWN) or name in _OTHERS)
-    }
+    environment = {name: value for name, value in drop_own(given).items() if name not in _OTHERS}
     for name in _SEARCH_PATHS:
         if (value := environment.pop(name, None)) and (kept := _keep_absolute(value)):
             environment[name] = kept
     return environment | {name: str(Path(given[name]).absolute()) for name in _FILES if given.get(name)}
+
+
+def drop_own(given: Mapping[str, str]) -> dict[str, str]:
+    """Build the environment of another program, which has no use for settings, tokens and keys of Oku."""
+    return {name: value for name, value in given.items() if name in _KEPT or not name.startswith(_OWN)}
 
 
 def find_program(name: str) -> str | None:

@@ -1,11 +1,12 @@
 """Calls the user's own `kubectl`, which knows every context and every way to log in."""
 
 import asyncio
+import os
 import re
 from collections.abc import Sequence
 from typing import Any
 
-from oku_cli.process.isolation import find_program
+from oku_cli.process.isolation import drop_own, find_program
 from oku_cli.remote.endpoint import UnreachableError
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonError, decode_document
@@ -95,6 +96,7 @@ async def _call(command: Sequence[str]) -> tuple[int, bytes, str]:
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        env=drop_own(os.environ),
     )
     try:
         async with asyncio.timeout(TIMEOUT_S):

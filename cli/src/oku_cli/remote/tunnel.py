@@ -16,6 +16,7 @@ from pathlib import Path
 import aiohttp
 
 from oku_cli.process.child import Child, describe_death
+from oku_cli.process.isolation import drop_own
 from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.kubectl import find_reason
 
@@ -166,7 +167,7 @@ class Tunnel:
         self._children += 1
         self._log = self._folder / f"port-forward-{self._children}.log"
         self._port = None
-        return Child("port-forward", self._command, self._log, os.environ)
+        return Child("port-forward", self._command, self._log, drop_own(os.environ))
 
 
 def _build_error(reason: str) -> UnreachableError:

@@ -4,7 +4,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from oku_benchmarks.error import BenchmarkError
 from oku_benchmarks.measuring.vitals import Vitals, read_vitals
 from oku_cli.local import valkey
-from oku_cli.process.child import Child
+from oku_cli.process.child import NO_INPUTS, Child, ChildInputs
 from oku_cli.remote.endpoint import Endpoint
 
 _READY_S = 20.0
@@ -94,8 +94,8 @@ def run_stack(folder: Path, workers: int, rate_rps: float) -> Iterator[Stack]:
     broker_url, token = valkey.build_url(socket), secrets.token_urlsafe(24)
     data, ready, said = folder / "data", folder / "api.address", folder / "workers.json"
     data.mkdir(exist_ok=True)
-    commands = {
-        "broker": list(valkey.build_command(valkey.find_server(), folder, socket)),
+    commands: dict[str, Sequence[str]] = {
+        "broker": valkey.build_command(valkey.find_server()),
         "coordinator": [
             sys.executable, "-m", "oku_cli", "coordinator", "--broker-url", broker_url,
             "--data-dir", str(data), "--port", "0", "--ready-file", str(ready),
@@ -105,9 +105,11 @@ def run_stack(folder: Path, workers: int, rate_rps: float) -> Iterator[Stack]:
             str(rate_rps), str(said),
         ],
     }  # fmt: skip
+    inputs = {"broker": ChildInputs(text=valkey.build_config(folder, socket))}
     environment = os.environ | {"OKU_TOKEN": token, "OKU_MESSAGE_KEY": MESSAGE_KEY.decode()}
     children = {
-        name: Child(name, command, folder / f"{name}.log", environment) for name, command in commands.items()
+        name: Child(name, command, folder / f"{name}.log", environment, inputs=inputs.get(name, NO_INPUTS))
+        for name, command in commands.items()
     }
     stack = Stack(data=data, token=token, ready=ready, said=said, children=children)
     try:

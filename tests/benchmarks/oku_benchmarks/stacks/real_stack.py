@@ -5,7 +5,7 @@ import secrets
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from oku_benchmarks.stacks.account import Account
 from oku_benchmarks.stacks.checkout import Checkout
 from oku_benchmarks.stacks.ledger_reader import LedgerReader
 from oku_cli.local import valkey
-from oku_cli.process.child import Child
+from oku_cli.process.child import NO_INPUTS, Child, ChildInputs
 
 _READY_S = 90.0
 """On a machine that does much else, too."""
@@ -168,15 +168,17 @@ class RealStack:
     def start_broker(self) -> None:
         """Start the broker, for the first time or again, and wait until it listens."""
         self._socket.unlink(missing_ok=True)
-        command = valkey.build_command(valkey.find_server(), self.folder, self._socket)
-        self._start_command("broker", list(command))
+        command = valkey.build_command(valkey.find_server())
+        config = valkey.build_config(self.folder, self._socket)
+        self._start_command("broker", command, ChildInputs(text=config))
         self._wait_until("broker", self._socket.exists)
 
     def _start(self, name: str, verb: str, *arguments: str) -> Child:
         return self._start_command(name, [self.checkout.oku, verb, *arguments])
 
-    def _start_command(self, name: str, command: list[str]) -> Child:
-        child = self._children[name] = Child(name, command, self.folder / f"{name}.log", self._environment)
+    def _start_command(self, name: str, command: Sequence[str], inputs: ChildInputs = NO_INPUTS) -> Child:
+        log = self.folder / f"{name}.log"
+        child = self._children[name] = Child(name, command, log, self._environment, inputs=inputs)
         child.start()
         return child
 

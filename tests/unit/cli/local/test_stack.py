@@ -4,11 +4,13 @@ import os
 import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from oku_cli.backends.data_dir import DataDir
-from oku_cli.local.stack import LocalStack, StackError, StackPlan
+from oku_cli.local.stack import LocalStack, StackError
+from oku_cli.local.stack_plan import StackPlan
 from oku_cli.process import child as child_module
 from oku_cli.process.child import Child
 from oku_cli.user_code.included_files import MOST_FILES
@@ -114,12 +116,46 @@ async def test_settings_of_the_users_shell_do_not_reach_the_children(
     monkeypatch.setenv("OKU_KEEP_FOR", "30d")
     plan = dataclasses.replace(PLAN, coordinator_environment={"OKU_KEEP_RUNS": "5"})
     for child in build(plan).children:
-        assert child.environment.get("OKU_KEEP_RUNS") == ("5" if child.name == "coordinator" else None)
-        assert "OKU_KEEP_FOR" not in child.environment
-        assert "OKU_HOST" not in child.environment
+        assert child.inputs.variables.get("OKU_KEEP_RUNS") == ("5" if child.name == "coordinator" else None)
         assert child.environment["OTHER"] == "kept"
-        assert child.environment["OKU_LOG_FORMAT"] == "text"  # as people read it
-        assert ("OKU_TOKEN" in child.environment) == (child.name == "coordinator")
+        own = {name: value for name, value in child.environment.items() if name.startswith("OKU_")}
+        assert own == {"OKU_LOG_FORMAT": "text"}  # as people read it
+
+
+async def test_each_child_is_handed_the_secrets_that_it_needs(
+    build: Build, monkeypatch: pytest.MonkeyPatch, data_dir: DataDir
+) -> None:
+    """By a socket; none of them is in its command or its environment, whatever the user has set."""
+    monkeypatch.setenv("SHOP_TOKEN", "secret-of-the-shop")
+    loki = {"OKU_LOKI_URL": "http://loki", "OKU_LOKI_TOKEN": "secret-of-loki"}
+    plan = dataclasses.replace(
+        PLAN, secrets=SecretSource(("SHOP_TOKEN", "MISSING")), coordinator_environment=loki
+    )
+    stack = build(plan)
+    given = {child.name: child.inputs.variables for child in stack.children}
+    key = data_dir.message_key.read_text()
+    assert given["broker"] == given["server"] == {}
+    assert given["worker-1"] == given["worker-2"]
+    assert given["worker-1"].keys() == {"OKU_BROKER_URL", "OKU_MESSAGE_KEY", "SHOP_TOKEN"}
+    assert given["coordinator"].keys() == {"OKU_BROKER_URL", "OKU_MESSAGE_KEY", "OKU_TOKEN", *loki}
+    assert given["coordinator"]["OKU_MESSAGE_KEY"] == given["worker-1"]["OKU_MESSAGE_KEY"] == key
+    urls = [given[name]["OKU_BROKER_URL"] for name in ("coordinator", "worker-1")]
+    passwords = [str(urlsplit(url).password) for url in urls]
+    assert [urlsplit(url).username for url in urls] == ["coordinator", "workers"]
+    assert len(set(passwords)) == 2
+    values = {*passwords, key, stack.endpoint.token, "secret-of-the-shop", "secret-of-loki"}
+    for child in stack.children:
+        shown = "\0".join((*child.command, *child.environment.values(), child.inputs.text))
+        assert [value for value in values if value in shown] == [], child.name
+
+
+async def test_what_a_program_needs_to_start_is_in_its_environment(
+    build: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Although a spec may name it."""
+    monkeypatch.setenv("PYTHONPATH", "/lib/of/oku")
+    plan = dataclasses.replace(PLAN, secrets=SecretSource(("PYTHONPATH",)))
+    assert {child.environment["PYTHONPATH"] for child in build(plan).children} == {"/lib/of/oku"}
 
 
 async def test_work_ends_when_a_child_cannot_be_kept_alive(build: Build) -> None:
@@ -153,7 +189,7 @@ async def test_a_port_is_listened_on_before_any_child_is_started(build: Build) -
         with pytest.raises(OSError, match="in use"):
             socket.create_server(address)
     names = ("broker", "coordinator", "server", "worker-1")
-    assert [len(children[name].inherited) for name in names] == [0, 2, 2, 0]
+    assert [len(children[name].inputs.sockets) for name in names] == [0, 2, 2, 0]
     assert not any("--port" in children[name].command for name in names[1:])
 
 

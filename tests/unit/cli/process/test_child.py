@@ -9,7 +9,7 @@ from tests.kit.runs.local_run import is_alive, wait_until
 
 from oku_cli.process import child as child_module
 from oku_cli.process import die_with_parent
-from oku_cli.process.child import Child, describe_death
+from oku_cli.process.child import Child, ChildInputs, describe_death
 
 
 @pytest.mark.parametrize(("code", "text"), [(-9, "signal 9"), (1, "exit code 1"), (0, "exit code 0")])
@@ -90,6 +90,67 @@ def test_a_child_can_be_ended_and_started_again(tmp_path: Path) -> None:
     child.terminate()
     assert child.wait(2)
     assert child.find_death() == -15
+
+
+_TELL = "import os, sys; from oku_cli.process.secret_variables import receive; "
+
+
+def tell(code: str, tmp_path: Path, inputs: ChildInputs) -> str:
+    """What a child of Python says of what it was given."""
+    child = Child("c", [sys.executable, "-c", _TELL + code], tmp_path / "c.log", {}, tmp_path, inputs)
+    child.start()
+    assert child.wait(10)
+    return child.read_last_line()
+
+
+def test_a_child_is_handed_variables_by_a_socket(tmp_path: Path) -> None:
+    """They are neither in its environment nor in its command, of which only the number of the socket is."""
+    code = "given = receive(int(sys.argv[-1])); print(given['A'], sys.argv[-2], 'A' in os.environ)"
+    assert tell(code, tmp_path, ChildInputs(variables={"A": "ü secret"})) == "ü secret --variables-fd False"
+
+
+def test_a_child_reads_a_text_from_its_standard_input(tmp_path: Path) -> None:
+    """Which is a socket: nobody can open that through /proc."""
+    code = "import stat; print(stat.S_ISSOCK(os.fstat(0).st_mode), sys.stdin.read())"
+    assert tell(code, tmp_path, ChildInputs(text="port 0")) == "True port 0"
+    assert tell("print([sys.stdin.read()])", tmp_path, ChildInputs()) == "['']"
+
+
+def test_a_child_is_handed_variables_at_each_start(tmp_path: Path) -> None:
+    """The one that takes the place of another gets the same."""
+    code = f"{_TELL} print(receive(int(sys.argv[-1])))"
+    inputs = ChildInputs(variables={"A": "x"})
+    child = Child("c", [sys.executable, "-c", code], tmp_path / "c.log", {}, tmp_path, inputs)
+    for _ in range(2):
+        child.start()
+        assert child.wait(10)
+        assert (tmp_path / "c.log").read_text() == "{'A': 'x'}\n"
+        (tmp_path / "c.log").unlink()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_a_child_with_secrets_runs_a_sealed_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is found as the interpreter that it is; one without any runs the file."""
+    monkeypatch.delenv("OKU_DEBUGGABLE", raising=False)
+    code = "print(os.readlink('/proc/self/exe').startswith('/memfd:'), sys.executable)"
+    assert tell(code, tmp_path, ChildInputs(text="x")) == f"True {sys.executable}"
+    assert tell(code, tmp_path, ChildInputs()) == f"False {sys.executable}"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_a_child_runs_its_program_where_a_sealed_one_cannot_be_executed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither at the first `execve` nor at the second, which the script makes."""
+    (tmp_path / "refused").touch(mode=0o600)
+    (tmp_path / "refused").chmod(0o600)
+    refused = os.open(tmp_path / "refused", os.O_RDONLY)
+    monkeypatch.setattr(child_module, "seal_program", lambda _: refused)
+    assert tell("print('runs')", tmp_path, ChildInputs(text="x")) == "runs"
+    os.close(refused)
+    parent = f"{os.getpid()}:1"
+    ended = subprocess.run([*child_module.DIE_WITH_PARENT, parent, "true"], check=False, capture_output=True)
+    assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 def test_a_command_whose_parent_died_before_it_could_begin_does_not_begin(tmp_path: Path) -> None:

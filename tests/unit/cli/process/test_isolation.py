@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from oku_cli.process.isolation import build_environment, find_program
+from oku_cli.process.isolation import build_environment, drop_own, find_program
 
 
 def test_search_paths_lose_what_is_relative_to_the_working_directory() -> None:
@@ -21,8 +21,15 @@ def test_what_is_set_for_others_does_not_reach_a_child() -> None:
 
 
 def test_what_is_meant_for_every_process_reaches_a_child() -> None:
-    """A run without extensions has no process that uses one."""
-    assert build_environment({"OKU_NO_EXTENSIONS": "yes"}) == {"OKU_NO_EXTENSIONS": "yes"}
+    """A run without extensions uses none in any process, and one that is debugged has no closed process."""
+    for name in ("OKU_NO_EXTENSIONS", "OKU_DEBUGGABLE"):
+        assert build_environment({name: "yes"}) == drop_own({name: "yes"}) == {name: "yes"}
+
+
+def test_another_program_gets_no_key_of_oku() -> None:
+    """What else a user has set is for it, as for any program that he starts himself."""
+    given = {"OKU_TOKEN": "t", "CELERY_BROKER_URL": "redis://", "PATH": "bin", "DJANGO_DEBUG": "1"}
+    assert drop_own(given) == {"PATH": "bin", "DJANGO_DEBUG": "1"}
 
 
 def test_files_are_absolute_for_a_child_that_works_in_another_folder(

@@ -1,6 +1,10 @@
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
-from oku_cli.remote.kubectl import find_reason, is_mistake
+from oku_cli.remote.kubectl import Kubectl, find_reason, is_mistake
+from oku_cli.remote.tunnel import open_tunnel
 
 LOGGED = (
     'E1121 20:41:21.639483   24341 memcache.go:265] "Unhandled Error" err="couldn\'t get current server API '
@@ -74,3 +78,35 @@ def test_what_may_pass_is_not_a_mistake(error: str) -> None:
 def test_the_reason_is_one_line_without_what_kubectl_logs(error: str, reason: str) -> None:
     """The log has timestamps and process ids, and repeats the reason five times."""
     assert find_reason(error) == reason
+
+
+@pytest.fixture
+def read_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], str]:
+    """Reads the environment of a `kubectl`, which lists nothing and forwards a port."""
+    program = tmp_path / "kubectl"
+    program.write_text(
+        f"#!/bin/sh\nenv > {tmp_path}/seen.part; mv {tmp_path}/seen.part {tmp_path}/seen\n"
+        'case "$*" in\n*port-forward*) echo "Forwarding from 127.0.0.1:9 -> 8700"; exec sleep 60;;\n'
+        "*) echo '{\"items\": []}';;\nesac\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setenv("OKU_TOKEN", "a-token")
+    monkeypatch.setenv("KUBECONFIG", "a-config")
+    return (tmp_path / "seen").read_text
+
+
+async def test_kubectl_gets_the_environment_without_what_is_of_oku(
+    read_environment: Callable[[], str],
+) -> None:
+    """It has no use for the token of an API, and other processes can read what it has."""
+    await Kubectl("", "").fetch("service", "a=b")
+    assert "KUBECONFIG=a-config" in read_environment()
+    assert "OKU_TOKEN" not in read_environment()
+
+
+async def test_a_tunnel_gets_the_same(read_environment: Callable[[], str]) -> None:
+    """It lives as long as the command that needs it."""
+    async with open_tunnel(Kubectl("", "").build_command("port-forward")):
+        assert "KUBECONFIG=a-config" in read_environment()
+        assert "OKU_TOKEN" not in read_environment()

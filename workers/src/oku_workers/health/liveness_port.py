@@ -1,7 +1,7 @@
 """Answers a liveness probe by HTTP, from the event loop whose life it shows: a loop that is stuck is silent.
 
 It is a port and not a file, because user code runs as the same user and could touch a file, and because a
-process that nobody may look into (`become_isolated`) is not within reach of a probe that runs beside it.
+process that nobody may look into (`become_undumpable`) is not within reach of a probe that runs beside it.
 
 Anyone who reaches the port can connect. A probe sends its request at once, so if too many connections have
 sent none, the one that has waited longest is dropped: idle connections cannot block a probe.

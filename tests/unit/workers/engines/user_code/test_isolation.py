@@ -1,8 +1,3 @@
-import subprocess
-import sys
-
-import pytest
-
 from oku_workers.engines.user_code.isolation import choose_environment
 
 WORKERS = {
@@ -36,20 +31,3 @@ def test_no_name_opens_the_settings_of_oku() -> None:
     assert choose_environment(WORKERS, names) == {
         name: value for name, value in WORKERS.items() if not name.startswith(("OKU_", "CELERY_"))
     }
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
-def test_a_worker_closes_itself_to_others() -> None:
-    """It is not dumpable any more, says the kernel, and adopts orphans."""
-    code = """
-import ctypes
-from oku_workers.engines.user_code.isolation import become_isolated
-libc, adopts = ctypes.CDLL(None), ctypes.c_int()
-assert libc.prctl(3, 0, 0, 0, 0) == 1  # PR_GET_DUMPABLE
-assert become_isolated()
-assert libc.prctl(3, 0, 0, 0, 0) == 0
-assert libc.prctl(37, ctypes.byref(adopts), 0, 0, 0) == 0  # PR_GET_CHILD_SUBREAPER
-assert adopts.value == 1
-"""
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr

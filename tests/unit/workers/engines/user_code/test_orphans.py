@@ -10,10 +10,10 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 _PRELUDE = """
 import os, signal, subprocess, sys, time
 from pathlib import Path
-from oku_workers.engines.user_code.isolation import become_isolated
+from oku_core.process.prctl import adopt_orphans
 from oku_workers.engines.user_code.orphans import bury_orphans, end_orphans, forget_host, register_host
 
-assert become_isolated()
+assert adopt_orphans()
 sleep = [sys.executable, "-ISc", "import time; time.sleep(60)"]
 host = register_host(lambda: subprocess.Popen(sleep))
 

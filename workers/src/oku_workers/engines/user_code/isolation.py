@@ -4,14 +4,11 @@ User code is whoever's wrote it: it gets no variable of the worker that nobody h
 environment nor by looking into the memory of the worker, and leaves no process behind.
 """
 
-import ctypes
 import os
 import re
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
 EVERYTHING = "*"
 """Among the names of variables: all but those of Oku."""
 _OURS = ("OKU_", "CELERY_")
@@ -31,7 +28,7 @@ class Isolation:
         environment: their environment variables.
         memory_bytes: how much memory each of their processes may hold; 0 without a limit.
         niceness: how much they give way to their worker where both want the same processor: 0 to 19.
-        adopts: whether this process adopts what they leave behind, and ends it (`become_isolated`).
+        adopts: whether this process adopts what they leave behind, and ends it (`adopt_orphans`).
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: choose_environment(os.environ))
@@ -53,16 +50,3 @@ def choose_environment(ours: Mapping[str, str], names: Sequence[str] = ()) -> di
         for name, value in ours.items()
         if not name.startswith(_OURS) and (EVERYTHING in names or name in names or _HARMLESS.fullmatch(name))
     }
-
-
-def become_isolated() -> bool:
-    """Close this process to its children, and have orphans among their children become its own.
-
-    Nobody but a superuser of the machine can read its memory, its environment or its open files from then on,
-    and it leaves no core dump. Returns whether it adopts orphans; other systems than Linux know neither.
-    """
-    if sys.platform != "linux":
-        return False
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-    return bool(libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)

@@ -1,0 +1,170 @@
+"""What a local stack consists of: its children, each with what it has to know.
+
+Keys, tokens and passwords go to them by sockets: they are in no argument and in no environment.
+"""
+
+import os
+import secrets
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from oku_cli.backends.data_dir import DataDir
+from oku_cli.local import valkey
+from oku_cli.local.broker_users import COORDINATOR, WORKERS, build_users
+from oku_cli.process.child import Child, ChildInputs
+from oku_cli.process.isolation import PYTHON, build_environment
+from oku_cli.user_code.included_files import MOST_FILES
+from oku_core.process.listener import format_address
+from oku_core.spec.files import EVERYWHERE
+from oku_core.spec.secrets import SecretSource
+
+_MOST_RUN_FILES = MOST_FILES + 100
+"""As many as user code may have, and what else a run uses: data, bodies, certificates."""
+_OKU = (*PYTHON, "-m", "oku_cli")
+_FILES = [flag for folder in EVERYWHERE.folders for flag in ("--files-dir", str(folder))]
+"""The stack serves the user who started it, and may read what that user may read."""
+_NEEDED = {"HOME", "LD_LIBRARY_PATH", "PATH", "PYTHONHOME", "PYTHONPATH", "TMPDIR"}
+"""Variables that a program may not start without; a spec may name them, but they are no secrets."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackPlan:
+    """Describes what a local stack consists of.
+
+    Args:
+        workers: the number of workers.
+        servers: the number of delay server processes; 0 for none.
+        delay: the delay of the delay servers.
+        seed: the seed of their delays.
+        spreads_addresses: whether each worker sends from a loopback address of its own.
+        secrets: the secrets that its runs may name.
+        coordinator_environment: settings of the coordinator as environment variables, secret ones among them.
+        has_loki: whether results go to a Loki besides the ledger.
+    """
+
+    workers: int
+    servers: int
+    delay: str
+    seed: int
+    spreads_addresses: bool = False
+    secrets: SecretSource = field(default_factory=SecretSource)
+    coordinator_environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    has_loki: bool = False
+
+    def build_secret_flags(self) -> list[str]:
+        """Return the flags that allow another command the same secrets."""
+        flags = [flag for name in self.secrets.variables for flag in ("--allow-env", name)]
+        return [*flags, "--secrets-dir", str(self.secrets.folder)] if self.secrets.folder else flags
+
+    def pick_secret_variables(self) -> dict[str, str]:
+        """Return those of the allowed environment variables that there are."""
+        return {name: os.environ[name] for name in self.secrets.variables if name in os.environ}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackSockets:
+    """Where a stack listens.
+
+    Args:
+        api: of the coordinator's API.
+        files: of the files of runs.
+        servers: of the delay servers, one for each process.
+        broker: the path of the broker's socket.
+    """
+
+    api: Sequence[socket.socket]
+    files: Sequence[socket.socket]
+    servers: Sequence[socket.socket]
+    broker: Path
+
+    def close(self) -> None:
+        """Close those that listen."""
+        for listening in (*self.api, *self.files, *self.servers):
+            listening.close()
+
+
+def build_url(listening: Sequence[socket.socket]) -> str:
+    """Build the URL of sockets that share a port."""
+    return f"http://{format_address(listening[0])}"
+
+
+def build_children(plan: StackPlan, data_dir: DataDir, sockets: StackSockets, token: str) -> Iterator[Child]:
+    """Build the children in the order of their start: broker, coordinator, and the others.
+
+    Args:
+        plan: the shape of the stack.
+        data_dir: its folder, held by the caller.
+        sockets: where it listens.
+        token: the token of its API.
+    """
+    # The key stays in the folder: the broker may still have messages of a stack that was killed.
+    message_key = data_dir.keep_message_key()
+    passwords = {user: secrets.token_urlsafe(24) for user in (COORDINATOR, WORKERS)}
+
+    def build_variables(user: str) -> dict[str, str]:
+        broker_url = valkey.build_url(sockets.broker, user, passwords[user])
+        return {"OKU_BROKER_URL": broker_url, "OKU_MESSAGE_KEY": message_key}
+
+    config = valkey.build_config(data_dir.broker, sockets.broker, build_users(passwords))
+    commands: dict[str, tuple[Sequence[str], ChildInputs]] = {
+        "broker": (valkey.build_command(valkey.find_server()), ChildInputs(text=config)),
+        "coordinator": (
+            [*_OKU, "coordinator", *_build_coordinator_flags(plan, data_dir, sockets)],
+            ChildInputs(
+                sockets=[each.fileno() for each in (*sockets.api, *sockets.files)],
+                variables=build_variables(COORDINATOR) | {"OKU_TOKEN": token, **plan.coordinator_environment},
+            ),
+        ),
+    }
+    if sockets.servers:
+        flags = ["--processes", str(plan.servers), "--delay", plan.delay, "--seed", str(plan.seed)]
+        flags += ["--counts-dir", str(data_dir.counts), *_name_sockets("--listen-fd", sockets.servers)]
+        inherited = ChildInputs(sockets=[each.fileno() for each in sockets.servers])
+        commands["server"] = ([*_OKU, "server", *flags], inherited)
+    given = ChildInputs(variables=build_variables(WORKERS) | plan.pick_secret_variables())
+    for number in range(1, plan.workers + 1):
+        flags = _build_worker_flags(plan, data_dir, number)
+        commands[_name_worker(number)] = ([*_OKU, "worker", *flags], given)
+    environment = _build_environment(plan)
+    for name, (command, inputs) in commands.items():
+        yield Child(name, command, data_dir.logs / f"{name}.log", environment, data_dir.absolute, inputs)
+
+
+def _build_coordinator_flags(plan: StackPlan, data_dir: DataDir, sockets: StackSockets) -> list[str]:
+    names = [_name_worker(number) for number in range(1, plan.workers + 1)]
+    return [
+        "--data-dir", str(data_dir.absolute), *_FILES, "--allow-user-code",
+        "--close-metrics", "--max-run-files", str(_MOST_RUN_FILES),
+        *(["--server-url", build_url(sockets.servers)] if sockets.servers else []),
+        *(flag for name in names for flag in ("--expect-worker", name)),
+        *_name_sockets("--listen-fd", sockets.api),
+        *_name_sockets("--files-listen-fd", sockets.files),
+    ]  # fmt: skip
+
+
+def _build_worker_flags(plan: StackPlan, data_dir: DataDir, number: int) -> list[str]:
+    address = ["--local-address", f"127.0.0.{1 + number % 254}"] if plan.spreads_addresses else []
+    return [
+        "--name", _name_worker(number), *_FILES, *plan.build_secret_flags(),
+        # User code is that of the user whose environment this is.
+        "--files-cache", str(data_dir.files_cache), "--inherit-env", "*", *address,
+    ]  # fmt: skip
+
+
+def _build_environment(plan: StackPlan) -> dict[str, str]:
+    """Build what all children get: what the user has, but for what is Oku's or secret."""
+    environment = build_environment(os.environ)
+    secret = {*plan.secrets.variables} - _NEEDED
+    kept = {name: value for name, value in environment.items() if name not in secret}
+    # People read these files, and see the last line of one.
+    return kept | {"OKU_LOG_FORMAT": "text", "PYTHONIOENCODING": "utf-8"}
+
+
+def _name_worker(number: int) -> str:
+    return f"worker-{number}"
+
+
+def _name_sockets(flag: str, listening: Sequence[socket.socket]) -> list[str]:
+    return [word for each in listening for word in (flag, str(each.fileno()))]
