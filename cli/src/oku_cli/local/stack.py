@@ -20,6 +20,7 @@ from oku_core.process.listener import format_address, open_sockets
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.secrets import SecretSource
+from oku_core.user_code.confinement import Confinement
 
 if TYPE_CHECKING:
     import aiohttp
@@ -52,6 +53,7 @@ class StackPlan:
         secrets: the secrets that its runs may name.
         coordinator_environment: settings of the coordinator as environment variables.
         has_loki: whether results go to a Loki besides the ledger.
+        confinement: whether user code is confined to its own files.
     """
 
     workers: int
@@ -62,11 +64,20 @@ class StackPlan:
     secrets: SecretSource = field(default_factory=SecretSource)
     coordinator_environment: Mapping[str, str] = field(default_factory=dict)
     has_loki: bool = False
+    confinement: Confinement = Confinement.OFF
 
-    def build_secret_flags(self) -> list[str]:
-        """Return the flags that allow another command the same secrets."""
+    def build_flags(self) -> list[str]:
+        """Return the flags that allow another command what this one was allowed, and no more."""
         flags = [flag for name in self.secrets.variables for flag in ("--allow-env", name)]
-        return [*flags, "--secrets-dir", str(self.secrets.folder)] if self.secrets.folder else flags
+        flags += ["--secrets-dir", str(self.secrets.folder)] if self.secrets.folder else []
+        return flags + _CONFINEMENT_FLAGS[self.confinement]
+
+
+_CONFINEMENT_FLAGS: Mapping[Confinement, list[str]] = {
+    Confinement.OFF: [],
+    Confinement.ON: ["--confine-user-code"],
+    Confinement.REQUIRED: ["--require-confinement"],
+}
 
 
 class StackError(Exception):
@@ -268,7 +279,9 @@ class LocalStack:
             )  # fmt: skip
         for number, name in enumerate(names, start=1):
             address = ["--local-address", f"127.0.0.{1 + number % 254}"] if plan.spreads_addresses else []
-            flags = ["--broker-url", broker_url, "--name", name, *files, *plan.build_secret_flags()]
+            flags = ["--broker-url", broker_url, "--name", name, *files, *plan.build_flags()]
+            if plan.confinement is Confinement.OFF:
+                flags.append("--no-confine-user-code")
             # User code is that of the user whose environment this is.
             flags += ["--files-cache", str(data_dir.files_cache), "--inherit-env", "*", *address]
             yield build(name, *oku, "worker", *flags, OKU_MESSAGE_KEY_FILE=key)

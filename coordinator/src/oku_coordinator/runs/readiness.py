@@ -204,6 +204,7 @@ class Readiness:
         yield from self.find_outages(run.run)
         yield from self._find_of_workers(run)
         yield from self.roster.find_host_ends(run.run)
+        yield from self._find_unconfined(run)
         yield from self._find_of_servers(run)
         yield from self._find_of_others()
 
@@ -233,6 +234,13 @@ class Readiness:
         if barred := self.roster.find_barred(run.run):
             others = f" (and {len(barred) - 1:,} more)" if len(barred) > 1 else ""
             yield f"worker {barred[0].name} gets no leases of this run{others}: {barred[0].refusal}"
+
+    def _find_unconfined(self, run: RunRecord) -> Iterator[str]:
+        """Say where the user code of the run can do what its worker can."""
+        workers = self.assignment.workers(run.run) if run.spec.runs_user_code else []
+        if unconfined := [worker for worker in workers if worker.is_unconfinable]:
+            others = f" (and {len(unconfined) - 1:,} more)" if len(unconfined) > 1 else ""
+            yield f"worker {unconfined[0].name} cannot confine user code: its kernel has no Landlock{others}"
 
     def _find_lost_in_time(self, run: RunRecord) -> Iterator[str]:
         if not run.spec.is_open:

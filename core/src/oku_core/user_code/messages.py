@@ -44,6 +44,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, tag="start", array_like=T
         paths: where the files are that the spec names, by their digests.
         setup_data: what `setup` returned, as JSON.
         local_address: what to send from; the system chooses unless given.
+        is_confined: whether the host is to give up all files but its own first.
     """
 
     spec: bytes
@@ -53,6 +54,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, tag="start", array_like=T
     paths: dict[str, bytes] = {}
     setup_data: str = "null"
     local_address: str | None = None
+    is_confined: bool = False
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, tag="call", array_like=True):
@@ -68,6 +70,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, tag="call", array_like=Tru
     folder: bytes
     paths: dict[str, bytes] = {}
     setup_data: str = "null"
+    is_confined: bool = False
 
 
 class Hand(msgspec.Struct, frozen=True, tag="hand", array_like=True):

@@ -4,6 +4,7 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
+from oku.host.file_confinement import explain_refusal
 from oku.host.user_imports import UserImports
 
 _LONGEST_TEXT = 1_000
@@ -42,6 +43,8 @@ def describe_exception(error: BaseException, folder: Path) -> str:
     """
     text = " ".join(f"{type(error).__name__}: {_read_text(error)}".split()).rstrip(": ")
     text = text.replace(f"{folder}/", "")  # each host has its own: a reason is the same for all of them
+    if hint := explain_refusal(error):
+        text = f"{text}; {hint}"
     place = find_place(error, folder)
     return f"{text} ({place})" if place else text
 

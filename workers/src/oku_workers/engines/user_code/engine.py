@@ -322,6 +322,7 @@ class UserCodeEngine:
                 paths=paths,
                 setup_data=context.setup_data,
                 local_address=context.local_address,
+                is_confined=context.isolation.is_confined,
             )
         )
         ended = asyncio.ensure_future(self._has_ended.wait())

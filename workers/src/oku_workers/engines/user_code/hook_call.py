@@ -61,6 +61,7 @@ async def call_hook(attempt: HookAttempt, spec: Spec, context: EngineContext, li
                 folder=os.fsencode(folder),
                 paths=paths,
                 setup_data=context.setup_data,
+                is_confined=context.isolation.is_confined,
             )
         )
         either: list[asyncio.Future[Any]] = [answer, waiting]
