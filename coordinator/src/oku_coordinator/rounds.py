@@ -17,6 +17,7 @@ from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import Receipt, RunRecord
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
+from oku_coordinator.runs.confinement_watch import ConfinementWatch
 from oku_coordinator.runs.end_watch import EndWatch
 from oku_coordinator.runs.file_preparation import FilePreparation
 from oku_coordinator.runs.queue_watch import QueueWatch
@@ -55,6 +56,7 @@ class Rounds:
         breaker: ends a run that no worker can go on with.
         queue_watch: takes the turn from a run that cannot begin.
         file_preparation: has workers fetch the files of the run that has its turn.
+        confinement_watch: notes workers that cannot confine the user code of the run.
         skew_watch: flags runs whose workers do not know the clock well.
         end_watch: keeps the last figures of runs at rest.
         interval_announcer: tells workers how often to speak.
@@ -76,6 +78,7 @@ class Rounds:
     breaker: CircuitBreaker
     queue_watch: QueueWatch
     file_preparation: FilePreparation
+    confinement_watch: ConfinementWatch
     skew_watch: SkewWatch
     end_watch: EndWatch
     interval_announcer: IntervalAnnouncer
@@ -145,6 +148,7 @@ class Rounds:
             await self._look(now)
             self._next_look = max(self._next_look, now + (self.cpu_clock() - began_cpu_s) / _LOOK_SHARE)
         run = await self.dispatcher.step(now, self.clock.now())
+        self.confinement_watch.look(run)
         if self.dispatcher.has_more:
             self.wake()
         await self.watch_end(run)

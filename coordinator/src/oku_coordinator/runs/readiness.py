@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.runs.confinement_watch import describe_unconfined, list_unconfined, recall_unconfined
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import MOST_QUEUED
 from oku_coordinator.workers.assignment import Assignment
@@ -184,9 +185,9 @@ class Readiness:
         self.roster.forget_refusals(run)
 
     def build_notices(self, run: RunRecord) -> list[str]:
-        """What a run waits for, and what is wrong, a line each; nothing for a run at rest."""
+        """What a run waits for, and what is wrong, a line each; for a run at rest, what must not be missed."""
         if run.is_at_rest:
-            return []
+            return recall_unconfined(self.ledger, run)
         current = self.ledger.runs.fetch_current()
         if current is not None and current.run != run.run:
             obstacle = _add(self.find_obstacle(current))
@@ -204,7 +205,7 @@ class Readiness:
         yield from self.find_outages(run.run)
         yield from self._find_of_workers(run)
         yield from self.roster.find_host_ends(run.run)
-        yield from self._find_unconfined(run)
+        yield from describe_unconfined(list_unconfined(self.assignment, run))
         yield from self._find_of_servers(run)
         yield from self._find_of_others()
 
@@ -234,13 +235,6 @@ class Readiness:
         if barred := self.roster.find_barred(run.run):
             others = f" (and {len(barred) - 1:,} more)" if len(barred) > 1 else ""
             yield f"worker {barred[0].name} gets no leases of this run{others}: {barred[0].refusal}"
-
-    def _find_unconfined(self, run: RunRecord) -> Iterator[str]:
-        """Say where the user code of the run can do what its worker can."""
-        workers = self.assignment.workers(run.run) if run.spec.runs_user_code else []
-        if unconfined := [worker for worker in workers if worker.is_unconfinable]:
-            others = f" (and {len(unconfined) - 1:,} more)" if len(unconfined) > 1 else ""
-            yield f"worker {unconfined[0].name} cannot confine user code: its kernel has no Landlock{others}"
 
     def _find_lost_in_time(self, run: RunRecord) -> Iterator[str]:
         if not run.spec.is_open:

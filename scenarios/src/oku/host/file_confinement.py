@@ -18,7 +18,10 @@ from oku_core.user_code.messages import Call, Start
 
 TEMPORARY = ".tmp"
 """Its folder for temporary files, which also is its home: in the folder of user code, and removed with it."""
-CONFINED_HINT = "user code is confined to its own files and processes"
+CONFINED_NOTE = (
+    "User code is confined to its own files and processes: it reads those that the run brings, and writes"
+    " to its folder or to that of temporary files."
+)
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _INSTALLED = ("bin", "include", "lib", "lib64", "share", "pyvenv.cfg")
 """What an installation of Python consists of. Its prefix may hold more: some make one of a project's folder."""
@@ -78,9 +81,9 @@ def choose_rights(message: Start | Call, folder: Path, spec: Spec) -> dict[Path,
     return rights
 
 
-def explain_refusal(error: BaseException) -> str:
-    """Why a confined process was refused something; empty if this is not why."""
-    return CONFINED_HINT if _confined and isinstance(error, PermissionError) else ""
+def is_refusal(error: BaseException) -> bool:
+    """Whether an exception may come of this process being confined."""
+    return bool(_confined) and isinstance(error, PermissionError)
 
 
 def _settle(temporary: Path) -> None:
