@@ -121,7 +121,5 @@ def command(
         settings["files_cache"] = files_cache.absolute()
     sources = SpecSources(files, secrets)
     key = read_message_key(message_key_file)
-    own = WorkerSettings(
-        message_key=key, name=name, sources=sources, confinement=confinement, **settings
-    )
+    own = WorkerSettings(message_key=key, name=name, sources=sources, confinement=confinement, **settings)
     sys.exit(serve(own))

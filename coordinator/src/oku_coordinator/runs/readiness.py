@@ -185,7 +185,7 @@ class Readiness:
         self.roster.forget_refusals(run)
 
     def build_notices(self, run: RunRecord) -> list[str]:
-        """What a run waits for, and what is wrong, a line each; for a run at rest, what must not be missed."""
+        """What a run waits for, and what is wrong, a line each; of a run at rest, what must be known."""
         if run.is_at_rest:
             return recall_unconfined(self.ledger, run)
         current = self.ledger.runs.fetch_current()

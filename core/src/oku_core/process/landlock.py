@@ -56,11 +56,7 @@ class Scope(IntFlag):
 _SINCE = {FileRight.REFER: 2, FileRight.TRUNCATE: 3, FileRight.IOCTL_DEV: 5}
 """The versions of Landlock that brought rights; the others are in the first one."""
 _OF_A_FILE = (
-    FileRight.EXECUTE
-    | FileRight.WRITE_FILE
-    | FileRight.READ_FILE
-    | FileRight.TRUNCATE
-    | FileRight.IOCTL_DEV
+    FileRight.EXECUTE | FileRight.WRITE_FILE | FileRight.READ_FILE | FileRight.TRUNCATE | FileRight.IOCTL_DEV
 )
 """A rule about a file that names another right is refused."""
 ALL_RIGHTS = FileRight(sum(FileRight))
@@ -112,7 +108,7 @@ def restrict(rights: Mapping[Path, FileRight], call: CallKernel = call_kernel) -
     version = find_version(call)
     if version == 0:
         raise OSError("the kernel has no Landlock")
-    if len(os.listdir("/proc/self/task")) > 1:
+    if len(list(Path("/proc/self/task").iterdir())) > 1:
         raise OSError("the process has more than one thread")
     known = find_known_rights(version)
     attributes = build_attributes(version)

@@ -24,7 +24,7 @@ CONFINED_NOTE = (
 )
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "OPENSSL_CONF", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 _INSTALLED = ("bin", "include", "lib", "lib64", "share", "pyvenv.cfg")
-"""What an installation of Python consists of. Its prefix may hold more: some make one of a project's folder."""
+"""What an installation of Python consists of. Some install it in the folder of a project, which has more."""
 _SYSTEM = (
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64",
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
@@ -108,7 +108,7 @@ def _list_system() -> Iterator[Path]:
 
 
 def _list_files(message: Start | Call, spec: Spec) -> Iterator[Path]:
-    """The files of the run, and those of this machine that its spec names: its worker has read them before."""
+    """The files of the run, and those that its spec names here: its worker has read them before."""
     yield from (Path(os.fsdecode(path)) for path in message.paths.values())
     for path in (spec.cacert, spec.cert, spec.key):
         if path is not None and find_file_reference(path) is None and Path(path).is_file():

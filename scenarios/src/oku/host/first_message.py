@@ -1,4 +1,4 @@
-"""Reads the first message of a worker, before there is an event loop, and does what comes before user code."""
+"""Reads the first message of a worker and confines its host, before there is an event loop or user code."""
 
 import socket
 

@@ -53,4 +53,3 @@ def refuse_confinement(confinement: Confinement) -> None:
     if confinement is not Confinement.OFF:
         flag = "require-confinement" if confinement is Confinement.REQUIRED else "confine-user-code"
         raise UserError(f"--{flag}: is for a local stack; remote workers have their own settings")
-
