@@ -1,0 +1,190 @@
+"""What a hostile scenario can reach of its user, in a real stack: nothing if it is confined."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.kit import hostile_scenario, unprivileged
+from tests.kit.requirement import miss
+from tests.kit.runs.local_run import OKU, is_alive, wait_until
+
+from oku_core.process.landlock import find_version
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+
+_SIGNALS_SINCE = 6
+"""The version of Landlock that keeps signals and abstract sockets within what is confined."""
+_BYSTANDER = """
+import os, socket, sys, time
+listening = socket.socket(socket.AF_UNIX)
+listening.bind("\\0" + sys.argv[1])
+listening.listen()
+print(os.getpid(), flush=True)
+time.sleep(600)
+"""
+
+
+@dataclass
+class Place:
+    """A folder of a user, who runs Oku there, and another program.
+
+    Attributes:
+        folder: it has a home, a folder of temporary files, and one where `oku` is called.
+        prefix: the command that becomes the user.
+        bystander: the process id of the other program.
+        found: what the scenario could do.
+    """
+
+    folder: Path
+    prefix: list[str]
+    bystander: int = 0
+    found: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """That of the user's processes, with a secret."""
+        folders = {"HOME": str(self.folder / "home"), "TMPDIR": str(self.folder / "tmp")}
+        return {**folders, "PATH": os.environ["PATH"], "SECRET": "hunter2"}
+
+    def run(self, *flags: str) -> dict[str, str]:
+        """Run the hostile scenario once; what it could do."""
+        with self._listening() as url:
+            ended = subprocess.run(
+                [*self.prefix, *OKU, "run", "hostile.py", "-n", "1", "-c", "1", "--host", url, *flags],
+                cwd=self.folder / "work", env=self.environment, capture_output=True, text=True, timeout=60,
+                check=False,
+            )  # fmt: skip
+        assert self.found, ended.stdout + ended.stderr
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        wait_until(lambda: not is_alive(self.found["daemon"]), 5, "what the scenario left behind has ended")
+        done: dict[str, str] = self.found["done"]
+        return done
+
+    @contextmanager
+    def _listening(self) -> Iterator[str]:
+        place = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self._answer(json.dumps(place.describe()).encode())
+
+            def do_POST(self) -> None:
+                place.found = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                self._answer(b"{}")
+
+            def _answer(self, body: bytes) -> None:
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            yield f"http://127.0.0.1:{server.server_port}"
+            server.shutdown()
+
+    def describe(self) -> dict[str, Any]:
+        """What there is to reach."""
+        data = self.folder / "work" / ".oku"
+        stack = json.loads((data / "stack.json").read_text())
+        processes = {"oku run": stack["pid"], "the bystander": self.bystander, **stack["children"]}
+        (data / "cache").mkdir(exist_ok=True)
+        files = {
+            "the token": data / "stack.json",
+            "the ledger": data / "ledger.sqlite3",
+            "a log": data / "logs" / "worker-1.log",
+            "the message key": next(iter(data.glob("*key*"))),
+            "a private key": self.folder / "home" / "id_rsa",
+            "a file of the system": Path("/etc/passwd"),
+            "its own environment": Path("/proc/self/environ"),
+        }
+        folders = {
+            "the home folder": self.folder / "home",
+            "the data folder": data,
+            "the cache": data / "cache",
+            "the folder of temporary files": self.folder / "tmp",
+            "the folder of the user": self.folder / "work",
+            "the packages": Path(sys.prefix),
+        }
+        return {
+            "processes": processes,
+            "files": {name: str(path) for name, path in files.items()},
+            "folders": {name: str(path) for name, path in folders.items()},
+            "abstract": self.folder.name,
+            "broker": next(str(path) for path in (data / "broker").rglob("*") if path.is_socket()),
+        }
+
+
+@contextmanager
+def run_place(*, is_root: bool) -> Iterator[Place]:
+    """Makes such a place, and starts the bystander, until the end of the block."""
+    if is_root and os.geteuid() != 0:
+        miss("being root takes root")
+    is_other = not is_root and os.geteuid() == 0
+    folder = Path(tempfile.mkdtemp(prefix="oku-test-", dir="/tmp"))
+    try:
+        for name in ("home", "tmp", "work"):
+            (folder / name).mkdir(mode=0o700)
+        (folder / "home" / "id_rsa").write_text("a key")
+        shutil.copy(hostile_scenario.__file__, folder / "work" / "hostile.py")
+        prefix = [sys.executable, unprivileged.__file__] if is_other else []
+        if is_other:
+            for path in (folder, *folder.rglob("*")):
+                os.chown(path, unprivileged.USER, unprivileged.USER)
+        place = Place(folder, prefix)
+        with subprocess.Popen(
+            [*prefix, sys.executable, "-c", _BYSTANDER, folder.name], stdout=subprocess.PIPE, text=True,
+            env=place.environment,
+        ) as bystander:  # fmt: skip
+            try:
+                assert bystander.stdout is not None
+                place.bystander = int(bystander.stdout.readline() or "0")
+                if not place.bystander:
+                    miss("becoming another user takes namespaces of mounts")
+                yield place
+            finally:
+                bystander.kill()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize("is_root", [False, True], ids=["as nobody", "as root"])
+def test_confined_user_code_reaches_nothing_of_its_user(*, is_root: bool) -> None:
+    """Neither files nor memory, environment, open files or signals of any process, and it outlives nothing."""
+    if find_version() == 0:
+        miss("the kernel has no Landlock")
+    with run_place(is_root=is_root) as place:
+        done = place.run("--confine-user-code")
+    done.pop("broker", None)  # Landlock does not keep it from sockets that have a path
+    if find_version() < _SIGNALS_SINCE:
+        done = {name: what for name, what in done.items() if not name.startswith(("signal", "abstract"))}
+    assert done == {}
+
+
+def test_user_code_that_is_not_confined_reaches_what_its_user_may() -> None:
+    """So the scenario does find what there is; a local run of one's own file is not confined."""
+    with run_place(is_root=False) as place:
+        done = place.run()
+    assert {
+        "environ of the bystander", "mem of the bystander", "maps of the bystander", "fd of the bystander",
+        "signal the bystander", "signal worker-1", "read a private key", "read the token",
+        "read the message key", "read the ledger", "overwrite the ledger", "list the home folder",
+        "write to the home folder", "write to the folder of temporary files", "abstract socket",
+        "list processes", "environ of itself", "read a private key in another process",
+    } <= done.keys()  # fmt: skip
+    assert "hunter2" in done["environ of the bystander"]
+    assert not any(name.endswith("of worker-1") for name in done)

@@ -1,0 +1,176 @@
+"""A scenario that tries to reach what is not its own, and tells a test all that it could do.
+
+It asks its host for what there is to reach (`/world`), and posts what it could do (`/found`). It runs as a
+file of its own, so it imports nothing of the tests.
+"""
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from oku import Http
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_PTRACE_ATTACH, _PTRACE_DETACH, _WALL = 16, 17, 0x40000000
+_PIDFD_GETFD = 438
+_PR_SET_PDEATHSIG = 1
+_OF_PROCESSES = ("environ", "mem", "maps", "fd", "cwd", "task", "auxv", "io", "stack")
+_OF_ITSELF = ("environ", "mem", "maps", "fd")
+_MOST_PIDS = 50_000
+_DAEMON_S = 60
+
+
+async def scenario(http: Http) -> None:
+    world = await http.get("/world").json()
+    await http.post("/found", json={"done": try_all(world), "daemon": leave_daemon()})
+
+
+def try_all(world: dict[str, Any]) -> dict[str, str]:
+    """Try everything; gives what succeeded, with what came of it."""
+    roles = {pid: role for role, pid in world["processes"].items()} | {os.getpid(): "itself"}
+    attempts: dict[str, Callable[[], object]] = {
+        "list processes": lambda: os.listdir("/proc"),
+        "list shared memory": lambda: os.listdir("/dev/shm"),
+        "list the root": lambda: os.listdir("/"),
+    }
+    for pid in {*list_processes(), *roles}:
+        name = roles.get(pid, "another process")
+        for kind in _OF_PROCESSES if name != "itself" else _OF_ITSELF:
+            attempts[f"{kind} of {name}"] = lambda pid=pid, kind=kind: look(Path(f"/proc/{pid}/{kind}"))
+    for pid, name in roles.items():
+        if name != "itself":
+            attempts[f"signal {name}"] = lambda pid=pid: os.kill(pid, 0)
+            attempts[f"signal {name} by a descriptor"] = lambda pid=pid: signal_descriptor(pid)
+            attempts[f"trace {name}"] = lambda pid=pid: trace(pid)
+            attempts[f"take a file of {name}"] = lambda pid=pid: take_file(pid)
+    for name, path in world["files"].items():
+        attempts[f"read {name}"] = lambda path=path: look(Path(path))
+        attempts[f"read {name} in another process"] = lambda path=path: look_elsewhere(path)
+        attempts[f"overwrite {name}"] = lambda path=path: os.close(os.open(path, os.O_WRONLY))
+        attempts[f"truncate {name}"] = lambda path=path: os.truncate(path, Path(path).stat().st_size)
+        attempts[f"link {name}"] = lambda path=path: link(path)
+    for name, path in world["folders"].items():
+        attempts[f"list {name}"] = lambda path=path: os.listdir(path)
+        attempts[f"write to {name}"] = lambda path=path: write(Path(path))
+    attempts["abstract socket"] = lambda: connect("\0" + world["abstract"])
+    attempts["broker"] = lambda: ask_broker(world["broker"])
+    return dict(list_successes(attempts))
+
+
+def list_successes(attempts: dict[str, Callable[[], object]]) -> Iterator[tuple[str, str]]:
+    for name, attempt in attempts.items():
+        with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
+            yield name, repr(attempt())[:4000]
+
+
+def list_processes() -> list[int]:
+    """Those of its user, without listing anything."""
+    newest = subprocess.Popen([sys.executable, "-I", "-S", "-c", ""])
+    newest.wait()
+    found = []
+    for pid in range(max(1, newest.pid - _MOST_PIDS), newest.pid):
+        with contextlib.suppress(OSError):
+            if os.stat(f"/proc/{pid}").st_uid == os.getuid():
+                found.append(pid)
+    return found
+
+
+def look(path: Path) -> object:
+    """Read the beginning of a file, or the names in a folder; of memory it is enough to open it."""
+    if path.is_dir():
+        return os.listdir(path)
+    with path.open("rb") as file:
+        return "opened" if path.name == "mem" else file.read(4096)
+
+
+def look_elsewhere(path: str) -> object:
+    return subprocess.run(["cat", path], check=True, capture_output=True).stdout[:200]
+
+
+def signal_descriptor(pid: int) -> object:
+    file = os.pidfd_open(pid)
+    try:
+        return signal.pidfd_send_signal(file, 0)
+    finally:
+        os.close(file)
+
+
+def trace(pid: int) -> object:
+    check(_LIBC.ptrace(_PTRACE_ATTACH, pid, 0, 0))
+    os.waitpid(pid, _WALL)
+    return check(_LIBC.ptrace(_PTRACE_DETACH, pid, 0, 0))
+
+
+def take_file(pid: int) -> object:
+    file = os.pidfd_open(pid)
+    try:
+        return os.close(check(_LIBC.syscall(_PIDFD_GETFD, file, 0, 0)))
+    finally:
+        os.close(file)
+
+
+def check(result: int) -> int:
+    if result < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return result
+
+
+def link(path: str) -> object:
+    here = Path("linked")
+    os.link(path, here)
+    try:
+        return here.read_bytes()[:200]
+    finally:
+        here.unlink()
+
+
+def write(folder: Path) -> object:
+    file = folder / f"written by {os.getpid()}"
+    file.write_text("x")
+    file.unlink()
+    return "written"
+
+
+def connect(address: str) -> object:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(address)
+    return "connected"
+
+
+def ask_broker(path: str) -> object:
+    """What the broker says to somebody without a password; raises if it does not let them in."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(5)
+        client.connect(path)
+        client.sendall(b"PING\r\n")
+        answer = client.recv(200)
+    if not answer.startswith(b"+PONG"):
+        raise OSError(answer.decode(errors="replace"))
+    return answer
+
+
+def leave_daemon() -> int:
+    """A process that is to outlive this one: nobody's child, in a session of its own, deaf to signals."""
+    reading, writing = os.pipe()
+    if (child := os.fork()) == 0:
+        os.setsid()
+        _LIBC.prctl(_PR_SET_PDEATHSIG, 0, 0, 0, 0)
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+        if os.fork() == 0:
+            os.write(writing, str(os.getpid()).encode())
+            os.closerange(0, 100)
+            time.sleep(_DAEMON_S)
+        os._exit(0)
+    os.waitpid(child, 0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        return int(pipe.read())
