@@ -22,7 +22,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _PTRACE_ATTACH, _PTRACE_DETACH, _WALL = 16, 17, 0x40000000
 _PIDFD_GETFD = 438
 _PR_SET_PDEATHSIG = 1
-_OF_PROCESSES = ("environ", "mem", "maps", "fd", "cwd", "task", "auxv", "io", "stack")
+_OF_PROCESSES = ("environ", "mem", "maps", "fd", "task", "auxv", "io", "stack")
 _OF_ITSELF = ("environ", "mem", "maps", "fd")
 _MOST_PIDS = 50_000
 _DAEMON_S = 60

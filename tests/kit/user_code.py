@@ -63,13 +63,15 @@ class UserCodeStack:
     def start_worker(self, *flags: str, name: str = "w", prefix: Sequence[str] = ()) -> Process:
         """Start a worker without privileges, as that of a pod is; gives it once it is connected.
 
+        It does not confine user code, which tells a test by files what it has found.
+
         Args:
             flags: of `oku worker`.
             name: of the worker.
             prefix: a command that starts the command behind it.
         """
         before = self.api.read_metric("oku_workers")
-        where = ("--files-cache", str(self.folder / f"cache-{name}"), "--grace", "3s")
+        where = ("--files-cache", str(self.folder / f"cache-{name}"), "--grace", "3s", "--no-confine-user-code")
         log = self.folder / f"{name}.log"
         worker = self._stack.enter_context(
             run_worker(
