@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit import hostile_scenario, unprivileged
+from tests.kit import hostile_scenario, unprivileged, without_landlock
 from tests.kit.requirement import miss
 from tests.kit.runs.local_run import OKU, is_alive, wait_until
 
@@ -57,22 +57,32 @@ class Place:
         folders = {"HOME": str(self.folder / "home"), "TMPDIR": str(self.folder / "tmp")}
         return {**folders, "PATH": os.environ["PATH"], "SECRET": "hunter2"}
 
-    def run(self, *flags: str) -> dict[str, str]:
+    def try_all(self, *flags: str) -> dict[str, str]:
         """Run the hostile scenario once; what it could do."""
-        with self._listening() as url:
-            ended = subprocess.run(
-                [*self.prefix, *OKU, "run", "hostile.py", "-n", "1", "-c", "1", "--host", url, *flags],
-                cwd=self.folder / "work", env=self.environment, capture_output=True, text=True, timeout=60,
-                check=False,
-            )  # fmt: skip
+        with self.listening() as url:
+            ended = self.run("hostile.py", "-n", "1", "-c", "1", "--host", url, *flags)
         assert self.found, ended.stdout + ended.stderr
         assert ended.returncode == 0, ended.stdout + ended.stderr
-        wait_until(lambda: not is_alive(self.found["daemon"]), 5, "what the scenario left behind has ended")
+        wait_until(lambda: not is_alive(self.found["daemon"]), 10, "what the scenario left behind has ended")
         done: dict[str, str] = self.found["done"]
         return done
 
+    def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        """Call `oku run` as the user."""
+        return subprocess.run(
+            [*self.prefix, *OKU, "run", *arguments], cwd=self.folder / "work", env=self.environment,
+            capture_output=True, text=True, timeout=90, check=False,
+        )  # fmt: skip
+
+    def write(self, name: str, text: str) -> None:
+        """Make a file where `oku` is called, which the user may read."""
+        path = self.folder / "work" / name
+        path.write_text(text)
+        path.chmod(0o644)
+
     @contextmanager
-    def _listening(self) -> Iterator[str]:
+    def listening(self) -> Iterator[str]:
+        """Answer the scenario, until the end of the block; gives the URL."""
         place = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -80,7 +90,9 @@ class Place:
                 self._answer(json.dumps(place.describe()).encode())
 
             def do_POST(self) -> None:
-                place.found = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                if self.headers["Content-Type"] == "application/json":
+                    place.found = json.loads(body)
                 self._answer(b"{}")
 
             def _answer(self, body: bytes) -> None:
@@ -164,11 +176,11 @@ def run_place(*, is_root: bool) -> Iterator[Place]:
 
 @pytest.mark.parametrize("is_root", [False, True], ids=["as nobody", "as root"])
 def test_confined_user_code_reaches_nothing_of_its_user(*, is_root: bool) -> None:
-    """Neither files nor memory, environment, open files or signals of any process, and it outlives nothing."""
+    """Neither files, nor memory, environment and open files of any process; it can signal none."""
     if find_version() == 0:
         miss("the kernel has no Landlock")
     with run_place(is_root=is_root) as place:
-        done = place.run("--confine-user-code")
+        done = place.try_all("--confine-user-code")
     done.pop("broker", None)  # Landlock does not keep it from sockets that have a path
     if find_version() < _SIGNALS_SINCE:
         done = {name: what for name, what in done.items() if not name.startswith(("signal", "abstract"))}
@@ -178,7 +190,7 @@ def test_confined_user_code_reaches_nothing_of_its_user(*, is_root: bool) -> Non
 def test_user_code_that_is_not_confined_reaches_what_its_user_may() -> None:
     """So the scenario does find what there is; a local run of one's own file is not confined."""
     with run_place(is_root=False) as place:
-        done = place.run()
+        done = place.try_all()
     assert {
         "environ of the bystander", "mem of the bystander", "maps of the bystander", "fd of the bystander",
         "signal the bystander", "signal worker-1", "read a private key", "read the token",
@@ -188,3 +200,118 @@ def test_user_code_that_is_not_confined_reaches_what_its_user_may() -> None:
     } <= done.keys()  # fmt: skip
     assert "hunter2" in done["environ of the bystander"]
     assert not {f"{kind} of worker-1" for kind in ("environ", "mem", "maps", "fd")} & done.keys()
+
+
+_TRUSTED = """
+import multiprocessing, os, socket, sqlite3, ssl, subprocess, sys, tempfile, urllib.request
+import aiohttp, psutil, requests
+from pathlib import Path
+from helper import double
+from oku import Http, record
+
+def setup():
+    return Path("names.txt").read_text()
+
+async def scenario(index, http: Http, row, setup_data):
+    assert setup_data == Path("names.txt").read_text() == "tea\\n"
+    assert row["name"] and double(2) == 4
+    await http.get("/world", name="world")
+    await http.post("/found", files={"file": "names.txt"}, name="upload")
+    async with record("library"):
+        urllib.request.urlopen(http_url + "/world").read()
+        assert requests.get(http_url + "/world").ok
+        async with aiohttp.ClientSession() as session, session.get(http_url + "/world") as answer:
+            assert answer.ok
+    socket.getaddrinfo("localhost", 80)
+    assert ssl.create_default_context().cert_store_stats()["x509_ca"] or not Path("/etc/ssl/certs").exists()
+    Path("~/kept").expanduser().write_text("x")
+    Path("written.txt").write_text("x")
+    with tempfile.TemporaryDirectory() as folder:
+        with sqlite3.connect(Path(folder, "data.sqlite3")) as database:
+            database.execute("CREATE TABLE t (a)")
+        Path(folder, "file").write_text("x")
+        Path(folder, "file").rename("moved.txt")
+    for method in ("fork", "spawn"):
+        with multiprocessing.get_context(method).Pool(1) as pool:
+            assert pool.map(abs, [-1]) == [1]
+    command = [sys.executable, "-c", "import oku, tempfile; print(tempfile.gettempdir())"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert told.strip() == os.environ["TMPDIR"]
+    assert subprocess.run("echo a > b && cat b", shell=True, capture_output=True).stdout == b"a\\n"
+    psutil.virtual_memory(), psutil.cpu_count(), psutil.cpu_percent()
+"""
+_LOCUSTFILE = """
+import requests
+from locust import FastHttpUser, HttpUser, constant, task
+
+class Slow(HttpUser):
+    wait_time = constant(0)
+
+    @task
+    def both(self):
+        assert self.client.get("/world").ok and requests.get(self.host + "/world").ok
+
+class Fast(FastHttpUser):
+    wait_time = constant(0)
+
+    @task
+    def one(self):
+        assert self.client.get("/world").status_code == 200
+"""
+
+
+def test_confined_user_code_can_do_what_it_is_promised() -> None:
+    """It reads what it includes, imports, speaks with others, and has a home and programs of the system."""
+    if find_version() == 0:
+        miss("the kernel has no Landlock")
+    with run_place(is_root=False) as place, place.listening() as url:
+        place.write("scenario.py", _TRUSTED.replace("http_url", repr(url)))
+        place.write("helper.py", "def double(number): return 2 * number\n")
+        place.write("names.txt", "tea\n")
+        place.write("users.csv", "name\nann\nbob\neve\nzoe\n")
+        place.write("locustfile.py", _LOCUSTFILE)
+        flags = ("--host", url, "--confine-user-code", "--quiet", "-n", "2", "-c", "2")
+        scenario = (
+            "scenario.py",
+            "--include",
+            "names.txt",
+            "--data",
+            "users.csv",
+            "--iteration-timeout",
+            "30s",
+        )
+        for code in (scenario, ("locustfile.py",)):
+            ended = place.run(*code, *flags, "--workers", "1")
+            assert ended.returncode == 0, ended.stdout + ended.stderr
+            assert "exception" not in ended.stdout, ended.stdout
+
+
+def test_a_kernel_without_landlock_is_told_of() -> None:
+    """A run has a notice to its end, unless confinement is required; so has a worker a line."""
+    with run_place(is_root=False) as place:
+        place.write("scenario.py", "async def scenario(index): open('/etc/passwd').close()\n")
+        place.prefix += [sys.executable, without_landlock.__file__]
+        ended = place.run("scenario.py", "-n", "1", "--confine-user-code", "--summary-json", "summary.json")
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        notice = "worker worker-1 cannot confine user code: its kernel has no Landlock"
+        assert notice in json.loads((place.folder / "work" / "summary.json").read_text())["notices"]
+        assert notice in ended.stdout
+        refused = place.run("scenario.py", "-n", "1", "--require-confinement")
+    line = "--require-confinement: the kernel has no Landlock, which confines user code"
+    assert (refused.returncode, refused.stdout, refused.stderr) == (2, "", f"oku: {line}\n")
+    command = [
+        sys.executable,
+        without_landlock.__file__,
+        *OKU,
+        "worker",
+        "--broker-url",
+        "redis://127.0.0.1:9",
+    ]
+    worker = subprocess.run(
+        [*command, "--require-confinement", "--log-format", "text"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert worker.returncode == 2
+    assert line in worker.stderr

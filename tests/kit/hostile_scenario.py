@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +24,12 @@ _PTRACE_ATTACH, _PTRACE_DETACH, _WALL = 16, 17, 0x40000000
 _PIDFD_GETFD = 438
 _PR_SET_PDEATHSIG = 1
 _OF_PROCESSES = ("environ", "mem", "maps", "fd", "task", "auxv", "io", "stack")
-_OF_ITSELF = ("environ", "mem", "maps", "fd")
 _MOST_PIDS = 50_000
 _DAEMON_S = 60
 
 
 async def scenario(http: Http) -> None:
+    """Try everything once."""
     world = await http.get("/world").json()
     await http.post("/found", json={"done": try_all(world), "daemon": leave_daemon()})
 
@@ -37,109 +38,129 @@ def try_all(world: dict[str, Any]) -> dict[str, str]:
     """Try everything; gives what succeeded, with what came of it."""
     roles = {pid: role for role, pid in world["processes"].items()} | {os.getpid(): "itself"}
     attempts: dict[str, Callable[[], object]] = {
-        "list processes": lambda: os.listdir("/proc"),
-        "list shared memory": lambda: os.listdir("/dev/shm"),
-        "list the root": lambda: os.listdir("/"),
+        "list processes": partial(look, "/proc"),
+        "list shared memory": partial(look, "/dev/shm"),
+        "list the root": partial(look, "/"),
+        "abstract socket": partial(connect, "\0" + world["abstract"]),
+        "broker": partial(ask_broker, world["broker"]),
     }
     for pid in {*list_processes(), *roles}:
         name = roles.get(pid, "another process")
-        for kind in _OF_PROCESSES if name != "itself" else _OF_ITSELF:
-            attempts[f"{kind} of {name}"] = lambda pid=pid, kind=kind: look(Path(f"/proc/{pid}/{kind}"))
+        for kind in _OF_PROCESSES:
+            attempts[f"{kind} of {name}"] = partial(look, f"/proc/{pid}/{kind}")
     for pid, name in roles.items():
         if name != "itself":
-            attempts[f"signal {name}"] = lambda pid=pid: os.kill(pid, 0)
-            attempts[f"signal {name} by a descriptor"] = lambda pid=pid: signal_descriptor(pid)
-            attempts[f"trace {name}"] = lambda pid=pid: trace(pid)
-            attempts[f"take a file of {name}"] = lambda pid=pid: take_file(pid)
+            attempts[f"signal {name}"] = partial(os.kill, pid, 0)
+            attempts[f"signal {name} by a descriptor"] = partial(signal_descriptor, pid)
+            attempts[f"trace {name}"] = partial(trace, pid)
+            attempts[f"take a file of {name}"] = partial(take_file, pid)
     for name, path in world["files"].items():
-        attempts[f"read {name}"] = lambda path=path: look(Path(path))
-        attempts[f"read {name} in another process"] = lambda path=path: look_elsewhere(path)
-        attempts[f"overwrite {name}"] = lambda path=path: os.close(os.open(path, os.O_WRONLY))
-        attempts[f"truncate {name}"] = lambda path=path: os.truncate(path, Path(path).stat().st_size)
-        attempts[f"link {name}"] = lambda path=path: link(path)
+        attempts[f"read {name}"] = partial(look, path)
+        attempts[f"read {name} in another process"] = partial(look_elsewhere, path)
+        attempts[f"overwrite {name}"] = partial(overwrite, path)
+        attempts[f"truncate {name}"] = partial(truncate, path)
+        attempts[f"link {name}"] = partial(link, path)
     for name, path in world["folders"].items():
-        attempts[f"list {name}"] = lambda path=path: os.listdir(path)
-        attempts[f"write to {name}"] = lambda path=path: write(Path(path))
-    attempts["abstract socket"] = lambda: connect("\0" + world["abstract"])
-    attempts["broker"] = lambda: ask_broker(world["broker"])
+        attempts[f"list {name}"] = partial(look, path)
+        attempts[f"write to {name}"] = partial(write, path)
     return dict(list_successes(attempts))
 
 
 def list_successes(attempts: dict[str, Callable[[], object]]) -> Iterator[tuple[str, str]]:
+    """What can be done, and what came of it."""
     for name, attempt in attempts.items():
         with contextlib.suppress(OSError, ValueError, subprocess.SubprocessError):
             yield name, repr(attempt())[:4000]
 
 
 def list_processes() -> list[int]:
-    """Those of its user, without listing anything."""
+    """Those of its user, and their threads, without listing anything."""
     newest = subprocess.Popen([sys.executable, "-I", "-S", "-c", ""])
     newest.wait()
     found = []
     for pid in range(max(1, newest.pid - _MOST_PIDS), newest.pid):
         with contextlib.suppress(OSError):
-            if os.stat(f"/proc/{pid}").st_uid == os.getuid():
+            if Path(f"/proc/{pid}").stat().st_uid == os.getuid():
                 found.append(pid)
     return found
 
 
-def look(path: Path) -> object:
+def look(place: str) -> object:
     """Read the beginning of a file, or the names in a folder; of memory it is enough to open it."""
+    path = Path(place)
     if path.is_dir():
-        return os.listdir(path)
+        return [each.name for each in path.iterdir()]
     with path.open("rb") as file:
         return "opened" if path.name == "mem" else file.read(4096)
 
 
 def look_elsewhere(path: str) -> object:
+    """Have another program read a file."""
     return subprocess.run(["cat", path], check=True, capture_output=True).stdout[:200]
 
 
-def signal_descriptor(pid: int) -> object:
+def overwrite(path: str) -> None:
+    """Open a file to write to it."""
+    os.close(os.open(path, os.O_WRONLY))
+
+
+def truncate(path: str) -> None:
+    """Cut a file off, behind its end."""
+    os.truncate(path, Path(path).stat().st_size)
+
+
+def signal_descriptor(pid: int) -> None:
+    """Signal a process by a descriptor of it."""
     file = os.pidfd_open(pid)
     try:
-        return signal.pidfd_send_signal(file, 0)
+        signal.pidfd_send_signal(file, 0)
     finally:
         os.close(file)
 
 
 def trace(pid: int) -> object:
+    """Trace a process, and let it go."""
     check(_LIBC.ptrace(_PTRACE_ATTACH, pid, 0, 0))
     os.waitpid(pid, _WALL)
     return check(_LIBC.ptrace(_PTRACE_DETACH, pid, 0, 0))
 
 
-def take_file(pid: int) -> object:
+def take_file(pid: int) -> None:
+    """Copy the first descriptor of a process."""
     file = os.pidfd_open(pid)
     try:
-        return os.close(check(_LIBC.syscall(_PIDFD_GETFD, file, 0, 0)))
+        os.close(check(_LIBC.syscall(_PIDFD_GETFD, file, 0, 0)))
     finally:
         os.close(file)
 
 
 def check(result: int) -> int:
+    """The result of a system call; `OSError` if it was refused."""
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
 
 
 def link(path: str) -> object:
+    """Give a file another name, which is in the folder of user code, and read it there."""
     here = Path("linked")
-    os.link(path, here)
+    here.hardlink_to(path)
     try:
         return here.read_bytes()[:200]
     finally:
         here.unlink()
 
 
-def write(folder: Path) -> object:
-    file = folder / f"written by {os.getpid()}"
+def write(folder: str) -> object:
+    """Make a file in a folder."""
+    file = Path(folder, f"written by {os.getpid()}")
     file.write_text("x")
     file.unlink()
     return "written"
 
 
 def connect(address: str) -> object:
+    """Connect to a socket of this machine."""
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(address)
     return "connected"

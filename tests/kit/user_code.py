@@ -71,7 +71,13 @@ class UserCodeStack:
             prefix: a command that starts the command behind it.
         """
         before = self.api.read_metric("oku_workers")
-        where = ("--files-cache", str(self.folder / f"cache-{name}"), "--grace", "3s", "--no-confine-user-code")
+        where = (
+            "--files-cache",
+            str(self.folder / f"cache-{name}"),
+            "--grace",
+            "3s",
+            "--no-confine-user-code",
+        )
         log = self.folder / f"{name}.log"
         worker = self._stack.enter_context(
             run_worker(

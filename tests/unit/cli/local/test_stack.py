@@ -82,7 +82,9 @@ async def test_user_code_is_confined_on_request(build: Build) -> None:
         plan = dataclasses.replace(PLAN, confinement=confinement)
         assert plan.build_flags() == flags
         workers = [child.command for child in build(plan).children if child.name.startswith("worker")]
-        found = [[word for word in command if "confine" in word] for command in workers]
+        found = [
+            [word for word in command if word.startswith("--") and "confine" in word] for command in workers
+        ]
         assert found == [[worker_flag]] * 2
 
 

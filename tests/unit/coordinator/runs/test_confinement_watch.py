@@ -1,5 +1,3 @@
-from collections.abc import Iterator
-
 import pytest
 
 from oku_coordinator.ledger import Ledger
@@ -13,7 +11,9 @@ from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.code_file import CodeFile
 from oku_core.spec.values.file_reference import FileRef
 
-_CODE = Spec(requests=9, engine=Engine.PYTHON, scenario=CodeFile.build("s.py", FileRef.build("0" * 64, 1)))
+_CODE = Spec(
+    requests=9, engine=Engine.PYTHON, scenario=CodeFile.build("s.py", FileRef.build("0" * 64, 1, "s.py"))
+)
 
 
 class World:
@@ -21,15 +21,15 @@ class World:
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
-        self.roster = Roster()
+        self.roster = Roster(10.0)
         self.assignment = Assignment(ledger=ledger, roster=self.roster)
         self.watch = ConfinementWatch(ledger, self.assignment, lambda: 1.0)
 
-    def look(self, spec: Spec, *unconfinable: bool) -> RunRecord:
-        """A run of this spec has its turn, and one worker for each of these."""
+    def look(self, spec: Spec, names: str, unconfinable: str = "") -> RunRecord:
+        """A run of this spec has its turn, and all these workers; some cannot confine user code."""
         self.ledger.runs.create("r1", spec, 0.0)
-        for number, each in enumerate(unconfinable, 1):
-            told = Progress(worker=f"w{number}", incarnation=f"w{number}", at=0.0, is_unconfinable=each)
+        for name in names:
+            told = Progress(worker=name, incarnation=name, at=0.0, is_unconfinable=name in unconfinable)
             self.roster.record(told, 0.0, 0.0)
         run = self.ledger.runs.fetch("r1")
         self.assignment.settle(run)
@@ -44,30 +44,30 @@ class World:
 
 
 @pytest.fixture
-def world(ledger: Ledger) -> Iterator[World]:
+def world(ledger: Ledger) -> World:
     """A world without a run."""
-    yield World(ledger)
+    return World(ledger)
 
 
 def test_a_worker_that_cannot_confine_user_code_is_noted_once(world: World) -> None:
     """Its run has a notice, also when it is over and no worker belongs to it."""
-    run = world.look(_CODE, True, False, True)
+    run = world.look(_CODE, "abc", "ac")
     assert world.list_events() == [
-        f"worker {name} cannot confine user code: its kernel has no Landlock" for name in ("w1", "w3")
+        f"worker {name} cannot confine user code: its kernel has no Landlock" for name in "ac"
     ]
     world.assignment.settle(None)
     assert recall_unconfined(world.ledger, run) == [
-        "worker w1 cannot confine user code: its kernel has no Landlock (and 1 more)"
+        "worker a cannot confine user code: its kernel has no Landlock (and 1 more)"
     ]
 
 
 def test_runs_without_user_code_have_nothing_to_confine(world: World) -> None:
     """Nothing is noted, nor of workers that can, or need not."""
-    run = world.look(Spec(requests=9), True)
+    run = world.look(Spec(requests=9), "a", "a")
     assert world.list_events() == recall_unconfined(world.ledger, run) == []
 
 
 def test_workers_that_confine_user_code_are_no_news(world: World) -> None:
     """Nor those whose operator has switched it off."""
-    run = world.look(_CODE, False, False)
+    run = world.look(_CODE, "ab")
     assert world.list_events() == recall_unconfined(world.ledger, run) == []

@@ -59,7 +59,7 @@ class Kernel:
 
 
 def test_each_version_is_told_what_it_knows() -> None:
-    """A right or a scope that a kernel does not know would be refused, and one that is not named is allowed."""
+    """What a kernel does not know would be refused, and what it is not told stays allowed."""
     scopes = Scope.ABSTRACT_UNIX_SOCKET | Scope.SIGNAL
     words = {
         1: [0x1FFF], 2: [0x3FFF], 3: [0x7FFF], 4: [0x7FFF, 0], 5: [0xFFFF, 0], 6: [0xFFFF, 0, scopes],
@@ -120,7 +120,7 @@ from oku.host.confinement import give_up_privileges
 from oku_core.process.landlock import *
 
 give_up_privileges()
-folder, other = map(Path, sys.argv[1:])
+folder, other = map(Path, sys.argv[1:3])
 if len(sys.argv) > 3:
     threading.Thread(target=threading.Event().wait, daemon=True).start()
 (other / "file").touch()
