@@ -196,7 +196,8 @@ def test_user_code_that_is_not_confined_reaches_what_its_user_may() -> None:
         "signal the bystander", "signal worker-1", "read a private key", "read the token",
         "read the message key", "read the ledger", "overwrite the ledger", "list the home folder",
         "write to the home folder", "write to the folder of temporary files", "abstract socket",
-        "list processes", "environ of itself", "read a private key in another process",
+        "list processes", "look into / in setup", "environ of itself",
+        "read a private key in another process",
     } <= done.keys()  # fmt: skip
     assert "hunter2" in done["environ of the bystander"]
     assert not {f"{kind} of worker-1" for kind in ("environ", "mem", "maps", "fd")} & done.keys()
@@ -243,6 +244,12 @@ async def scenario(index, http: Http, row, setup_data):
 _LOCUSTFILE = """
 import requests
 from locust import FastHttpUser, HttpUser, constant, task
+
+try:
+    open("/etc/passwd")
+    raise AssertionError("it is not confined")
+except PermissionError:
+    pass
 
 class Slow(HttpUser):
     wait_time = constant(0)

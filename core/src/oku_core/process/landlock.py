@@ -5,6 +5,7 @@ in https://docs.kernel.org/userspace-api/landlock.html.
 """
 
 import ctypes
+import functools
 import os
 import stat
 import struct
@@ -68,14 +69,19 @@ CallKernel = Callable[..., int]
 
 def call_kernel(number: int, *arguments: int | bytes | None) -> int:
     """Make a system call."""
-    syscall = ctypes.CDLL(None, use_errno=True).syscall
-    syscall.restype = ctypes.c_long
     words = [ctypes.c_ulong(each) if isinstance(each, int) else each for each in arguments]
-    result = int(syscall(ctypes.c_long(number), *words))
+    result = int(_load_syscall()(ctypes.c_long(number), *words))
     if result < 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
     return result
+
+
+@functools.cache
+def _load_syscall() -> Callable[..., int]:
+    syscall = ctypes.CDLL(None, use_errno=True).syscall
+    syscall.restype = ctypes.c_long
+    return syscall
 
 
 def find_version(call: CallKernel = call_kernel) -> int:
