@@ -24,6 +24,7 @@ _SCOPES_SINCE = 6
 _TCP_SINCE = 4
 _FILE_RULE = struct.Struct("=Qi")
 _PROC = Path("/proc")
+_THREADS = Path("/proc/self/task")
 
 
 class FileRight(IntFlag):
@@ -114,7 +115,7 @@ def restrict(rights: Mapping[Path, FileRight], call: CallKernel = call_kernel) -
     version = find_version(call)
     if version == 0:
         raise OSError("the kernel has no Landlock")
-    if len(list(Path("/proc/self/task").iterdir())) > 1:
+    if len(list(_THREADS.iterdir())) > 1:
         raise OSError("the process has more than one thread")
     known = find_known_rights(version)
     attributes = build_attributes(version)

@@ -58,6 +58,12 @@ class Kernel:
         raise AssertionError((number, arguments))
 
 
+@pytest.fixture
+def _has_one_thread(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a host does when it is confined, and the process of the tests may not."""
+    monkeypatch.setattr("oku_core.process.landlock._THREADS", tmp_path_factory.mktemp("threads"))
+
+
 def test_each_version_is_told_what_it_knows() -> None:
     """What a kernel does not know would be refused, and what it is not told stays allowed."""
     scopes = Scope.ABSTRACT_UNIX_SOCKET | Scope.SIGNAL
@@ -70,6 +76,7 @@ def test_each_version_is_told_what_it_knows() -> None:
         assert list(struct.unpack(f"={len(attributes) // 8}Q", attributes)) == expected, version
 
 
+@pytest.mark.usefixtures("_has_one_thread")
 def test_a_rule_names_only_what_a_kernel_knows_and_what_its_path_can_have(tmp_path: Path) -> None:
     """A rule about a file that names a right to a folder would be refused."""
     file = tmp_path / "file"
@@ -84,6 +91,7 @@ def test_a_rule_names_only_what_a_kernel_knows_and_what_its_path_can_have(tmp_pa
         assert kernel.is_restricted
 
 
+@pytest.mark.usefixtures("_has_one_thread")
 def test_paths_that_are_not_there_have_no_rule(tmp_path: Path) -> None:
     """A system has some of those that another has."""
     kernel = Kernel(7)
