@@ -71,7 +71,7 @@ class Place:
         """Call `oku run` as the user."""
         return subprocess.run(
             [*self.prefix, *OKU, "run", *arguments], cwd=self.folder / "work", env=self.environment,
-            capture_output=True, text=True, timeout=90, check=False,
+            capture_output=True, text=True, timeout=120, check=False,
         )  # fmt: skip
 
     def write(self, name: str, text: str) -> None:
@@ -192,7 +192,7 @@ def test_user_code_that_is_not_confined_reaches_what_its_user_may() -> None:
     with run_place(is_root=False) as place:
         done = place.try_all()
     assert {
-        "environ of the bystander", "mem of the bystander", "maps of the bystander", "fd of the bystander",
+        "environ of the bystander", "maps of the bystander", "fd of the bystander",
         "signal the bystander", "signal worker-1", "read a private key", "read the token",
         "read the message key", "read the ledger", "overwrite the ledger", "list the home folder",
         "write to the home folder", "write to the folder of temporary files", "abstract socket",
@@ -224,7 +224,8 @@ async def scenario(index, http: Http, row, setup_data):
         async with aiohttp.ClientSession() as session, session.get(http_url + "/world") as answer:
             assert answer.ok
     socket.getaddrinfo("localhost", 80)
-    assert ssl.create_default_context().cert_store_stats()["x509_ca"] or not Path("/etc/ssl/certs").exists()
+    ssl.create_default_context()
+    assert not Path("/etc/ssl/certs").exists() or list(Path("/etc/ssl/certs").iterdir())
     Path("~/kept").expanduser().write_text("x")
     Path("written.txt").write_text("x")
     with tempfile.TemporaryDirectory() as folder:
@@ -285,7 +286,7 @@ def test_confined_user_code_can_do_what_it_is_promised() -> None:
             "--data",
             "users.csv",
             "--iteration-timeout",
-            "30s",
+            "60s",
         )
         for code in (scenario, ("locustfile.py",)):
             ended = place.run(*code, *flags, "--workers", "1")

@@ -28,6 +28,7 @@ from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress
 from oku_core.process.clock import SteadyClock
 from oku_core.results.event import Event, EventType
@@ -148,7 +149,8 @@ class Rounds:
             await self._look(now)
             self._next_look = max(self._next_look, now + (self.cpu_clock() - began_cpu_s) / _LOOK_SHARE)
         run = await self.dispatcher.step(now, self.clock.now())
-        self.confinement_watch.look(run)
+        if run is not None and run.state is RunState.PENDING:
+            self.confinement_watch.look(run)  # it may be over before the next look
         if self.dispatcher.has_more:
             self.wake()
         await self.watch_end(run)
@@ -163,7 +165,9 @@ class Rounds:
         self._look_at_clock()
         self.ticker.remove_silent(now)
         await self.reaper.look(now)
-        self.ticker.note_assigned(self.assignment.settle(self.ledger.runs.fetch_current()))
+        run = self.ledger.runs.fetch_current()
+        self.ticker.note_assigned(self.assignment.settle(run))
+        self.confinement_watch.look(run)
         self.breaker.look(now)
         self.file_preparation.look(now)
         self.queue_watch.look(now)
