@@ -64,6 +64,7 @@ class Place:
         assert self.found, ended.stdout + ended.stderr
         assert ended.returncode == 0, ended.stdout + ended.stderr
         wait_until(lambda: not is_alive(self.found["daemon"]), 10, "what the scenario left behind has ended")
+        assert [path.name for path in (self.folder / "tmp").iterdir()] == []
         done: dict[str, str] = self.found["done"]
         return done
 

@@ -37,6 +37,7 @@ def setup() -> dict[str, str]:
 async def scenario(http: Http, setup_data: dict[str, str]) -> None:
     """Try everything once."""
     world = await http.get("/world").json()
+    close_folder()
     await http.post("/found", json={"done": setup_data | try_all(world), "daemon": leave_daemon()})
 
 
@@ -182,6 +183,15 @@ def ask_broker(path: str) -> object:
     if not answer.startswith(b"+PONG"):
         raise OSError(answer.decode(errors="replace"))
     return answer
+
+
+def close_folder() -> None:
+    """Leave something in a folder that nobody may enter."""
+    folder = Path("closed", "folder")
+    folder.mkdir(parents=True)
+    (folder / "left").touch()
+    folder.chmod(0)
+    folder.parent.chmod(0)
 
 
 def leave_daemon() -> int:

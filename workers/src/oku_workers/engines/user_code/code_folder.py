@@ -84,8 +84,19 @@ def list_code(spec: Spec) -> tuple[CodeFile, ...]:
 
 def remove_code_folder(folder: Path) -> None:
     """Remove such a folder, with whatever user code has written there."""
-    shutil.rmtree(folder, ignore_errors=True)
+    _remove(folder)
     _unlock(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, also what user code has closed to its own user in it."""
+    with suppress(OSError):
+        folder.chmod(0o700)
+        for place, names, _ in os.walk(folder):
+            for path in (Path(place, name) for name in names):
+                if not path.is_symlink():
+                    path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _unlock(folder: Path) -> None:
@@ -101,7 +112,7 @@ def _remove_abandoned() -> None:
             if found.st_uid != os.getuid() or time.time() - found.st_mtime < _NEW_S:
                 continue
             if (lock := _lock(folder)) is not None:
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove(folder)
                 os.close(lock)
 
 
