@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[2]
-_NOBODY = 65534
+NOBODY = 65534
+"""The user without privileges."""
 _CLONE_NEWNS = 0x20000
 _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
 _NO_NAMESPACE = 77
@@ -34,10 +35,16 @@ def own_folder() -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix="oku-nobody-", dir="/tmp"))
     try:
         if os.geteuid() == 0:
-            os.chown(folder, _NOBODY, _NOBODY)
+            os.chown(folder, NOBODY, NOBODY)
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def build_prefix() -> list[str]:
+    """What becomes the command behind it as that user; empty for others than root, who have no privileges."""
+    needed = json.dumps([sys.base_prefix, sys.prefix, str(_ROOT)])
+    return [sys.executable, __file__, needed] if os.geteuid() == 0 else []
 
 
 def run_unprivileged(
@@ -49,10 +56,8 @@ def run_unprivileged(
         NamespaceError: only a mount namespace would let it find the interpreter.
     """
     own = {"HOME": str(folder), "TMPDIR": str(folder), "PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
-    if os.geteuid() == 0:
-        command = [sys.executable, __file__, json.dumps([sys.base_prefix, sys.prefix, str(_ROOT)]), *command]
     ended = subprocess.run(
-        command, cwd=folder, env={**own, **environment}, capture_output=True, text=True, timeout=timeout_s,
+        [*build_prefix(), *command], cwd=folder, env={**own, **environment}, capture_output=True, text=True, timeout=timeout_s,
         check=False,
     )  # fmt: skip
     if ended.returncode == _NO_NAMESPACE:
@@ -98,8 +103,8 @@ def _become_command() -> None:
         sys.stderr.write(f"{error}\n")
         sys.exit(_NO_NAMESPACE)
     os.setgroups([])
-    os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-    os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+    os.setresgid(NOBODY, NOBODY, NOBODY)
+    os.setresuid(NOBODY, NOBODY, NOBODY)
     os.execvp(sys.argv[2], sys.argv[2:])
 
 

@@ -54,6 +54,8 @@ class UserCodeStack:
     def start_worker(self, *flags: str, name: str = "w", prefix: Sequence[str] = ()) -> Process:
         """Start a worker without privileges, as that of a pod is; gives it once it takes leases.
 
+        It does not confine user code, which tells a test by files what it has found.
+
         Args:
             flags: of `oku worker`.
             name: of the worker.
@@ -62,7 +64,8 @@ class UserCodeStack:
         ready = self.folder / f"{name}.ready"
         ready.unlink(missing_ok=True)
         where = (
-            "--files-cache", str(self.folder / f"cache-{name}"), "--grace", "3s", "--ready-file", str(ready)
+            "--files-cache", str(self.folder / f"cache-{name}"), "--grace", "3s", "--ready-file", str(ready),
+            "--no-confine-user-code",
         )  # fmt: skip
         log = self.folder / f"{name}.log"
         worker = self._stack.enter_context(

@@ -32,6 +32,7 @@ from oku_coordinator.ledger.storage.storage_health import StorageError, StorageH
 from oku_coordinator.main_loop import LoopSignals, MainLoop
 from oku_coordinator.rounds import Rounds
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
+from oku_coordinator.runs.confinement_watch import ConfinementWatch
 from oku_coordinator.runs.end_watch import EndWatch
 from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.file_preparation import FilePreparation
@@ -303,6 +304,7 @@ class Assembly:
             breaker=breaker,
             queue_watch=queue_watch,
             file_preparation=FilePreparation(self.ledger, self.assignment, self.broker, self._build_ticket),
+            confinement_watch=ConfinementWatch(self.ledger, self.assignment, self.clock.now),
             skew_watch=SkewWatch(self.ledger, self.assignment),
             end_watch=EndWatch(self.ledger, self.runs),
             interval_announcer=IntervalAnnouncer(

@@ -17,6 +17,7 @@ from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import Receipt, RunRecord
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
+from oku_coordinator.runs.confinement_watch import ConfinementWatch
 from oku_coordinator.runs.end_watch import EndWatch
 from oku_coordinator.runs.file_preparation import FilePreparation
 from oku_coordinator.runs.queue_watch import QueueWatch
@@ -28,6 +29,7 @@ from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.renewal import Renewal
 from oku_core.accounting.message_verdict import MessageVerdict
+from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress
 from oku_core.process.clock import SteadyClock
 from oku_core.results.event import Event, EventType
@@ -56,6 +58,7 @@ class Rounds:
         breaker: ends a run that no worker can go on with.
         queue_watch: takes the turn from a run that cannot begin.
         file_preparation: has workers fetch the files of the run that has its turn.
+        confinement_watch: notes workers that cannot confine the user code of the run.
         skew_watch: flags runs whose workers do not know the clock well.
         end_watch: keeps the last figures of runs at rest.
         interval_announcer: tells workers how often to speak.
@@ -78,6 +81,7 @@ class Rounds:
     breaker: CircuitBreaker
     queue_watch: QueueWatch
     file_preparation: FilePreparation
+    confinement_watch: ConfinementWatch
     skew_watch: SkewWatch
     end_watch: EndWatch
     interval_announcer: IntervalAnnouncer
@@ -148,6 +152,8 @@ class Rounds:
             await self._look(now)
             self._next_look = max(self._next_look, now + (self.cpu_clock() - began_cpu_s) / _LOOK_SHARE)
         run = await self.dispatcher.step(now, self.clock.now())
+        if run is not None and run.state is RunState.PENDING:
+            self.confinement_watch.look(run)  # it may be over before the next look
         if self.dispatcher.has_more:
             self.wake()
         self.renewal.look(run.run if run else "", now)
@@ -163,7 +169,9 @@ class Rounds:
         self._look_at_clock()
         self.ticker.remove_silent(now)
         await self.reaper.look(now)
-        self.ticker.note_assigned(self.assignment.settle(self.ledger.runs.fetch_current()))
+        run = self.ledger.runs.fetch_current()
+        self.ticker.note_assigned(self.assignment.settle(run))
+        self.confinement_watch.look(run)
         self.breaker.look(now)
         self.file_preparation.look(now)
         self.queue_watch.look(now)

@@ -54,8 +54,8 @@ class CodeWorld:
         self._coordinator.close()
 
     def start_worker(self, name: str) -> Process:
-        """Start a worker."""
-        flags = ("--files-cache", str(self.folder / f"cache-{name}"))
+        """Start a worker, whose user code may write what a test reads."""
+        flags = ("--files-cache", str(self.folder / f"cache-{name}"), "--no-confine-user-code")
         log = self.folder / f"{name}.log"
         process = self._stack.enter_context(run_worker(self._broker_url, *flags, name=name, log=log))
         self.workers[name] = process

@@ -145,11 +145,22 @@ def test_user_code_is_allowed_by_one_value() -> None:
         pods = find_pods(render({"allowUserCode": allows, "workers": {"userCodeEnv": ["REGION", "TIER"]}}))
         coordinator, workers = read_environment(pods["coordinator"]), read_environment(pods["workers"])
         assert coordinator.get("OKU_ALLOW_USER_CODE") == ("true" if allows else None)
-        limits = {name: value for name, value in workers.items() if "USER_CODE" in name or "INHERIT" in name}
+        words = ("USER_CODE", "INHERIT", "CONFINE")
+        limits = {name: value for name, value in workers.items() if any(word in name for word in words)}
         told = {
             "OKU_USER_CODE_MEMORY": "640MB",
             "OKU_USER_CODE_NICENESS": "5",
+            "OKU_CONFINE_USER_CODE": "true",
+            "OKU_REQUIRE_CONFINEMENT": "false",
             "OKU_INHERIT_ENV": "REGION TIER",
         }
         assert limits == (told if allows else {})
     assert "OKU_ALLOW_USER_CODE" not in read_environment(find_pods(render())["coordinator"])
+
+
+@pytest.mark.parametrize(("confines", "requires"), [("true", "true"), ("false", "false")])
+def test_an_operator_says_whether_user_code_is_confined(confines: str, requires: str) -> None:
+    """As the worker reads it."""
+    values = {"confineUserCode": confines == "true", "requireConfinement": requires == "true"}
+    told = read_environment(find_pods(render({"allowUserCode": True, "workers": values}))["workers"])
+    assert (told["OKU_CONFINE_USER_CODE"], told["OKU_REQUIRE_CONFINEMENT"]) == (confines, requires)

@@ -84,6 +84,10 @@ NO_VALKEY = {"enabled": False}
             "workers.userCodeMemory: 640MB is more than workers.resources.limits.memory, 512Mi",
         ),
         (
+            {"workers": {"requireConfinement": True, "confineUserCode": False}},
+            "set workers.confineUserCode to true, or workers.requireConfinement to false",
+        ),
+        (
             {"workers": {"resources": {"limits": {"memory": "1GB"}}}},
             "workers.resources.limits.memory: 1GB is not a quantity such as 512Mi or 1Gi",
         ),

@@ -30,11 +30,13 @@ from oku_core.messaging.celery_app import App, build_lease_queue, build_worker_a
 from oku_core.messaging.transport import find_connection_errors
 from oku_core.process.clock import SteadyClock
 from oku_core.process.kernel_id import fetch_boot_id
+from oku_core.process.landlock import find_version
 from oku_core.process.listener import open_sockets
 from oku_core.process.memory import find_memory_limit
 from oku_core.process.open_files import raise_open_files
 from oku_core.process.private_files import open_private
 from oku_core.process.supervision import Supervisor
+from oku_core.user_code.confinement import Confinement
 from oku_workers.broker.checkpoint_sender import CheckpointSender
 from oku_workers.broker.consumer import TASKS, SteadyConsumer, is_worth_a_line
 from oku_workers.broker.lease_task import LeaseTask
@@ -101,12 +103,7 @@ class Worker:
         supervisor = build_supervisor(passing=(OSError, *find_connection_errors(self._app)))
         timing = Timing(coordinator_clock=CoordinatorClock(settings.kernel))
         engines = EngineSwitch(supervisor, settings.local_address, settings.sources, timing=timing)
-        engines.isolation = Isolation(
-            environment=choose_environment(os.environ, settings.inherited_variables),
-            memory_bytes=settings.user_code_memory,
-            niceness=settings.user_code_niceness,
-            adopts=adopts,
-        )
+        engines.isolation = _build_isolation(settings, adopts=adopts)
         engines.memory_bytes = find_memory_limit()
         cache = FileCache(settings.files_cache, settings.most_cache_bytes)
         engines.files = RunFiles(FileFetcher(cache, supervisor), cache)
@@ -249,15 +246,29 @@ def serve(settings: WorkerSettings) -> int:
     health_socket = None
     if settings.health_port is not None:
         [health_socket] = open_sockets(settings.health_host, settings.health_port, 1, "--health-port")
-    become_isolated()
+    adopt_orphans()
     if (code := fork_workers()) is not None:
         return code
-    code = Worker(settings, adopts=become_isolated(), health_socket=health_socket).run()
+    code = Worker(settings, adopts=adopt_orphans(), health_socket=health_socket).run()
     if code == EXIT_RENEW:
         os.kill(os.getppid(), signal.SIGCONT)  # user code may have stopped the zygote
         logging.shutdown()
         os._exit(code)  # the end of the interpreter takes 0.1 s, and the next run may wait
     return code
+
+
+def _build_isolation(settings: WorkerSettings, *, adopts: bool) -> Isolation:
+    is_wanted, is_possible = settings.confinement is not Confinement.OFF, find_version() > 0
+    if is_wanted and not is_possible:
+        _log.warning("user code is not confined: the kernel has no Landlock")
+    return Isolation(
+        environment=choose_environment(os.environ, settings.inherited_variables),
+        memory_bytes=settings.user_code_memory,
+        niceness=settings.user_code_niceness,
+        adopts=adopts,
+        is_confined=is_wanted and is_possible,
+        is_unconfinable=is_wanted and not is_possible,
+    )
 
 
 def _build_celery_worker(app: App, name: str, incarnation: str) -> Any:

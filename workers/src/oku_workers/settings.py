@@ -7,6 +7,7 @@ from pathlib import Path
 
 from oku_core.process.private_files import make_own_folder
 from oku_core.spec.secrets import NO_SOURCES, SpecSources
+from oku_core.user_code.confinement import Confinement
 
 
 def find_files_cache() -> Path:
@@ -38,6 +39,7 @@ class WorkerSettings:
         user_code_niceness: how much such a process gives way to this one, 0 to 19.
         inherited_variables: names of environment variables that user code sees besides harmless ones; `*` is
             all but those of Oku.
+        confinement: whether user code is confined to its own files.
         kernel: whose monotonic clock this process reads; the system says so unless given.
         idle_limit_s: a worker that no message has reached for so long, although some wait, ends itself.
         loop_limit_s: a worker whose event loop has not answered for so long ends itself, too. No
@@ -58,6 +60,7 @@ class WorkerSettings:
     user_code_memory: int = 0
     user_code_niceness: int = 0
     inherited_variables: tuple[str, ...] = ()
+    confinement: Confinement = Confinement.ON
     kernel: str | None = None
     idle_limit_s: float = 30.0
     loop_limit_s: float = 30.0

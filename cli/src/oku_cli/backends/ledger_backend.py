@@ -13,6 +13,7 @@ from oku_coordinator.files.file_name import find_file
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
+from oku_coordinator.runs.confinement_watch import recall_unconfined
 from oku_coordinator.runs.run_failures import write_failures
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.run_rows import read_run_rows
@@ -69,7 +70,8 @@ class LedgerBackend:
     async def fetch_summary(self, run: str) -> Summary:
         """The summary of a run as it stands."""
         with self._read_run(run) as (ledger, _):
-            return build_summary(ledger.runs.fetch_snapshot(run), time.time())
+            snapshot = ledger.runs.fetch_snapshot(run)
+            return build_summary(snapshot, time.time(), recall_unconfined(ledger, snapshot.record))
 
     async def read_run_history(self, run: str) -> AsyncGenerator[bytes]:
         """The history of a run, line by line and without line ends."""

@@ -12,6 +12,7 @@ from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.local_run import build_plan, run_locally
 from oku_cli.options.daemon.allow_options import refuse_secrets
+from oku_cli.options.daemon.confinement_options import refuse_confinement
 from oku_cli.options.daemon.retention_options import read_retention_variables
 from oku_cli.options.grafana_option import drop_grafana_without_loki
 from oku_cli.options.loki_options import LokiOptions, pick_loki_options, refuse_loki
@@ -23,6 +24,7 @@ from oku_cli.remote.watch import Watch
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
+from oku_core.user_code.confinement import Confinement
 
 if TYPE_CHECKING:
     from oku_coordinator.ledger.storage.records import RunRecord
@@ -37,12 +39,14 @@ class ExistingRun:
         data_dir: the folder of local runs.
         coordinator: the coordinator that has it, if the user named one.
         secrets: what a local stack may insert.
+        confinement: whether it confines user code.
     """
 
     reference: str
     data_dir: DataDir
     coordinator: CoordinatorRef | None
     secrets: SecretSource
+    confinement: Confinement
 
     def carry_out(
         self,
@@ -77,6 +81,7 @@ class ExistingRun:
             return run_async(self._run_locally(given, loki, watch, start_locally), watch)
         refuse_loki(loki)
         refuse_secrets(self.secrets)
+        refuse_confinement(self.confinement)
         if self.coordinator is not None:
             refuse_shape(workers=given.workers, servers=given.servers)
         return run_async(run_remotely(reached, start_remotely(self.reference), watch), watch)
@@ -98,6 +103,7 @@ class ExistingRun:
             self.secrets,
             loki.build_environment() | read_retention_variables(),
             has_loki=bool(loki.loki),
+            confinement=self.confinement,
         )
         return await run_locally(self.data_dir, plan, begin, watch)
 

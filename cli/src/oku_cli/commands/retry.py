@@ -10,6 +10,7 @@ from oku_cli.backends.run_lookup import find_run
 from oku_cli.commands.existing_run import ExistingRun
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.daemon.allow_options import secret_options
+from oku_cli.options.daemon.confinement_options import confinement_options
 from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options
 from oku_cli.options.option_group import option
@@ -22,6 +23,7 @@ from oku_core.accounting.run_state import REST_STATES
 from oku_core.errors import UserError
 from oku_core.spec.fields import FieldGroup
 from oku_core.spec.secrets import SecretSource
+from oku_core.user_code.confinement import Confinement
 
 if TYPE_CHECKING:
     from oku_coordinator.ledger.storage.records import RunRecord
@@ -35,11 +37,13 @@ if TYPE_CHECKING:
 @watch_options
 @loki_options
 @secret_options(has_variables=False)
+@confinement_options(serves_others=False)
 def command(
     run: str,
     data_dir: Path,
     coordinator: CoordinatorRef | None,
     secrets: SecretSource,
+    confinement: Confinement,
     **options: Any,
 ) -> int:
     """Send the failed requests of a run again, each under its index.
@@ -47,7 +51,7 @@ def command(
     It makes a new run, whose summary says how many of the first one are ok now. A run with a rate is tried
     again without it. RUN is latest, an id, a name, or any unique part of an id.
     """
-    existing = ExistingRun(run, DataDir(data_dir), coordinator, secrets)
+    existing = ExistingRun(run, DataDir(data_dir), coordinator, secrets, confinement)
     return existing.carry_out(options, _build_start, _start_locally)
 
 

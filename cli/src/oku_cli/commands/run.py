@@ -13,6 +13,7 @@ from oku_cli.backends.data_dir import DataDir
 from oku_cli.local.local_run import build_plan, check_memory, run_locally
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.daemon.allow_options import refuse_secrets, secret_options
+from oku_cli.options.daemon.confinement_options import confinement_options, refuse_confinement
 from oku_cli.options.daemon.retention_options import read_retention_variables
 from oku_cli.options.grafana_option import drop_grafana_without_loki
 from oku_cli.options.json_option import JsonCommand
@@ -35,6 +36,7 @@ from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import find_file_reference
+from oku_core.user_code.confinement import Confinement
 
 _SUFFIXES = {".yaml", ".yml", ".json"}
 _CODE_SUFFIX = ".py"
@@ -69,12 +71,14 @@ _EXAMPLES = {
     help="Folder whose files a spec from standard input may name. Default: none.",
 )  # fmt: skip
 @secret_options(has_variables=False)
+@confinement_options(serves_others=False)
 def command(
     targets: tuple[str, ...],
     files_dir: Path | None,
     data_dir: Path,
     coordinator: CoordinatorRef | None,
     secrets: SecretSource,
+    confinement: Confinement,
     **options: Any,
 ) -> int:
     """Run a load test and account for every request.
@@ -110,12 +114,17 @@ def command(
         if coordinator is not None:
             refuse_loki(loki)
             refuse_secrets(secrets)
+            refuse_confinement(confinement)
             return run_async(run_remotely(coordinator, RunStart.submit(spec, read.files), watch), watch)
         spec = find_files(spec, read.files)
         if not loki.loki:
             watch = replace(watch, grafana=drop_grafana_without_loki(watch.grafana))
         plan = build_plan(
-            spec, secrets, loki.build_environment() | read_retention_variables(), has_loki=bool(loki.loki)
+            spec,
+            secrets,
+            loki.build_environment() | read_retention_variables(),
+            has_loki=bool(loki.loki),
+            confinement=confinement,
         )
         check_memory(spec, plan.workers, build_finder(read.files))
         start = RunStart.submit(spec, read.files)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from oku_cli.options.daemon.allow_options import files_dir_option, secret_options
+from oku_cli.options.daemon.confinement_options import confinement_options
 from oku_cli.options.daemon.file_options import files_cache_options
 from oku_cli.options.daemon.log_options import log_options
 from oku_cli.options.daemon.message_key import message_key_option, read_message_key
@@ -22,6 +23,7 @@ from oku_core.errors import UserError
 from oku_core.spec.files import SpecFiles
 from oku_core.spec.secrets import SecretSource, SpecSources
 from oku_core.spec.values.quantity import parse_duration_s
+from oku_core.user_code.confinement import Confinement
 
 
 def _parse_address(text: str) -> str:
@@ -92,6 +94,7 @@ def _parse_address(text: str) -> str:
 @files_dir_option
 @secret_options(has_variables=True)
 @user_code_options
+@confinement_options(serves_others=True)
 @message_key_option
 @variables_option
 @log_options
@@ -101,6 +104,7 @@ def command(
     secrets: SecretSource,
     message_key_file: Path | None,
     files_cache: Path | None,
+    confinement: Confinement,
     **settings: Any,
 ) -> None:
     """Run a worker, which takes leases and sends their requests.
@@ -112,6 +116,7 @@ def command(
     from oku_workers.settings import WorkerSettings  # noqa: PLC0415
 
     add_context(worker=name)
+    confinement.check()
     for folder in files.folders:
         if not folder.is_dir():
             raise UserError(f"--files-dir: {folder} is not a folder here")
@@ -119,6 +124,6 @@ def command(
         settings["files_cache"] = files_cache.absolute()
     sources = SpecSources(files, secrets)
     key = read_message_key(message_key_file)
-    own = WorkerSettings(message_key=key, name=name, sources=sources, **settings)
+    own = WorkerSettings(message_key=key, name=name, sources=sources, confinement=confinement, **settings)
     forget_secrets()
     sys.exit(serve(own))

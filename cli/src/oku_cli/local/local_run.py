@@ -22,6 +22,7 @@ from oku_core.process.open_files import raise_open_files
 from oku_core.spec.body_memory import FindFile, find_memory_fault
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
+from oku_core.user_code.confinement import Confinement
 
 _NO_SECRETS = SecretSource()
 _FILES_BESIDE_REQUESTS = 100
@@ -65,6 +66,7 @@ def build_plan(
     coordinator_environment: Mapping[str, str] = MappingProxyType({}),
     *,
     has_loki: bool = False,
+    confinement: Confinement = Confinement.OFF,
 ) -> StackPlan:
     """Plan the stack: half the processors for workers and half for servers, unless the spec says otherwise.
 
@@ -72,8 +74,9 @@ def build_plan(
 
     Raises:
         UserError: the processes of this machine may not open enough files for the concurrency, or the spec
-            names a secret that is not among those allowed.
+            names a secret that is not among those allowed, or user code cannot be confined here and must be.
     """
+    confinement.check()
     secrets.fill_in(spec)
     processors = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     half = max(1, processors // 2)
@@ -107,6 +110,7 @@ def build_plan(
         secrets=secrets,
         coordinator_environment=coordinator_environment,
         has_loki=has_loki,
+        confinement=confinement,
     )
 
 

@@ -19,6 +19,7 @@ from oku_cli.user_code.included_files import MOST_FILES
 from oku_core.process.listener import format_address
 from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.secrets import SecretSource
+from oku_core.user_code.confinement import Confinement
 
 _MOST_RUN_FILES = MOST_FILES + 100
 """As many as user code may have, and what else a run uses: data, bodies, certificates."""
@@ -42,6 +43,7 @@ class StackPlan:
         secrets: the secrets that its runs may name.
         coordinator_environment: settings of the coordinator as environment variables, secret ones among them.
         has_loki: whether results go to a Loki besides the ledger.
+        confinement: whether user code is confined to its own files.
     """
 
     workers: int
@@ -52,15 +54,24 @@ class StackPlan:
     secrets: SecretSource = field(default_factory=SecretSource)
     coordinator_environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     has_loki: bool = False
+    confinement: Confinement = Confinement.OFF
 
-    def build_secret_flags(self) -> list[str]:
-        """Return the flags that allow another command the same secrets."""
+    def build_flags(self) -> list[str]:
+        """Return the flags that allow another command what this one was allowed, and no more."""
         flags = [flag for name in self.secrets.variables for flag in ("--allow-env", name)]
-        return [*flags, "--secrets-dir", str(self.secrets.folder)] if self.secrets.folder else flags
+        flags += ["--secrets-dir", str(self.secrets.folder)] if self.secrets.folder else []
+        return flags + _CONFINEMENT_FLAGS[self.confinement]
 
     def pick_secret_variables(self) -> dict[str, str]:
         """Return those of the allowed environment variables that there are."""
         return {name: os.environ[name] for name in self.secrets.variables if name in os.environ}
+
+
+_CONFINEMENT_FLAGS: Mapping[Confinement, list[str]] = {
+    Confinement.OFF: [],
+    Confinement.ON: ["--confine-user-code"],
+    Confinement.REQUIRED: ["--require-confinement"],
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,8 +157,9 @@ def _build_coordinator_flags(plan: StackPlan, data_dir: DataDir, sockets: StackS
 
 def _build_worker_flags(plan: StackPlan, data_dir: DataDir, number: int) -> list[str]:
     address = ["--local-address", f"127.0.0.{1 + number % 254}"] if plan.spreads_addresses else []
+    open_flags = ["--no-confine-user-code"] if plan.confinement is Confinement.OFF else []
     return [
-        "--name", _name_worker(number), *_FILES, *plan.build_secret_flags(),
+        "--name", _name_worker(number), *_FILES, *plan.build_flags(), *open_flags,
         # User code is that of the user whose environment this is.
         "--files-cache", str(data_dir.files_cache), "--inherit-env", "*", *address,
     ]  # fmt: skip

@@ -29,7 +29,7 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
     """
     data_dir, plan = stack.data_dir, stack.plan
     console = watch.build_console()
-    hints = InterruptHints((*data_dir.flags, *plan.build_secret_flags()), folder=data_dir.absolute)
+    hints = InterruptHints((*data_dir.flags, *plan.build_flags()), folder=data_dir.absolute)
     at_once, run = True, ""
     try:
         await interrupts.cut(stack.start(), describe_unbegun(start.resumed))

@@ -107,6 +107,10 @@ class LedgerHistory:
 
         return self._file.read(fetch)
 
+    def fetch_events(self, run: str) -> list[Event]:
+        """The events of a run, oldest first."""
+        return self._file.read(lambda transaction: history_table.fetch_events(transaction, run))
+
     def read_leases(self, run: str) -> Iterator[list[LeaseSpan]]:
         """What became of the leases of a run, as they were cut; each page is read when it is taken."""
         after = ""

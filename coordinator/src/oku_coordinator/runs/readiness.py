@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.runs.confinement_watch import describe_unconfined, list_unconfined, recall_unconfined
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import MOST_QUEUED
 from oku_coordinator.workers.assignment import Assignment
@@ -186,9 +187,9 @@ class Readiness:
         self.roster.forget_refusals(run)
 
     def build_notices(self, run: RunRecord) -> list[str]:
-        """What a run waits for, and what is wrong, a line each; nothing for a run at rest."""
+        """What a run waits for, and what is wrong, a line each; of a run at rest, what must be known."""
         if run.is_at_rest:
-            return []
+            return recall_unconfined(self.ledger, run)
         current = self.ledger.runs.fetch_current()
         if current is not None and current.run != run.run:
             obstacle = _add(self.find_obstacle(current))
@@ -206,6 +207,7 @@ class Readiness:
         yield from self.find_outages(run.run)
         yield from self._find_of_workers(run)
         yield from self.roster.find_host_ends(run.run)
+        yield from describe_unconfined(list_unconfined(self.assignment, run))
         yield from self._find_of_servers(run)
         yield from self._find_of_others()
 

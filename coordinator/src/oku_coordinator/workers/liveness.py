@@ -178,6 +178,7 @@ class Roster:
         known.stopping = progress.stopping
         known.troubles = progress.troubles
         known.host_ends = progress.host_ends
+        known.is_unconfinable = progress.is_unconfinable
         known.clock_ahead_s = progress.at - wall_now
         known.clock_bound_s = progress.clock_bound_s
         known.is_suspect = False

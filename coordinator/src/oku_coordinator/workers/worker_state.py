@@ -54,6 +54,8 @@ class WorkerState:
     """The processes of its user code that ended unexpectedly lately, the newest last."""
     is_suspect: bool = False
     """Whether it has been silent for longer than others."""
+    is_unconfinable: bool = False
+    """Whether it is to confine user code to its files, but its kernel has no Landlock."""
     rate: RunRate = field(default_factory=lambda: RunRate(""))
     """How fast it gets through the run that it worked on last."""
 

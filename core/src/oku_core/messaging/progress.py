@@ -100,6 +100,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         found: the records of dead processes that it has found on its machine.
         host_ends: the processes of its user code that ended unexpectedly in the last half minute, the newest
             last.
+        is_unconfinable: whether it is to confine user code to its files, but its kernel has no Landlock.
     """
 
     worker: str
@@ -123,6 +124,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     troubles: list[str] = []
     found: list[FlightRecord] = []
     host_ends: list[HostEnd] = []
+    is_unconfinable: bool = False
 
     def find_fault(self) -> str | None:
         """Say what is wrong with received progress; None if nothing is."""

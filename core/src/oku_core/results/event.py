@@ -23,6 +23,8 @@ class EventType(StrEnum):
     WORKER_LOST = "worker_lost"
     WORKER_BARRED = "worker_barred"
     """A worker lacks something that the spec asks for, and gets none of the run."""
+    WORKER_UNCONFINED = "worker_unconfined"
+    """A worker is to confine user code, but its kernel has no Landlock."""
     HOOK_BEGUN = "hook_begun"
     """A worker calls `setup` or `teardown` of the scenario."""
     HOOK_ENDED = "hook_ended"

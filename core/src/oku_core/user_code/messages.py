@@ -45,6 +45,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, tag="start", array_like=T
         setup_data: what `setup` returned, as JSON.
         local_address: what to send from; the system chooses unless given.
         secrets: what no text of this host may show.
+        is_confined: whether the host is to give up all files but its own first.
     """
 
     spec: bytes
@@ -55,6 +56,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True, tag="start", array_like=T
     setup_data: str = "null"
     local_address: str | None = None
     secrets: tuple[str, ...] = ()
+    is_confined: bool = False
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True, tag="call", array_like=True):
@@ -71,6 +73,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True, tag="call", array_like=Tru
     paths: dict[str, bytes] = {}
     setup_data: str = "null"
     secrets: tuple[str, ...] = ()
+    is_confined: bool = False
 
 
 class Hand(msgspec.Struct, frozen=True, tag="hand", array_like=True):

@@ -1,11 +1,32 @@
-"""Reads the first message of a worker, before there is an event loop; from then on its secrets are hidden."""
+"""Reads the first message of a worker, hides its secrets and confines its host.
+
+All this is done before there is an event loop or user code.
+"""
 
 import socket
 
+from oku.host.file_confinement import confine_files
 from oku_core.process.redaction import hide
-from oku_core.user_code.messages import Call, FrameReader, Start, ToHost
+from oku_core.user_code.messages import Call, FrameReader, Refused, Start, ToHost, frame
 
 _CHUNK_BYTES = 1 << 16
+
+
+def prepare(connection: socket.socket) -> Start | Call | None:
+    """What this host is for, once it is confined; None if it could not be, which the worker is told.
+
+    Raises:
+        EOFError: the worker has gone.
+    """
+    message = read_first_message(connection)
+    try:
+        if message.is_confined:
+            confine_files(message)
+    except OSError as error:
+        reason = f"user code cannot be confined here: {error.strerror or error}"
+        connection.sendall(frame(Refused(reason)))
+        return None
+    return message
 
 
 def read_first_message(connection: socket.socket) -> Start | Call:

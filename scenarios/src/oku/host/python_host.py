@@ -15,7 +15,7 @@ from typing import Any
 import uvloop
 
 from oku.client.cookie_store import CookieStore
-from oku.host.first_message import read_first_message
+from oku.host.first_message import prepare
 from oku.host.garbage import GarbageWatch
 from oku.host.hook_call import serve_call
 from oku.host.http_factory import build_client, open_rows
@@ -356,7 +356,9 @@ class _Protocol(asyncio.Protocol):
 
 def serve(connection: socket.socket, slots_file: int) -> None:
     """Run the scenario of the worker at the other end, until it says so or is gone."""
-    start = read_first_message(connection)
+    start = prepare(connection)
+    if start is None:
+        return
     if isinstance(start, Call):
         serve_call(connection, start)
         return

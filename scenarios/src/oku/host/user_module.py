@@ -4,6 +4,7 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
+from oku.host.file_confinement import CONFINED_NOTE, is_refusal
 from oku.host.user_imports import UserImports
 from oku_core.process.redaction import redact
 
@@ -44,7 +45,8 @@ def describe_exception(error: BaseException, folder: Path) -> str:
     text = " ".join(f"{type(error).__name__}: {_read_text(error)}".split()).rstrip(": ")
     text = text.replace(f"{folder}/", "")  # each host has its own: a reason is the same for all of them
     place = find_place(error, folder)
-    return f"{text} ({place})" if place else text
+    text = f"{text} ({place})" if place else text
+    return f"{text}: user code is confined" if is_refusal(error) else text
 
 
 def describe_assertion(error: AssertionError, folder: Path) -> str:
@@ -84,4 +86,6 @@ def format_traceback(error: BaseException, folder: Path) -> str:
     )
     lines = ["Traceback (most recent call last):\n", *traceback.format_list(frames[first:])]
     lines.append(redact("".join(traceback.format_exception_only(error)))[:_LONGEST_TEXT])
+    if is_refusal(error):
+        lines.append(f"{CONFINED_NOTE}\n")
     return "".join(lines).replace(f"{folder}/", "")

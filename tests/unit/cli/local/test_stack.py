@@ -15,6 +15,7 @@ from oku_cli.process import child as child_module
 from oku_cli.process.child import Child
 from oku_cli.user_code.included_files import MOST_FILES
 from oku_core.spec.secrets import SecretSource
+from oku_core.user_code.confinement import Confinement
 
 Build = Callable[..., LocalStack]
 PLAN = StackPlan(workers=2, servers=1, delay="0..3s", seed=7)
@@ -71,6 +72,22 @@ async def test_the_delay_servers_are_started_with_the_delay_and_seed_of_the_plan
     command = list(next(child.command for child in build().children if child.name == "server"))
     for flag, value in (("--delay", "0..3s"), ("--seed", "7")):
         assert command[command.index(flag) + 1] == value
+
+
+async def test_user_code_is_confined_on_request(build: Build) -> None:
+    """It is the user's own; another command that goes on with the run is told the same."""
+    for confinement, flags, worker_flag in (
+        (Confinement.OFF, [], "--no-confine-user-code"),
+        (Confinement.ON, ["--confine-user-code"], "--confine-user-code"),
+        (Confinement.REQUIRED, ["--require-confinement"], "--require-confinement"),
+    ):
+        plan = dataclasses.replace(PLAN, confinement=confinement)
+        assert plan.build_flags() == flags
+        workers = [child.command for child in build(plan).children if child.name.startswith("worker")]
+        found = [
+            [word for word in command if word.startswith("--") and "confine" in word] for command in workers
+        ]
+        assert found == [[worker_flag]] * 2
 
 
 async def test_files_of_the_user_may_be_named(build: Build) -> None:
@@ -206,5 +223,5 @@ def test_what_was_allowed_can_be_said_to_another_command(tmp_path: Path) -> None
     """The hint on how to resume a run that names secrets contains these flags."""
     source = SecretSource(("SHOP_TOKEN", "OTHER"), tmp_path)
     flags = ["--allow-env", "SHOP_TOKEN", "--allow-env", "OTHER", "--secrets-dir", str(tmp_path)]
-    assert dataclasses.replace(PLAN, secrets=source).build_secret_flags() == flags
-    assert PLAN.build_secret_flags() == []
+    assert dataclasses.replace(PLAN, secrets=source).build_flags() == flags
+    assert PLAN.build_flags() == []

@@ -13,7 +13,7 @@ HEADINGS = {
     "run": [*FieldGroup, "Where runs are", "Loki and Grafana", "Files and secrets", "Help"],
     "resume": [
         "Load", "Delay servers", "Where runs are", "Output", "Thresholds", "Loki and Grafana",
-        "Files and secrets", "Help",
+        "Files and secrets", "User code", "Help",
     ],
     "report": ["Output", "Where runs are", "Help"],
     "worker": ["Broker", "Life of the process", "Files and secrets", "User code", "Logs", "Help"],

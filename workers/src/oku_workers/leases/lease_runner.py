@@ -260,6 +260,7 @@ class LeaseRunner:
             troubles=self._supervisor.troubles[:MOST_TROUBLES],
             found=list(found),
             host_ends=self._engines.host_ends.list_latest(),
+            is_unconfinable=self._engines.isolation.is_unconfinable,
         )
 
     async def close(self) -> None:

@@ -64,6 +64,26 @@ def test_removed_files_are_restored(tmp_path: Path) -> None:
     remove_code_folder(folder)
 
 
+def test_no_file_is_restored_through_a_link(tmp_path: Path) -> None:
+    """User code may be confined to its folder; its worker is not, and would write elsewhere for it."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    spec = build_spec({"a.py": b"1", "parts/deep/b.py": b"2", "c.py": b"3"}, tmp_path)
+    folder = build_code_folder(spec, tmp_path.joinpath)
+    shutil.rmtree(folder / "parts")
+    (folder / "parts").symlink_to(outside)
+    for name in ("a.py", "c.py"):
+        (folder / name).unlink()
+    (folder / "a.py").symlink_to(outside / "new")
+    (folder / "c.py").symlink_to(tmp_path / list_code(spec)[0].file.digest)
+    fill_code_folder(folder, spec, tmp_path.joinpath)
+    assert list(outside.iterdir()) == []
+    found = {name: (folder / name).read_bytes() for name in ("a.py", "parts/deep/b.py", "c.py")}
+    assert found == {"a.py": b"1", "parts/deep/b.py": b"2", "c.py": b"3"}
+    assert not any(path.is_symlink() for path in folder.rglob("*"))
+    remove_code_folder(folder)
+
+
 def test_a_file_that_is_gone_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In one line; no folder stays behind."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "folders"))

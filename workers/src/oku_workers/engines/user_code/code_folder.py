@@ -58,14 +58,23 @@ def fill_code_folder(folder: Path, spec: Spec, find_file: Callable[[str], Path])
         if folder not in _locks:
             _locks[folder] = _lock(folder)
         for code in list_code(spec):
-            path = folder / code.path
-            if not path.exists():
-                path.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(find_file(code.file.digest), path)
+            _restore(folder, Path(code.path), find_file(code.file.digest))
     except OSError as error:
         raise EngineError(
             f"the files of the scenario cannot be written: {error.strerror or error}"
         ) from error
+
+
+def _restore(folder: Path, name: Path, source: Path) -> None:
+    """Copy a file that is missing, never through a link of user code, which may lead out of the folder."""
+    for path in reversed((name, *name.parents[:-1])):
+        if (folder / path).is_symlink():
+            (folder / path).unlink()
+    path = folder / name
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with source.open("rb") as content, path.open("xb") as copy:
+            shutil.copyfileobj(content, copy)
 
 
 def list_code(spec: Spec) -> tuple[CodeFile, ...]:
@@ -75,8 +84,19 @@ def list_code(spec: Spec) -> tuple[CodeFile, ...]:
 
 def remove_code_folder(folder: Path) -> None:
     """Remove such a folder, with whatever user code has written there."""
-    shutil.rmtree(folder, ignore_errors=True)
+    _remove(folder)
     _unlock(folder)
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder, also what user code has closed to its own user in it."""
+    with suppress(OSError):
+        folder.chmod(0o700)
+        for place, names, _ in os.walk(folder):
+            for path in (Path(place, name) for name in names):
+                if not path.is_symlink():
+                    path.chmod(0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _unlock(folder: Path) -> None:
@@ -92,7 +112,7 @@ def _remove_abandoned() -> None:
             if found.st_uid != os.getuid() or time.time() - found.st_mtime < _NEW_S:
                 continue
             if (lock := _lock(folder)) is not None:
-                shutil.rmtree(folder, ignore_errors=True)
+                _remove(folder)
                 os.close(lock)
 
 

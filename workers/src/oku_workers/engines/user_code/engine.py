@@ -323,6 +323,7 @@ class UserCodeEngine:
                 setup_data=context.setup_data,
                 local_address=context.local_address,
                 secrets=context.secrets,
+                is_confined=context.isolation.is_confined,
             )
         )
         ended = asyncio.ensure_future(self._has_ended.wait())

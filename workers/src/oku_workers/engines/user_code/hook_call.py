@@ -62,6 +62,7 @@ async def call_hook(attempt: HookAttempt, spec: Spec, context: EngineContext, li
                 paths=paths,
                 setup_data=context.setup_data,
                 secrets=context.secrets,
+                is_confined=context.isolation.is_confined,
             )
         )
         either: list[asyncio.Future[Any]] = [answer, waiting]

@@ -29,12 +29,16 @@ class Isolation:
         memory_bytes: how much memory each of their processes may hold; 0 without a limit.
         niceness: how much they give way to their worker where both want the same processor: 0 to 19.
         adopts: whether this process adopts what they leave behind, and ends it (`adopt_orphans`).
+        is_confined: whether they give up all files but their own.
+        is_unconfinable: whether they should, but the kernel has no Landlock.
     """
 
     environment: Mapping[str, str] = field(default_factory=lambda: choose_environment(os.environ))
     memory_bytes: int = 0
     niceness: int = 0
     adopts: bool = False
+    is_confined: bool = False
+    is_unconfinable: bool = False
 
 
 def choose_environment(ours: Mapping[str, str], names: Sequence[str] = ()) -> dict[str, str]:

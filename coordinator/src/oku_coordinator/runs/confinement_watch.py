@@ -1,0 +1,64 @@
+"""Notes which workers run user code unconfined although they are to confine it.
+
+The kernel of such a worker has no Landlock. Its run has an event, and a notice that stays when it is over.
+"""
+
+from collections.abc import Callable, Sequence
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.workers.assignment import Assignment
+from oku_core.results.event import Event, EventType
+
+_WHAT = "cannot confine user code: its kernel has no Landlock"
+
+
+class ConfinementWatch:
+    """Looks at the workers that belong to the run that has its turn.
+
+    Args:
+        ledger: keeps the events.
+        assignment: the workers of the run.
+        clock: gives Unix time.
+    """
+
+    def __init__(self, ledger: Ledger, assignment: Assignment, clock: Callable[[], float]) -> None:
+        self._ledger = ledger
+        self._assignment = assignment
+        self._clock = clock
+        self._noted: set[tuple[str, str]] = set()
+        """Each worker that was noted, with its run."""
+
+    def look(self, run: RunRecord | None) -> None:
+        """Note those that were not noted yet; as often as a worker may have been assigned."""
+        names = [] if run is None else list_unconfined(self._assignment, run)
+        if run is None or not names:
+            self._noted.clear()
+            return
+        if new := [name for name in names if (run.run, name) not in self._noted]:
+            at, type_ = self._clock(), EventType.WORKER_UNCONFINED
+            events = [Event(at=at, type=type_, text=f"worker {name} {_WHAT}", worker=name) for name in new]
+            self._ledger.history.note(run.run, events)
+            self._noted |= {(run.run, name) for name in new}
+
+
+def list_unconfined(assignment: Assignment, run: RunRecord) -> list[str]:
+    """The workers of a run that has its turn that cannot confine its user code."""
+    if not run.spec.runs_user_code:
+        return []
+    return [worker.name for worker in assignment.find_members(run.run) if worker.is_unconfinable]
+
+
+def describe_unconfined(names: Sequence[str]) -> list[str]:
+    """A notice on these workers; none if there are none."""
+    others = f" (and {len(names) - 1:,} more)" if len(names) > 1 else ""
+    return [f"worker {names[0]} {_WHAT}{others}"] if names else []
+
+
+def recall_unconfined(ledger: Ledger, run: RunRecord) -> list[str]:
+    """The notice of a run at rest, to which no worker belongs any more."""
+    if not run.spec.runs_user_code:
+        return []
+    events = ledger.history.fetch_events(run.run)
+    names = [event.worker or "" for event in events if event.type == EventType.WORKER_UNCONFINED]
+    return describe_unconfined(list(dict.fromkeys(names)))
