@@ -25,8 +25,8 @@ _RESERVED = re.compile(
 """Names that no registry of domains gives to anybody, and those within a cluster or a machine."""
 _HOSTS = frozenset(
     {
-        "github.com", "grafana.com", "json-schema.org", "keepachangelog.com", "kind.sigs.k8s.io",
-        "semver.org", "www.artificialworlds.net", "www.rfc-editor.org", "www.w3.org",
+        "docs.kernel.org", "github.com", "grafana.com", "json-schema.org", "keepachangelog.com",
+        "kind.sigs.k8s.io", "semver.org", "www.artificialworlds.net", "www.rfc-editor.org", "www.w3.org",
     }
 )  # fmt: skip
 _REPOSITORIES = frozenset({"google", "grafana", "hatoo", "locustio", "wg", "yannh"})

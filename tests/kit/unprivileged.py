@@ -57,8 +57,8 @@ def run_unprivileged(
     """
     own = {"HOME": str(folder), "TMPDIR": str(folder), "PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
     ended = subprocess.run(
-        [*build_prefix(), *command], cwd=folder, env={**own, **environment}, capture_output=True, text=True, timeout=timeout_s,
-        check=False,
+        [*build_prefix(), *command], cwd=folder, env={**own, **environment}, capture_output=True, text=True,
+        timeout=timeout_s, check=False,
     )  # fmt: skip
     if ended.returncode == _NO_NAMESPACE:
         raise NamespaceError(ended.stderr)

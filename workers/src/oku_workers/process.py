@@ -34,6 +34,7 @@ from oku_core.process.landlock import find_version
 from oku_core.process.listener import open_sockets
 from oku_core.process.memory import find_memory_limit
 from oku_core.process.open_files import raise_open_files
+from oku_core.process.prctl import adopt_orphans
 from oku_core.process.private_files import open_private
 from oku_core.process.supervision import Supervisor
 from oku_core.user_code.confinement import Confinement
