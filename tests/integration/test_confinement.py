@@ -201,7 +201,8 @@ def test_user_code_that_is_not_confined_reaches_what_its_user_may() -> None:
     } <= done.keys()  # fmt: skip
     assert "hunter2" in done["environ of the bystander"]
     closed = ("oku run", "broker", "coordinator", "server", "worker-1")
-    assert not {f"{kind} of {name}" for kind in ("environ", "mem", "maps", "fd") for name in closed} & done.keys()
+    parts = ("environ", "mem", "maps", "fd")
+    assert not {f"{part} of {name}" for part in parts for name in closed} & done.keys()
 
 
 _TRUSTED = """

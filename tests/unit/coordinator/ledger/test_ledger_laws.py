@@ -156,6 +156,16 @@ class WorkedLease:
     told_sent: int = 0
     """How many requests the ledger knows that the worker has sent."""
     expired: ExpiryReason | None = None
+    risked: set[int] = field(default_factory=set)
+    """What may have been sent in vain of a lease that was taken back."""
+
+    def expire(self, record: LeaseRecord, reason: ExpiryReason) -> None:
+        """Take the lease back, as the ledger last knew it."""
+        assert self.expired is None
+        self.expired = reason
+        if reason != ExpiryReason.NOT_SENT:
+            self.risked = {*record.in_flight, *range(record.done, record.bound)}
+            assert len(self.risked) == record.at_risk
 
     @property
     def in_flight(self) -> list[int]:
@@ -395,13 +405,22 @@ class LedgerLaws(RuleBasedStateMachine):
             return
         drawn = data.draw(st.lists(st.sampled_from(said), min_size=1, max_size=4))
         batches = [build_batch(lease.record, checkpoint) for lease, checkpoint in drawn]
+        resting = {run for run in self.counted if self.ledger.runs.fetch(run).is_at_rest}
         receipts = self.ledger.leases.apply(batches, lambda _batch, _spec: allowance, self.tick())
         for (lease, checkpoint), receipt in zip(drawn, receipts, strict=True):
             assert receipt.verdicts == [self.judge(lease, checkpoint)]
             if receipt.verdicts[0] in ACCEPTED:
                 self.count(lease, checkpoint)
+            elif checkpoint.is_final and lease.record.run not in resting:
+                self.lower_resent(lease, checkpoint)
             if is_heard:
                 self.hear(receipt)
+
+    def lower_resent(self, lease: WorkedLease, checkpoint: Checkpoint) -> None:
+        """Count what was certainly not sent, as the last checkpoint of a lease that was taken back says."""
+        known = lease.risked.intersection(lease.list_sent(checkpoint.done))
+        self.resent[lease.record.run] -= len(lease.risked) - len(known)
+        lease.risked = known
 
     def judge(self, lease: WorkedLease, checkpoint: Checkpoint) -> MessageVerdict:
         """What the ledger should make of a checkpoint."""
@@ -558,10 +577,9 @@ class LedgerLaws(RuleBasedStateMachine):
             gone = find_lost(record, record.list_at_risk())
             indices = itertools.chain.from_iterable(range(*each) for each in gone)
             self.count_unsent(record.run, indices, Outcome.LOST)
-            assert lease.expired is None
-            lease.expired = reason
+            lease.expire(record, reason)
             lease.is_over |= reason == ExpiryReason.NOT_SENT
-            self.resent[record.run] += 0 if reason == ExpiryReason.NOT_SENT else record.at_risk
+            self.resent[record.run] += len(lease.risked)
 
     def fetch_open(self) -> dict[str, LeaseRecord]:
         """The open leases of all runs."""
@@ -589,8 +607,8 @@ class LedgerLaws(RuleBasedStateMachine):
         records = self.fetch_open()
         self.ledger.runs.park_interrupted(self.tick(), but=but)
         for name, record in records.items():
-            self.leases[name].expired = ExpiryReason.STACK_LOST
-            self.resent[record.run] += record.at_risk
+            self.leases[name].expire(record, ExpiryReason.STACK_LOST)
+            self.resent[record.run] += len(self.leases[name].risked)
         assert all(self.ledger.runs.fetch(run).is_at_rest for run in self.counted if run != but)
 
     @rule()

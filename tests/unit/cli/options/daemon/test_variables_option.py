@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from oku_workers.settings import WorkerSettings
 
 KEY = "a key of sixteen bytes or more"
-GIVEN = {"OKU_BROKER_URL": "redis://:pw@h", "OKU_MESSAGE_KEY": KEY, "OKU_TOKEN": "t"}
+TOKEN = "token-0123456789"
+GIVEN = {"OKU_BROKER_URL": "redis://:pw@h", "OKU_MESSAGE_KEY": KEY, "OKU_TOKEN": TOKEN}
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +49,7 @@ def test_a_coordinator_takes_its_secrets_from_the_socket_and_forgets_them(
     monkeypatch.setattr("oku_coordinator.process.serve", served.append)
     invoke(coordinator, GIVEN, "--port", "0")
     [settings] = served
-    assert (settings.broker_url, settings.token) == ("redis://:pw@h", "t")
+    assert (settings.broker_url, settings.token) == ("redis://:pw@h", TOKEN)
     assert settings.message_key == KEY.encode()
     assert not set(SECRET) & set(os.environ)
 
