@@ -54,13 +54,13 @@ def test_a_disk_that_fills_is_reported_and_loses_nothing(tmp_path: Path) -> None
 
 
 def test_a_command_on_a_full_disk_ends_with_one_line(tmp_path: Path) -> None:
-    """A new folder has no room for its key, and the ledger of an old one cannot be opened."""
+    """A new folder has no room for its first file, and the ledger of an old one cannot be opened."""
     with mount_small_disk(tmp_path / "disk", "30m") as disk:
         command = ("run", "--requests", "10", "--delay", "1ms", "--quiet", "--data-dir")
         assert run_oku(*command, "old", cwd=disk.path).returncode == ExitCode.COMPLETED
         disk.fill()
         for folder, line in (
-            ("new", f"oku: {disk.path}/new/message.key: No space left on device"),
+            ("new", f"oku: {disk.path}/new/.gitignore: No space left on device"),
             ("old", f"oku: {disk.path}/old/ledger.sqlite3: {_FULL}"),
         ):
             ended = run_oku(*command, folder, cwd=disk.path)

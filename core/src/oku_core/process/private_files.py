@@ -189,9 +189,9 @@ def _create_private(path: Path, content: str) -> None:
     try:
         with os.fdopen(file, "w", encoding="utf-8") as output:
             output.write(content)
-    except BaseException:
+    except OSError as error:
         path.unlink(missing_ok=True)  # the disk is full: the next one tries again
-        raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _check_file(path: Path, state: os.stat_result) -> None:

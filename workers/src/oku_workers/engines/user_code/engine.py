@@ -258,9 +258,10 @@ class UserCodeEngine:
         if isinstance(message, Report):
             self._reader.read(message)
             self._note_load(message)
-            self._wanted = min(self._wanted + max(0, message.wanted), self.window + MOST_AHEAD)
-            self.host_load.idle_users = min(max(0, message.idle), self._wanted, self.window)
-            self._fill()
+            if self._host is not None:  # one that is ending gets no more iterations
+                self._wanted = min(self._wanted + max(0, message.wanted), self.window + MOST_AHEAD)
+                self.host_load.idle_users = min(max(0, message.idle), self._wanted, self.window)
+                self._fill()
         elif self._loaded is not None and not self._loaded.done():
             if isinstance(message, Refused):
                 self._loaded.set_exception(EngineError(message.reason))
