@@ -181,7 +181,7 @@ class ApiConnection(web.RequestHandler):
 
 
 def _describe(error: HttpProcessingError) -> str:
-    """What is wrong with a request, without what it has sent: a header may be a token with a character more."""
+    """What is wrong with a request, without what it has sent: that may be a token with a typing error."""
     if isinstance(error, InvalidURLError):
         return "Invalid URL"
     return str(error.message).partition(":")[0][:_LONGEST_TEXT]

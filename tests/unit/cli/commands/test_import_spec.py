@@ -46,18 +46,20 @@ def test_a_command_is_read_from_standard_input(
     (folder / "below" / "body").write_text("hello")
     (folder / "key").write_text("secret")
 
-    def read(file: str, *flags: str) -> int | str | None:
-        given = f"curl \\\n h \\\n -d @{file}\n".encode()
+    def read(words: str, *flags: str) -> int | str | None:
+        given = f"curl \\\n https://h \\\n {words}\n".encode()
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
         return call(monkeypatch, "curl", "-", *flags)
 
-    assert read("body", "--files-dir", "below") == 0
-    assert yaml.safe_load(capsys.readouterr().out)["body"] == "hello"
+    assert read("-d @body --cacert body", "--files-dir", "below") == 0
+    written = yaml.safe_load(capsys.readouterr().out)
+    assert (written["body"], written["cacert"]) == ("hello", str(folder / "below" / "body"))
     refused = {
-        ("key",): (
-            "standard input: key is a file, and standard input may name files only with --files-dir FOLDER"
+        **dict.fromkeys(
+            (("-d @key",), ("--cacert key",), ("-E key",)),
+            ("standard input: key is a file, and standard input may name files only with --files-dir FOLDER"),
         ),
-        ("../key", "--files-dir", "below"): (
+        ("-d @../key", "--files-dir", "below"): (
             "standard input: ../key is not in the folder of --files-dir or below it"
         ),
     }
