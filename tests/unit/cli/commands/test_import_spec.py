@@ -1,4 +1,5 @@
 import io
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -55,15 +56,15 @@ def test_a_command_is_read_from_standard_input(
     written = yaml.safe_load(capsys.readouterr().out)
     assert (written["body"], written["cacert"]) == ("hello", str(folder / "below" / "body"))
     refused = {
-        **dict.fromkeys(
-            (("-d @key",), ("--cacert key",), ("-E key",)),
-            ("standard input: key is a file, and standard input may name files only with --files-dir FOLDER"),
+        ("key",): (
+            "standard input: key is a file, and standard input may name files only with --files-dir FOLDER"
         ),
-        ("-d @../key", "--files-dir", "below"): (
+        ("../key", "--files-dir", "below"): (
             "standard input: ../key is not in the folder of --files-dir or below it"
         ),
     }
-    for given, fault in refused.items():
+    for flag, ((file, *flags), fault) in product(("-d @", "--cacert ", "-E "), refused.items()):
+        given = (f"{flag}{file}", *flags)
         assert read(*given) == 2
         shown = capsys.readouterr()
         assert (shown.out, shown.err) == ("", f"oku: {fault}\n"), given
