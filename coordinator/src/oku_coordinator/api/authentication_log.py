@@ -28,7 +28,7 @@ class RefusedCallers:
 
     Args:
         api: what callers call there. Its server says what the throttle has left out.
-        credential: what they have to bear.
+        credential: what they must present.
         count: takes each refusal.
         clock: monotonic seconds.
     """
