@@ -219,7 +219,24 @@ async def test_malformed_requests_are_one_line(port: Port, caplog: pytest.LogCap
         assert (await port.ask(b"GET / HTTP/1.1\r\nbad header\r\n\r\n"))[0] == 400
     [line] = [record for record in caplog.records if "malformed" in record.message]
     assert line.exc_info is None
-    assert "a request from 127.0.0.1 is malformed: " in line.message
+    assert "a request from 127.0.0.1 is malformed: Invalid header token" in line.message
+
+
+@pytest.mark.parametrize(
+    ("head", "what"),
+    [
+        (b"GET / HTTP/1.1\r\nAuthorization: Bearer s3cret\x00\r\n\r\n", "Invalid header value char"),
+        (b"GET / HTTP/1.1\r\nAuthorization: Bearer s3cret" + b"x" * 9000, "Got more than 8190 bytes"),
+        (b"GET /s3cret\x01 HTTP/1.1\r\nHost: x\r\n\r\n", "Invalid"),
+    ],
+)
+async def test_what_a_malformed_request_has_sent_is_not_logged(
+    port: Port, caplog: pytest.LogCaptureFixture, head: bytes, what: str
+) -> None:
+    """A token with a character too many is still nearly the token."""
+    assert (await port.ask(head))[0] == 400
+    assert f"is malformed: {what}" in caplog.text
+    assert "s3cret" not in caplog.text
 
 
 async def test_a_head_without_end_is_cut_off(port: Port) -> None:

@@ -127,6 +127,7 @@ SPEC_HEADERS = (
     Header("Cookie: session=spec"),
     Header("Host: spec.example"),
     Header("X-Api-Key: spec"),
+    Header("X-Literal: {literal:spec}"),
     Header("X-Replaced: spec"),
 )
 STATUSES = (301, 302, 303, 307, 308)

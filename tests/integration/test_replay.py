@@ -199,25 +199,25 @@ def standing(tmp_path: Path) -> Iterator[StandingStack]:
 def test_requests_of_a_remote_run_are_fetched_from_its_coordinator(
     standing: StandingStack, target: Target, tmp_path: Path
 ) -> None:
-    """Their rows, and a body that is a file."""
+    """Their rows, which have colons as addresses have, and a body that is a file."""
     where = ("--coordinator", standing.api.url, "--token", TOKEN)
-    (tmp_path / "skus.csv").write_text("sku\n" + "".join(f"s{row}\n" for row in range(ROWS)))
+    (tmp_path / "skus.csv").write_text("sku\n" + "".join(f"::{row}\n" for row in range(ROWS)))
     (tmp_path / "body.txt").write_text("{sku} from a file")
-    flags = ("--data", "skus.csv", "--body", "@body.txt", "--expect-body", "s7 from")
+    flags = ("--data", "skus.csv", "--body", "@body.txt", "--expect-body", "::7 from")
     ran = run_oku("run", f"{target.url}/{{i}}", *flags, "--json", *where, cwd=tmp_path)
     outcomes = json.loads(ran.stdout)["outcomes"]
     assert (outcomes["ok"], outcomes["failed_check"]) == (1, ROWS - 1), ran.stderr
     shown = show(tmp_path, 7, *where)
-    assert (shown["body"], shown["row"]) == ("s7 from a file", {"sku": "s7"})
+    assert (shown["body"], shown["row"]) == ("::7 from a file", {"sku": "::7"})
     replayed = run_oku("replay", "latest", "7", *where, cwd=tmp_path)
     assert replayed.returncode == 0, replayed.stderr
-    assert target.asked[-1] == ("/7", None, "s7 from a file")
+    assert target.asked[-1] == ("/7", None, "::7 from a file")
     replayed = run_oku("replay", "latest", "8", *where, cwd=tmp_path)
     assert (replayed.returncode, "failed check: check body" in replayed.stdout) == (1, True)
     rows = list(
         csv.DictReader(run_oku("failures", "latest", "--csv", *where, cwd=tmp_path).stdout.splitlines())
     )
-    assert [row["sku"] for row in rows] == [f"s{row}" for row in range(ROWS) if row != 7]
+    assert [row["sku"] for row in rows] == [f"::{row}" for row in range(ROWS) if row != 7]
 
 
 @pytest.mark.parametrize("engine", ["aiohttp", "httptools"])

@@ -93,7 +93,7 @@ resources:
 {{/* The default repository at a public registry, where its name is not ours; else empty. */}}
 {{- define "oku.unownedImage" -}}
 {{- $image := include "oku.image" (dict "root" . "image" .Values.image) | trimAll "\"" -}}
-{{- if regexMatch "^((.+[.])?(docker[.](io|com)|ghcr[.]io|quay[.]io|gcr[.]io|public[.]ecr[.]aws|registry[.]gitlab[.]com)/)?oku/oku[:@]" $image -}}
+{{- if regexMatch "^(?i)((.+[.])?(docker[.](io|com)|ghcr[.]io|quay[.]io|gcr[.]io|public[.]ecr[.]aws|registry[.]gitlab[.]com)/)?oku/oku[:@]" $image -}}
 {{- printf "image: %s would come from a public registry, where this name is not ours: set image.registry, or imageRegistry where that is set, to the registry to which you pushed the image, or image.repository to a name of yours there" $image -}}
 {{- end -}}
 {{- end -}}

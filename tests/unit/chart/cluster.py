@@ -11,16 +11,21 @@ from typing import Any
 
 
 @contextmanager
-def serve_secrets(folder: Path, secrets: Mapping[str, Mapping[str, str]]) -> Iterator[Path]:
-    """A cluster with these Secrets in every namespace; where its kubeconfig is."""
+def serve_secrets(
+    folder: Path, secrets: Mapping[str, Mapping[str, str]], *, forbidden: bool = False
+) -> Iterator[Path]:
+    """A cluster with these Secrets in every namespace, or that lets nobody read any; its kubeconfig."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            document = _answer(self.path.partition("?")[0], secrets)
-            body = json.dumps(
-                document or {"kind": "Status", "status": "Failure", "reason": "NotFound", "code": 404}
-            )
-            self.send_response(200 if document else 404)
+            path = self.path.partition("?")[0]
+            status, document = 200, _answer(path, secrets)
+            if forbidden and "/secrets/" in path:
+                status, document = 403, _build_failure(403, "Forbidden")
+            elif document is None:
+                status, document = 404, _build_failure(404, "NotFound")
+            body = json.dumps(document)
+            self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
@@ -38,6 +43,10 @@ def serve_secrets(folder: Path, secrets: Mapping[str, Mapping[str, str]]) -> Ite
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def _build_failure(code: int, reason: str) -> dict[str, Any]:
+    return {"kind": "Status", "status": "Failure", "reason": reason, "message": reason.lower(), "code": code}
 
 
 def _answer(path: str, secrets: Mapping[str, Mapping[str, str]]) -> dict[str, Any] | None:

@@ -42,19 +42,8 @@ def render(
 
 def render_with(kubeconfig: Path, values: Mapping[str, Any] | None = None) -> list[Object]:
     """All objects of a release that looks up what its cluster has."""
-    return _load(_template_with(kubeconfig, values))
-
-
-def refuse_with(kubeconfig: Path, values: Mapping[str, Any]) -> str:
-    """What Helm says of values that are refused because of what the cluster has."""
-    done = _template_with(kubeconfig, values)
-    assert done.returncode != 0, "these values are taken"
-    return done.stderr
-
-
-def _template_with(kubeconfig: Path, values: Mapping[str, Any] | None) -> "subprocess.CompletedProcess[str]":
     options = ("--dry-run=server", "--kubeconfig", str(kubeconfig))
-    return _template(json.dumps(values or {}), "oku", "load", (), options)
+    return _load(_template(json.dumps(values or {}), "oku", "load", (), options))
 
 
 def refuse(values: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ OWNED = ("localhost/oku/oku:", "docker.io/valkey/valkey:", "docker.io/grafana/lo
 """What default names begin with: a registry that is not reached from elsewhere, or the name of an owner."""
 EXAMPLE = "registry.example.com/"
 PUBLIC = ("docker.io", "index.docker.io", "registry-1.docker.io", "registry.hub.docker.com", "ghcr.io",
-          "quay.io", "gcr.io", "eu.gcr.io", "public.ecr.aws", "registry.gitlab.com")  # fmt: skip
+          "quay.io", "Docker.IO", "gcr.io", "eu.gcr.io", "public.ecr.aws", "registry.gitlab.com")  # fmt: skip
 
 
 def test_no_image_of_a_release_can_be_served_by_a_stranger() -> None:

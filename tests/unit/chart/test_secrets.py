@@ -6,11 +6,11 @@ import pytest
 from tests.unit.chart.cluster import serve_secrets
 from tests.unit.chart.rendering import (
     Object,
+    evaluate,
     find,
     find_kind,
     find_pods,
     read_environment,
-    refuse_with,
     render,
     render_with,
 )
@@ -45,29 +45,25 @@ def test_secrets_that_are_there_survive(tmp_path: Path) -> None:
     }
 
 
-def test_a_token_or_key_of_the_cluster_that_is_easy_to_guess_is_refused(tmp_path: Path) -> None:
-    """Its pods would end at once; the line names the Secret, and not what is in it."""
-    mine = {"coordinator": {"token": {"existingSecret": "mine", "key": "t"}},
-            "broker": {"messageKey": {"existingSecret": "mine", "key": "m"}}}  # fmt: skip
-    good = "0123456789abcdef\n"
-    cases: tuple[tuple[dict[str, Any], dict[str, dict[str, str]], str], ...] = (
-        (mine, {"mine": {"t": "x", "m": good}}, "coordinator.token: the key t of {} mine has 1 of"),
-        (mine, {"mine": {"t": good, "m": "k" * 15}}, "broker.messageKey: the key m of {} mine has 15 of"),
-        (mine, {"mine": {"t": "abcd" * 8, "m": good}}, "{} mine has 4 of at least 5 different characters"),
-        ({}, {"oku-token": {"token": "short"}}, "coordinator.token: the key token of {} oku-token has 5 of"),
-        ({}, {"oku-message-key": {"message-key": "k"}}, "{} oku-message-key has 1 of at least 16 characters"),
-    )
-    for number, (values, secrets, sentence) in enumerate(cases):
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        with serve_secrets(folder, secrets) as kubeconfig:
-            said = refuse_with(kubeconfig, values)
-        assert sentence.format("the Secret") in said
-        assert "put there what `openssl rand -hex 32` prints" in said
-    with serve_secrets(tmp_path, {"mine": {"t": good, "m": good}}) as kubeconfig:
-        assert find_pods(render_with(kubeconfig, mine))
-    with serve_secrets(tmp_path, {"mine": {"other": "x"}}) as kubeconfig:
-        assert find_pods(render_with(kubeconfig, mine))
+def test_a_release_with_secrets_of_its_own_reads_none(tmp_path: Path) -> None:
+    """Helm fails where the caller may not read a Secret; the coordinator judges what is in it."""
+    mine = {"existingSecret": "mine"}
+    values = {"coordinator": {"token": mine}, "broker": {"messageKey": mine}}
+    values |= {"valkey": {"password": mine}, "grafana": {"admin": mine}}
+    with serve_secrets(tmp_path, {}, forbidden=True) as kubeconfig:
+        assert find_pods(render_with(kubeconfig, values))
+        with pytest.raises(AssertionError, match="forbidden"):
+            render_with(kubeconfig)
+
+
+def test_the_notes_say_what_a_token_of_ones_own_must_be_like(tmp_path: Path) -> None:
+    """The generated one is."""
+    template = 'notes: {{ include (print .Template.BasePath "/NOTES.txt") . | toJson }}'
+    said = "must have at least 16 characters, 5 of them different"
+    mine = {"existingSecret": "mine"}
+    for number, values in enumerate(({"coordinator": {"token": mine}}, {"broker": {"messageKey": mine}})):
+        assert said in evaluate(template, values, tmp_path / str(number))["notes"]
+    assert said not in evaluate(template, {}, tmp_path / "default")["notes"]
 
 
 def test_existing_secrets_are_used_and_none_is_made() -> None:

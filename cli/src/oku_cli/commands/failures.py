@@ -1,6 +1,5 @@
 """`oku failures`: which requests of a run failed, as ranges of indices or one by one."""
 
-import codecs
 import csv
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -165,11 +164,18 @@ async def _print_lines(listed: _Listed) -> int:
     return count
 
 
+class _CsvOutput:
+    """Standard output for CSV: UTF-8 like a file, even if the terminal has another encoding."""
+
+    def write(self, line: str) -> None:
+        """Write a line; it may have line breaks in quotes."""
+        sys.stdout.buffer.write(defuse(line).encode(errors="replace"))
+
+
 async def _print_csv(listed: _Listed) -> int:
     """A line of CSV for each request, with its row; returns how many requests there are."""
     columns, count = listed.data.columns, 0
-    # CSV is UTF-8 like a file, even if the terminal has another encoding.
-    write = csv.writer(codecs.getwriter("utf-8")(sys.stdout.buffer, "replace"), lineterminator="\n").writerow
+    write = csv.writer(_CsvOutput(), lineterminator="\n").writerow
     # A column with the name of one of ours is told apart.
     write((*_CSV_HEAD, *(f"data.{column}" if column in _CSV_HEAD else column for column in columns)))
     async for failed in listed.ranges:
@@ -180,10 +186,10 @@ async def _print_csv(listed: _Listed) -> int:
                 (
                     index,
                     failed.outcome,
-                    defuse(failed.target or request.target),
+                    failed.target or request.target,
                     request.method,
-                    defuse(request.url),
-                    *(defuse((row or {}).get(column, "")) for column in columns),
+                    request.url,
+                    *((row or {}).get(column, "") for column in columns),
                 )
             )
         count += failed.stop - failed.start

@@ -1,6 +1,7 @@
 """`oku import`: a spec from a curl command, a HAR file or an OpenAPI document."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from oku_core.spec.parser import Source, parse_spec
 
 _KINDS = ("curl", "har", "openapi")
 _LARGEST_BYTES = 256 << 20
+_CERTIFICATES = ("cacert", "cert", "key")
 """A browser writes the contents of all answers into a HAR file."""
 
 
@@ -118,10 +120,12 @@ def _read_curl(source: str, files_dir: Path | None) -> ImportedSpec:
         return read_curl(source, _read_file)
     streamed = StreamedSpec(STANDARD_INPUT_LABEL, {}, files_dir=files_dir)
 
-    def read_file(name: str) -> str:
-        return _read_file(find_file(streamed, name, STANDARD_INPUT_LABEL, ""))
+    def find(name: str) -> str:
+        return find_file(streamed, name, STANDARD_INPUT_LABEL, "")
 
-    return read_curl(_read_file(STANDARD_INPUT), read_file)
+    imported = read_curl(_read_file(STANDARD_INPUT), lambda name: _read_file(find(name)))
+    certificates = {key: find(imported.settings[key]) for key in _CERTIFICATES if key in imported.settings}
+    return replace(imported, settings={**imported.settings, **certificates})
 
 
 def _describe(error: ValueError) -> str:

@@ -14,7 +14,7 @@ from oku_coordinator.api.connection_table import find_origin
 from oku_coordinator.api.log_throttle import LogThrottle
 from oku_core.messaging.credential import Credential, Refusal
 
-_log = logging.getLogger(__name__)
+_log = logging.getLogger(__package__)
 
 LOG_THROTTLE = web.AppKey("throttle", LogThrottle)
 """Bounds what callers of a port can have logged."""
@@ -28,7 +28,7 @@ class RefusedCallers:
 
     Args:
         api: what callers call there. Its server says what the throttle has left out.
-        credential: what they have to bear.
+        credential: what they must present.
         count: takes each refusal.
         clock: monotonic seconds.
     """

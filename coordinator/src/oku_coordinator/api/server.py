@@ -10,7 +10,7 @@ import socket
 from typing import Any
 
 from aiohttp import web
-from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp.http_exceptions import HttpProcessingError, InvalidURLError
 
 from oku_coordinator.api.authentication_log import LOG_THROTTLE
 from oku_coordinator.api.connection_table import (
@@ -175,7 +175,13 @@ class ApiConnection(web.RequestHandler):
         """Say that a request could not be read, or that something in aiohttp failed."""
         error = kw.get("exc_info")
         if isinstance(error, HttpProcessingError):
-            text = " ".join(str(error.message).split())[:_LONGEST_TEXT]
-            self._throttle.warn("malformed", f"a request from {self.origin} is malformed: {text}")
+            self._throttle.warn("malformed", f"a request from {self.origin} is malformed: {_describe(error)}")
         else:
             self._throttle.warn("failed", f"a request from {self.origin} failed", error)
+
+
+def _describe(error: HttpProcessingError) -> str:
+    """What is wrong with a request, without what it has sent: that may be a token with a typing error."""
+    if isinstance(error, InvalidURLError):
+        return "Invalid URL"
+    return str(error.message).partition(":")[0][:_LONGEST_TEXT]

@@ -19,6 +19,7 @@ _LONGEST_OBSTACLE = 200
 _ON_ITS_WAY = frozenset({"ContainerCreating", "PodInitializing"})
 """Reasons for which every container waits for a while."""
 _NO_IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"})
+_CRASHING = "CrashLoopBackOff"
 _IMAGE_HINT = "set image.registry of the chart to a registry that has the image and that nodes can pull from"
 
 
@@ -112,7 +113,7 @@ class Pod(msgspec.Struct):
     def obstacle(self) -> str:
         """What keeps it from running, in the first sentence that Kubernetes has for it; else empty.
 
-        Where its image cannot be pulled, what to set follows.
+        What helps follows: what to set where its image cannot be pulled, and where a log says more.
         """
         for condition in self.status.conditions or ():
             if condition.type == "PodScheduled" and condition.status == "False":
@@ -121,8 +122,14 @@ class Pod(msgspec.Struct):
             waiting = container.state.waiting
             if waiting is not None and waiting.reason not in _ON_ITS_WAY:
                 said = _say(waiting.reason, waiting.message)
-                return f"{said} ({_IMAGE_HINT})" if waiting.reason in _NO_IMAGE else said
+                hint = self._hint(waiting.reason)
+                return f"{said} ({hint})" if hint else said
         return _say(self.status.reason, self.status.message) if self.status.phase == "Failed" else ""
+
+    def _hint(self, reason: str) -> str:
+        if reason in _NO_IMAGE:
+            return _IMAGE_HINT
+        return f"kubectl logs --previous {self.name} shows why" if reason == _CRASHING else ""
 
     @property
     def cost(self) -> int | None:

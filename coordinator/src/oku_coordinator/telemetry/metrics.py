@@ -37,7 +37,7 @@ class Metrics:
         )
         refused = counter(
             "oku_callers_refused",
-            "Callers that were refused, by what they had to bear and what was wrong with it.",
+            "Calls that were refused, by the credential that they needed and what was wrong with it.",
             ["credential", "reason"],
         )
         self._refusals = {

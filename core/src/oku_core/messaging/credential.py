@@ -1,10 +1,10 @@
-"""Why a caller is refused: what it bears, and what is wrong with it."""
+"""Why a caller is refused: the credential that it needs, and what is wrong with it."""
 
 from enum import StrEnum
 
 
 class Credential(StrEnum):
-    """What a caller has to bear."""
+    """What a caller must present."""
 
     TOKEN = "token"  # noqa: S105  # the word
     """For the API."""

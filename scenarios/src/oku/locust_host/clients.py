@@ -37,7 +37,7 @@ def set_up_clients(spec: Spec, paths: Mapping[str, str]) -> None:
     class OkuHttpSession(RedirectingHttpSession):
         """The client of an `HttpUser`."""
 
-        identity = SpecIdentity.of_spec(spec)
+        identity = SpecIdentity.of_spec(spec, headers)
         spec_cert = cert
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:

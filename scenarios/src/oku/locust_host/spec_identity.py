@@ -49,9 +49,8 @@ class SpecIdentity:
         self._has_certificate = has_certificate
 
     @classmethod
-    def of_spec(cls, spec: Spec) -> "SpecIdentity":
-        """That of a spec with its secrets."""
-        headers = {header.name: header.value for header in spec.headers}
+    def of_spec(cls, spec: Spec, headers: Mapping[str, str]) -> "SpecIdentity":
+        """That of a spec with its secrets, and with its headers as they are sent."""
         return cls(headers, _find_credentials(spec), has_certificate=spec.cert is not None)
 
     def check(self, asked: URL, following: URL, *, has_certificate: bool = True) -> None:

@@ -1,4 +1,5 @@
 import io
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -46,13 +47,14 @@ def test_a_command_is_read_from_standard_input(
     (folder / "below" / "body").write_text("hello")
     (folder / "key").write_text("secret")
 
-    def read(file: str, *flags: str) -> int | str | None:
-        given = f"curl \\\n h \\\n -d @{file}\n".encode()
+    def read(words: str, *flags: str) -> int | str | None:
+        given = f"curl \\\n https://h \\\n {words}\n".encode()
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
         return call(monkeypatch, "curl", "-", *flags)
 
-    assert read("body", "--files-dir", "below") == 0
-    assert yaml.safe_load(capsys.readouterr().out)["body"] == "hello"
+    assert read("-d @body --cacert body", "--files-dir", "below") == 0
+    written = yaml.safe_load(capsys.readouterr().out)
+    assert (written["body"], written["cacert"]) == ("hello", str(folder / "below" / "body"))
     refused = {
         ("key",): (
             "standard input: key is a file, and standard input may name files only with --files-dir FOLDER"
@@ -61,7 +63,8 @@ def test_a_command_is_read_from_standard_input(
             "standard input: ../key is not in the folder of --files-dir or below it"
         ),
     }
-    for given, fault in refused.items():
+    for flag, ((file, *flags), fault) in product(("-d @", "--cacert ", "-E "), refused.items()):
+        given = (f"{flag}{file}", *flags)
         assert read(*given) == 2
         shown = capsys.readouterr()
         assert (shown.out, shown.err) == ("", f"oku: {fault}\n"), given

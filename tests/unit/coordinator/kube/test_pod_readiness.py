@@ -33,7 +33,9 @@ def build_pod(
 def test_workers_are_there_when_they_run() -> None:
     """They have no probes; one that crashes again and again does not run, whatever its phase."""
     pods = [build_pod(ready=False), build_pod(phase="Pending"), build_pod(waiting="CrashLoopBackOff")]
-    assert build_worker_readiness(pods, 4) == PodReadiness(1, 4, "CrashLoopBackOff")
+    assert build_worker_readiness(pods, 4) == PodReadiness(
+        1, 4, "CrashLoopBackOff (kubectl logs --previous p shows why)"
+    )
 
 
 def test_delay_servers_are_there_when_they_are_ready() -> None:

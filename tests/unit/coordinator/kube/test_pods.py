@@ -89,7 +89,7 @@ def wait_for(reason: str, message: str = "") -> dict[str, object]:
         ({"containerStatuses": [wait_for("ErrImagePull", "failed: " * 40)]},
          "ErrImagePull: " + "failed: " * 22 + "failed: …" + HINT),
         ({"containerStatuses": [{"state": {"running": {}}}, wait_for("CrashLoopBackOff", "back-off 10s")]},
-         "CrashLoopBackOff: back-off 10s"),
+         "CrashLoopBackOff: back-off 10s (kubectl logs --previous p shows why)"),
         ({"phase": "Failed", "reason": "SysctlForbidden", "message": "forbidden sysctl. More words."},
          "SysctlForbidden: forbidden sysctl"),
         ({"phase": "Running", "reason": "Odd", "message": "Odder"}, ""),
