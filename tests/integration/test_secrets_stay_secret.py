@@ -102,6 +102,9 @@ class Visitor(HttpUser):
             with self.client.get("/", name=text, catch_response=True) as response:
                 response.failure(text)
         if way == 2:
+            self.environment.events.request.fire(
+                request_type=text, name=text, response_time=1, response_length=1, exception=ValueError(text),
+            )
             raise ValueError(self.client.get("/").text)
         if way == 3:
             self.client.get(f"http://127.0.0.1:9/{{quote(text)}}?{{quote(text)}}")

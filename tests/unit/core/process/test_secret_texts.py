@@ -47,7 +47,13 @@ def test_a_secret_is_found_in_urls_of_clients(secret: str) -> None:
     urls += [quote(secret, safe=safe) for safe in ("!'()*", ";,/?:@&=+$!'()*#")]
     texts = SecretTexts([secret])
     for url in urls:
-        for text in (url, json.dumps(url), json.dumps(json.dumps(url)), html.escape(url), quote(url, safe="")):
+        for text in (
+            url,
+            json.dumps(url),
+            json.dumps(json.dumps(url)),
+            html.escape(url),
+            quote(url, safe=""),
+        ):
             masked = texts.replace(text, "#")
             assert masked.strip('\\"') in ("/#", "#", "/?token=#", "%2F#", "%2F%3Ftoken%3D#"), (text, masked)
 
