@@ -34,7 +34,7 @@ import base64, json, logging, os, sys
 from urllib.parse import quote
 S = os.environ["OKUTEST_TOKEN"]
 FORMS = [
-    S, repr(S), json.dumps({"token": S}), quote(S, safe=""), quote(S), f"http://me:{quote(S)}@h/?token={quote(S)}",
+    S, repr(S), json.dumps({"token": S}), quote(S, safe=""), quote(S, safe="/'+="), f"http://me:{quote(S)}@h/?token={quote(S)}",
     base64.b64encode(f"me:{S}".encode()).decode(), f"{'x' * 985}{S}", f"{'y' * 185}{S}", f"{'z' * 108} {S}",
 ]
 
@@ -102,6 +102,9 @@ class Visitor(HttpUser):
             with self.client.get("/", name=text, catch_response=True) as response:
                 response.failure(text)
         if way == 2:
+            self.environment.events.request.fire(
+                request_type=text, name=text, response_time=1, response_length=1, exception=ValueError(text),
+            )
             raise ValueError(self.client.get("/").text)
         if way == 3:
             self.client.get(f"http://127.0.0.1:9/{{quote(text)}}?{{quote(text)}}")
@@ -146,6 +149,7 @@ def ear() -> Iterator[tuple[str, list[bytes]]]:
 def list_parts() -> set[bytes]:
     """Every part of the secrets, in every form in which they are given away."""
     forms = [SECRET, repr(SECRET), json.dumps(SECRET), quote(SECRET, safe=""), quote(SECRET), *PEM[1:3]]
+    forms += [quote(SECRET, safe="/'+=")]  # as yarl writes a path
     forms += [base64.b64encode(f"{before}{SECRET}".encode()).decode() for before in ("", "me:")]
     windows = {form[at : at + WINDOW] for form in forms for at in range(len(form) - WINDOW + 1)}
     return {window.encode() for window in windows}

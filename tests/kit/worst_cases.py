@@ -211,6 +211,10 @@ def _mask_words(text: str) -> str:
     return SecretTexts(["a", "ab", "a/"]).replace_words(text, "***")
 
 
+def _mask_quoted(text: str) -> str:
+    return SecretTexts(["%% %%25\\&+", "a/a/a/a/b"]).replace(text, "***")
+
+
 def _mask_header(text: str) -> str:
     return mask_header(f"X: {text}", ["one", "two"])
 
@@ -220,6 +224,9 @@ BUILT: Mapping[str, tuple[Callable[[str], object], Sequence[Text]]] = {
         _mask_header, ["{", "{env:", "{on", ("{env:", "a", ""), "{one}aaaaaaaaaaa"],
     ),
     "oku_core.data.escape:_RESERVED": (_escape, ["a", "/aaaaaaa"]),
+    "oku_core.process.secret_texts:_build_pattern": (
+        _mask_quoted, ["%", "%25", "%2525", "\\", "\\%5c", "a/", "a%2f", ("%", "a/", ""), "&amp;", "%2b+ "],
+    ),
     "oku_core.process.secret_texts:_build_words": (_mask_words, ["a", "ab", " a", "a/", ("a", "b", "")]),
     "oku_core.spec.values.pattern:compile_pattern": (_match_pattern, ["x"]),
     "oku_workers.engines.answer_checks:_build_header_check": (

@@ -1,11 +1,10 @@
-"""Writes text of others so that a spec means it literally, and counts what would have been a placeholder.
+"""Writes text of others so that a spec means it literally, and remembers where it looked like a placeholder.
 
 The text of a site, of an answer or of an example is not its reader's. If `{env:NAME}` in it became a
 placeholder, running the spec would send a variable of that reader to the site.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 
 from oku_core.spec.values.placeholder import escape_literally
@@ -18,7 +17,7 @@ class LiteralText:
     """Escapes texts, and remembers where."""
 
     def __init__(self) -> None:
-        self._escaped: Counter[str] = Counter()
+        self._places: dict[str, None] = {}
 
     def write(self, text: str, place: str) -> str:
         """A text of a header or a body.
@@ -27,9 +26,9 @@ class LiteralText:
             text: as it is to be sent.
             place: where it is, for people.
         """
-        written, count = escape_literally(text)
-        if count:
-            self._escaped[place] += count
+        written = escape_literally(text)
+        if written != text:
+            self._places[place] = None
         return written
 
     def write_url(self, text: str) -> str:
@@ -40,18 +39,13 @@ class LiteralText:
         return "".join(parts).replace(" ", "%20").replace("|", "%7C")
 
     def describe(self) -> Iterator[str]:
-        """Say in one line how many placeholders were escaped and where; nothing if none was."""
-        if not self._escaped:
+        """Say in one line where text was escaped; nothing if none was."""
+        if not self._places:
             return
-        most = self._escaped.most_common(_MOST_NAMED)
-        places = [f"{count} in {place}" for place, count in most]
-        if rest := self._escaped.total() - sum(count for _, count in most):
-            places.append(f"{rest} elsewhere")
-        total = self._escaped.total()
-        what = "1 text that looks like a placeholder is"
-        if total > 1:
-            what = f"{total} texts that look like placeholders are"
-        yield f"{what} sent literally, as {{literal:…}} stands for {{…}}: {', '.join(places)}."
+        named = ", ".join([*self._places][:_MOST_NAMED])
+        more = f" and {rest} more" if (rest := len(self._places) - _MOST_NAMED) > 0 else ""
+        what = "Text that looks like a placeholder is sent literally, as {literal:…} stands for {…}"
+        yield f"{what}: in {named}{more}."
 
 
 def encode_braces(text: str) -> str:

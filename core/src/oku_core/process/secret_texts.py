@@ -6,12 +6,16 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from string import ascii_letters, digits
 from urllib.parse import quote, quote_plus
 
 SHORTEST_PART = 4
 """A shorter secret, or line of one, occurs in any text by chance."""
 _ESCAPED_HEX = re.compile("%[0-9A-F]{2}")  # own text: what `quote` has written
-_BASE64_CHARS, _BASE64_BYTES = 4, 3
+_NEVER_QUOTED = frozenset(f"{ascii_letters}{digits}_-")
+_MARKS = frozenset("%+&\\")
+"""A text without them has nothing that is quoted."""
+_BASE64_BYTES = 3
 _BEFORE = (0, 2, 3)
 """How many characters of Base64 depend on what comes before, if that ends with so many bytes of a group."""
 _AFTER = (0, 3, 2)
@@ -30,12 +34,16 @@ class SecretTexts:
         forms = {form for secret in self.secrets for form in _list_forms(secret)}
         # The longest is replaced first, because it may contain a shorter one.
         self._forms = sorted(forms, key=lambda form: (-len(form), form))
+        self._patterns = [_build_pattern(text) for text in _list_quotable(self.secrets)]
         self._words = _build_words(self.secrets)
 
     def replace(self, text: str, mask: str) -> str:
         """A text with the mask in place of each secret."""
         for form in self._forms:
             text = text.replace(form, mask)
+        if not _MARKS.isdisjoint(text):
+            for pattern in self._patterns:
+                text = pattern.sub(mask, text)
         return text
 
     def replace_words(self, text: str, mask: str) -> str:
@@ -49,13 +57,18 @@ class SecretTexts:
 
 
 def _list_forms(secret: str) -> Iterator[str]:
-    lines = (secret, " ".join(secret.split()), *map(str.strip, secret.splitlines()))
-    for text in lines:
+    for text in (secret, *_list_lines(secret)):
         if len(text) >= SHORTEST_PART:
             quoted = {text, *_list_quoted(text)}
             yield from quoted
             yield from chain.from_iterable(map(_list_quoted, quoted))  # such as JSON in a URL
-            yield from _list_base64(text.encode(errors="surrogateescape"))
+            yield from _list_encoded(text.encode(errors="surrogateescape"))
+            yield text.lower()  # as the host of a URL
+
+
+def _list_lines(secret: str) -> Iterator[str]:
+    yield " ".join(secret.split())
+    yield from map(str.strip, secret.splitlines())
 
 
 def _list_quoted(text: str) -> Iterator[str]:
@@ -72,14 +85,39 @@ def _list_quoted(text: str) -> Iterator[str]:
     yield content.decode("latin-1")
 
 
-def _list_base64(content: bytes) -> Iterator[str]:
-    """In Base64, alone and within something longer, such as user and password of a header."""
+def _list_encoded(content: bytes) -> Iterator[str]:
+    """In hexadecimal digits, and in Base64, alone and within something longer, such as user and password."""
+    yield from (content.hex(), content.hex().upper())
     for encode in (base64.b64encode, base64.urlsafe_b64encode):
         yield encode(content).decode()
         for before in range(_BASE64_BYTES):
             encoded = encode(bytes(before) + content).decode()
             after = _AFTER[(before + len(content)) % _BASE64_BYTES]
             yield encoded[_BEFORE[before] : len(encoded) - after]
+
+
+def _list_quotable(secrets: Iterable[str]) -> list[str]:
+    """The texts of secrets of which writers quote different characters; the longest is the first."""
+    lines = set(chain.from_iterable(map(_list_lines, secrets)))
+    escaped = {form for line in lines for form in (line, json.dumps(line)[1:-1])}
+    found = (text for text in escaped if len(text) >= SHORTEST_PART and not _NEVER_QUOTED.issuperset(text))
+    return sorted(found, key=lambda text: (-len(text), text))
+
+
+def _build_pattern(text: str) -> re.Pattern[str]:
+    """What finds a text whichever of its characters are quoted: clients disagree on those of a URL."""
+    return re.compile("".join(map(_match_quoted, text)))
+
+
+def _match_quoted(char: str) -> str:
+    if char in _NEVER_QUOTED:
+        return char
+    content = char.encode(errors="surrogateescape")
+    ways = ["".join(f"%(?:25)?(?i:{byte:02x})" for byte in content)]  # a URL may be within another one
+    ways += [rf"\\{{0,3}}{re.escape(char)}", re.escape(html.escape(char))]
+    if char == " ":
+        ways.append(r"\+|%2[Bb]")
+    return f"(?:{'|'.join(ways)})"
 
 
 def _build_words(secrets: Iterable[str]) -> re.Pattern[str] | None:

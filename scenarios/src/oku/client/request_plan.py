@@ -46,7 +46,7 @@ class RequestPlan:
         self, method: str, url: Url, columns: Collection[str], find_origin: Callable[[URL], Origin]
     ) -> None:
         if not _METHOD.fullmatch(method):
-            raise ValueError(f"{format_value(method)} is not a method")
+            raise ValueError(f"{_show(method)} is not a method")
         self.method, self.url = method, url
         place = build_origin(url)
         self.origin = find_origin(place)
@@ -123,14 +123,14 @@ def build_plan_url(base: Url | None, url: str) -> Url:
     return built
 
 
-def _show(url: str) -> str:
-    return format_value(redact(url, queries=False))
+def _show(text: str) -> str:
+    return format_value(redact(text, queries=False))  # before it is cut
 
 
 def check_value(name: str, value: str) -> str:
     """A header that can be sent; `ValueError` if it would end where it must not."""
     if not _METHOD.fullmatch(name):
-        raise ValueError(f"{format_value(name)} is not the name of a header")
+        raise ValueError(f"{_show(name)} is not the name of a header")
     if _MALFORMED.search(value):
         raise ValueError(f"the header {name} has a line break or NUL in its value")
     return value

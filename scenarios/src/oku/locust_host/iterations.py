@@ -24,6 +24,7 @@ from oku.locust_host.request_outcome import OK as REQUEST_OK
 from oku.locust_host.request_outcome import classify
 from oku.locust_host.user_state import OkuView, RunData, UserState, find_state
 from oku_core.accounting.outcome import OUTCOMES, Outcome
+from oku_core.process.redaction import redact
 from oku_core.user_code.messages import HIGHEST_FIGURE, HIGHEST_STATUS
 
 _OK, _FAILED_CHECK, _EXCEPTION, _TIMEOUT = map(
@@ -187,7 +188,7 @@ class Iterations:
             status = 0  # of another protocol
         outcome, reason = REQUEST_OK, ""
         # Locust tells requests apart by both.
-        name = " ".join(["_".join(str(request_type).split()), str(name) if name else _NO_NAME]).lstrip()
+        name = f"{_write_method(str(request_type))} {str(name) if name else _NO_NAME}".lstrip()
         if exception is not None and exception is not False:
             outcome, reason = classify(exception, status, self._timeout_s)
             reason = reason.replace(
@@ -324,6 +325,12 @@ def _throw(state: UserState, iteration: Iteration) -> None:
     """Cut an iteration off, unless it has ended meanwhile; called in the hub."""
     if state.iteration is iteration and state.greenlet is not None:
         state.greenlet.throw(_Cut())
+
+
+def _write_method(method: str) -> str:
+    """The method of a request as one word."""
+    is_word = len(method.split()) <= 1
+    return method.strip() if is_word else "_".join(redact(method).split())  # before a secret is changed
 
 
 def _bound(figure: float) -> int:

@@ -86,13 +86,13 @@ def test_no_text_of_others_is_a_placeholder(*, foreign: str, is_json: bool, is_s
 
 
 def test_a_person_is_told_what_is_escaped() -> None:
-    """In one line: how much, and where."""
+    """In one line: where it is, and each place once, however many requests share it."""
     request = ImportedRequest(
         url="http://h/?q={env:A}", method="PUT", headers=[("X-Note", "{i} {i}")], body="{file:a}{file:b}{i}"
     )
     line = (
-        "# 6 texts that look like placeholders are sent literally, as {literal:…} stands for {…}:"
-        " 3 in the body of PUT /, 2 in header X-Note, 1 in URLs."
+        "# Text that looks like a placeholder is sent literally, as {literal:…} stands for {…}:"
+        " in URLs, header X-Note, the body of PUT /."
     )
     assert line in write(request).splitlines()
     assert "placeholder" not in write(ImportedRequest(url="http://h/", body="{a}"))
@@ -101,7 +101,7 @@ def test_a_person_is_told_what_is_escaped() -> None:
 def test_many_places_are_summed_up() -> None:
     """The line stays one."""
     headers = [(f"X-{number}", "{i}") for number in range(9)]
-    assert "1 in header X-4, 4 elsewhere." in write(ImportedRequest(url="http://h/", headers=headers))
+    assert "header X-4 and 4 more." in write(ImportedRequest(url="http://h/", headers=headers))
 
 
 def test_variables_have_names_that_nobody_else_chose() -> None:

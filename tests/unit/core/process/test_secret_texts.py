@@ -6,6 +6,8 @@ from urllib.parse import quote, quote_plus
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from requests.utils import requote_uri
+from yarl import URL
 
 from oku_core.process.secret_texts import SHORTEST_PART, SecretTexts
 
@@ -24,6 +26,9 @@ def test_a_secret_is_found_in_every_form(secret: str, beside: str) -> None:
     written |= {"url": quote(secret, safe=""), "path": quote(secret), "form": quote_plus(secret)}
     written |= {"json in url": quote(json.dumps(secret)), "html": html.escape(secret)}
     written |= {"Latin-1": secret.encode().decode("latin-1")}
+    written |= {"hex": secret.encode().hex()}
+    written |= {"host": secret.lower(), "text of XML": html.escape(secret, quote=False)}
+    written |= {"JSON of PHP": json.dumps(secret).replace("/", "\\/")}
     for user in ("", "a:", "ab:", "abc:"):
         written[f"Base64 {user}"] = base64.b64encode(f"{user}{secret}".encode()).decode()
     texts = SecretTexts([secret])
@@ -31,6 +36,26 @@ def test_a_secret_is_found_in_every_form(secret: str, beside: str) -> None:
         masked = texts.replace(f"<{text}>", "\0")
         assert "\0" in masked, form
         assert text not in masked, form
+
+
+@pytest.mark.parametrize("secret", [SECRET, "a/b c(d)=e+f%g", "x=y;z:'é'*", "p@ss word!$1,2", "~a.b~/c"])
+def test_a_secret_is_found_in_urls_of_clients(secret: str) -> None:
+    """Each client leaves other characters as they are; a URL may be in JSON, HTML or another URL."""
+    urls = [str(URL.build(path=f"/{secret}")), str(URL("/") % {"token": secret}), requote_uri(f"/{secret}")]
+    if "?" not in secret:
+        urls += [str(URL(f"/{secret}")), str(URL(f"/?token={secret}"))]
+    urls += [quote(secret, safe=safe) for safe in ("!'()*", ";,/?:@&=+$!'()*#")]
+    texts = SecretTexts([secret])
+    for url in urls:
+        for text in (
+            url,
+            json.dumps(url),
+            json.dumps(json.dumps(url)),
+            html.escape(url),
+            quote(url, safe=""),
+        ):
+            masked = texts.replace(text, "#")
+            assert masked.strip('\\"') in ("/#", "#", "/?token=#", "%2F#", "%2F%3Ftoken%3D#"), (text, masked)
 
 
 def test_lines_of_a_secret_are_secret() -> None:

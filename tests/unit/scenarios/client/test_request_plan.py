@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from oku.client.request_plan import RequestPlan, build_plan_url, check_value
+from oku_core.process.redaction import hide
 from oku_core.spec.values.url import Url
 
 
@@ -13,10 +14,10 @@ class Origin:
     before_path = ""
 
 
-def plan(url: str, columns: tuple[str, ...] = ()) -> RequestPlan:
-    """A plan of a GET."""
+def plan(url: str, columns: tuple[str, ...] = (), method: str = "GET") -> RequestPlan:
+    """A plan of a request."""
     origin: Any = Origin()
-    return RequestPlan("GET", Url(url), columns, lambda _: origin)
+    return RequestPlan(method, Url(url), columns, lambda _: origin)
 
 
 @pytest.mark.parametrize(
@@ -77,3 +78,13 @@ def test_headers_end_where_they_end(value: str) -> None:
         check_value("X-A", value)
     with pytest.raises(ValueError, match="is not the name of a header"):
         check_value(f"X{value}", "a")
+
+
+def test_no_part_of_a_secret_is_left_where_a_wrong_name_is_cut() -> None:
+    """It is masked before."""
+    secret = "plan-hunter2/" * 10
+    hide(secret)
+    with pytest.raises(ValueError, match=r"^\*\*\* is not the name of a header"):
+        check_value(secret, "a")
+    with pytest.raises(ValueError, match=r"^\*\*\* is not a method"):
+        plan("http://host", method=secret)

@@ -24,7 +24,7 @@ def call_ioprio_set(kind, who):
 def change(pid):
     return {
         "limits": lambda: resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft - 1, hard)),
-        "priority": lambda: os.setpriority(os.PRIO_PROCESS, pid, 1),
+        "priority": lambda: os.setpriority(os.PRIO_PROCESS, pid, 19),
         "affinity": lambda: os.sched_setaffinity(pid, os.sched_getaffinity(0)),
         "policy": lambda: os.sched_setscheduler(pid, os.SCHED_BATCH, param),
         "parameters": lambda: os.sched_setparam(pid, param),
@@ -80,7 +80,7 @@ def test_a_process_may_look_at_others() -> None:
         """
     assert resource.prlimit(victim.pid, resource.RLIMIT_NOFILE) == (soft, hard)
     assert os.sched_getaffinity(victim.pid)
-    assert os.getpriority(os.PRIO_PROCESS, victim.pid) == 0
+    assert os.getpriority(os.PRIO_PROCESS, victim.pid) == os.getpriority(os.PRIO_PROCESS, 0)
 """
     )
 

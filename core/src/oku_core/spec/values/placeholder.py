@@ -36,13 +36,9 @@ def check_secrets(text: str) -> None:
             )
 
 
-def escape_literally(text: str) -> tuple[str, int]:
-    """A text of somebody else, as a spec says it: none of it is a placeholder, whatever it looks like.
-
-    Returns:
-        the text, and how many braces in it would have had a meaning.
-    """
-    return _MEANS_SOMETHING.subn(LITERAL_MARK, text)
+def escape_literally(text: str) -> str:
+    """A text of somebody else, as a spec says it: none of it is a placeholder, whatever it looks like."""
+    return _MEANS_SOMETHING.sub(LITERAL_MARK, text)
 
 
 def has_placeholders(text: str) -> bool:
