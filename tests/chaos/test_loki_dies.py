@@ -103,7 +103,7 @@ def test_loki_and_the_coordinator_are_killed_again_and_again(start_load: Start, 
     sent and not yet removed from its outbox is sent again by the next one. Nothing is missing and nothing
     counts twice.
     """
-    run = start_load(80_000, "--loki", loki.url, "--range-size", "200")
+    run = start_load(140_000, "--loki", loki.url, "--range-size", "200")
     run.wait_for_leases()
     for _ in range(5):
         time.sleep(1.1)

@@ -153,7 +153,7 @@ def test_a_host_that_is_frozen_is_replaced(start: Start, target: Target, tmp_pat
 
 def test_a_run_of_user_code_is_paused_and_resumed(start: Start, target: Target, tmp_path: Path) -> None:
     """Its code is still there, and nothing is sent twice."""
-    run = start_run(start, tmp_path, "scenario.py", target, "--iterations", "8000", "--concurrency", "20")
+    run = start_run(start, tmp_path, "scenario.py", target, "--iterations", "20000", "--concurrency", "20")
     run.wait_for_accounted(1_000)
     where = ("--data-dir", str(run.data_dir))
     paused = run_oku("pause", run.run_id(), *where, cwd=run.data_dir)
