@@ -5,7 +5,6 @@ needs no container to be restarted and no second for imports, and has nothing of
 the worker before. The worker is its only child; its end is the zygote's, unless the worker asks for another.
 """
 
-import ctypes
 import gc
 import logging
 import os
@@ -13,6 +12,7 @@ import signal
 import sys
 from typing import NoReturn
 
+from oku_core.process.prctl import end_with_parent
 from oku_workers.engines.user_code.orphans import end_orphans, has_orphans
 from oku_workers.process_state import ProcessState
 
@@ -22,7 +22,6 @@ EXIT_RENEW = 75
 """Exit code of a worker that a fresh one is to replace (EX_TEMPFAIL of sysexits.h)."""
 EXIT_TAINTED = 71
 """Exit code of a zygote whose workers would not be fresh (EX_OSERR)."""
-_PR_SET_PDEATHSIG = 1
 _ENDING = frozenset({signal.SIGTERM, signal.SIGINT})
 _AWAITED = _ENDING | {signal.SIGCHLD}
 
@@ -64,10 +63,8 @@ def _fork_worker() -> int:
     zygote = os.getpid()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    if (worker := os.fork()) == 0 and sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != zygote:
-            os._exit(1)  # it died before
+    if (worker := os.fork()) == 0 and not end_with_parent(zygote):
+        os._exit(1)
     return worker
 
 
