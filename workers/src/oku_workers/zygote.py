@@ -1,8 +1,9 @@
 """The zygote: forks the worker, and a fresh one after each run of user code.
 
-It is the process that `oku worker` starts. It has loaded all code and runs none of it, so that a fresh worker
-needs no container to be restarted and no second for imports, and has nothing of what user code has left of
-the worker before. The worker is its only child; its end is the zygote's, unless the worker asks for another.
+It is the process of `oku worker`. It has loaded all code and runs none of it. So a fresh worker needs neither
+a restart of the container nor a second for imports, and inherits nothing that user code has changed in the
+worker before it. The worker is its only child. The zygote ends as the worker does, unless that asks for a
+successor.
 """
 
 import gc
@@ -83,7 +84,7 @@ def _wait(worker: int) -> tuple[int, bool]:
 
 
 def _find_fault(state: ProcessState) -> str:
-    """Undo what user code may have done to this process; returns what cannot be undone, in words."""
+    """Undo what user code may have done to this process; returns in words what could not be undone."""
     if has_orphans():
         return "user code starts processes faster than they can be ended"
     if changed := state.restore():

@@ -43,6 +43,11 @@ def escape_marks(document: str, escape: Callable[[str], str]) -> str:
     return _MARK.sub(lambda found: _replace(found, escape), document)
 
 
+def escape_marks_in_markup(document: str) -> str:
+    """Replace one character of each mark by a character reference of HTML and XML."""
+    return escape_marks(document, lambda character: f"&#{ord(character)};")
+
+
 def has_mark(text: str) -> bool:
     """Whether a text has a mark, or would have one if it were broken into lines."""
     return bool(_MARK_OF_ANY_LINE.search(text))

@@ -1,10 +1,10 @@
-"""Why a caller is refused: what it bears, and what is wrong with it."""
+"""Why a caller is refused: the credential that it must present, and what is wrong with that."""
 
 from enum import StrEnum
 
 
 class Credential(StrEnum):
-    """What a caller has to bear."""
+    """What a caller must present."""
 
     TOKEN = "token"  # noqa: S105  # the word
     """For the API."""
@@ -12,12 +12,12 @@ class Credential(StrEnum):
     """For one file of a run."""
 
 
-class Refusal(StrEnum):
-    """What is wrong with it."""
+class CredentialFault(StrEnum):
+    """What is wrong with a credential."""
 
     MISSING = "missing"
     MALFORMED = "malformed"
-    """It is not of the form that it has."""
+    """It does not have the form of one."""
     WRONG = "wrong"
     EXPIRED = "expired"
     """Only a ticket expires."""

@@ -1,7 +1,8 @@
 """What a host gives up before it loads user code, none of which user code gets back.
 
-It dies with its worker, it and what it starts gain no privileges, it leaves no core dump, it may hold so much
-memory, where memory runs out it is ended before its worker is, and it changes how no other process runs.
+It dies with its worker and leaves no core dump. It and what it starts gain no privileges, and cannot change
+how other processes run. It may hold only so much memory, and where memory runs out it is ended before its
+worker.
 """
 
 import ctypes
