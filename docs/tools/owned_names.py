@@ -81,13 +81,13 @@ def _find_hosts(text: str) -> Iterator[str]:
         if not is_known and not _RESERVED.fullmatch(host):
             yield f"the host {host} is neither known nor an example"
         elif host == "github.com" and path.removeprefix("/") not in _REPOSITORIES:
-            yield f"github.com{path} is nobody's that we know"
+            yield f"github.com{path} has no owner that we know"
     for host in _EMAIL.findall(text):
         if not _RESERVED.fullmatch(host):
             yield f"the host of an e-mail address, {host}, is not an example"
     for owner in _ACTION.findall(text):
         if owner not in _ACTIONS:
-            yield f"the action of {owner} is nobody's that we know"
+            yield f"the action of {owner} has no owner that we know"
 
 
 def _find_images(text: str) -> Iterator[str]:
@@ -97,7 +97,7 @@ def _find_images(text: str) -> Iterator[str]:
             yield f"the image {registry}oku/oku is not ours: name localhost/oku/oku, or an example registry"
     for owner in _HUB.findall(text):
         if owner not in _IMAGES:
-            yield f"docker.io/{owner} is nobody's that we know"
+            yield f"docker.io/{owner} has no owner that we know"
     for image in _BASE.findall(text):
         if "/" not in image and image not in _OFFICIAL:
             yield f"the image {image} is not an official one that we know"
@@ -116,7 +116,7 @@ def _find_packages(text: str) -> Iterator[str]:
         for word in words:
             name = _NAME.fullmatch(word)
             if name and not name[1].isupper() and name[1].lower() not in _list_packages():
-                yield f"{match[0].strip()}: the package {name[1]} is nobody's that we know, give a path"
+                yield f"{match[0].strip()}: the package {name[1]} has no owner that we know, give a path"
 
 
 @cache

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from tests.kit.file_claims import build_claim
 from tests.kit.nasty_headers import NASTY_HEADERS
 
 from oku_coordinator.api.file_downloads import build_download_api
@@ -11,7 +12,6 @@ from oku_coordinator.files.file_store import FileStore
 from oku_core.messaging.credential import Credential, CredentialFault
 from oku_core.messaging.signing import Signer
 from oku_core.messaging.ticket import TICKET_SCHEME, build_ticket
-from oku_core.spec.values.file_proof import build_claim
 
 CONTENT = b"what is in a file"
 CLAIM = build_claim(CONTENT)

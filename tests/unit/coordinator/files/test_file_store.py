@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.kit.file_claims import build_claim
 
 from oku_coordinator.files.file_store import (
     DigestError,
@@ -11,7 +12,7 @@ from oku_coordinator.files.file_store import (
     UnknownFileError,
 )
 from oku_coordinator.settings import FileLimits
-from oku_core.spec.values.file_proof import FileClaim, build_claim
+from oku_core.spec.values.file_proof import FileClaim
 
 CONTENT = b"what is in a file"
 CLAIM = build_claim(CONTENT)
