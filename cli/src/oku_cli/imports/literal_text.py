@@ -51,7 +51,7 @@ class LiteralText:
         what = "1 text that looks like a placeholder is"
         if total > 1:
             what = f"{total} texts that look like placeholders are"
-        yield f"{what} sent literally, as {{literal:…}} stands for {{…}}: {', '.join(places)}."
+        yield f"{what} sent literally, because {{literal:…}} means {{…}}: {', '.join(places)}."
 
 
 def encode_braces(text: str) -> str:

@@ -20,7 +20,7 @@ class Renewal:
     """Orders used workers to leave.
 
     Args:
-        roster: knows who has run user code, and of which run.
+        roster: knows which worker has run the user code of which run.
         broker: the way to the workers.
     """
 

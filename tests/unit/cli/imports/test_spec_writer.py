@@ -91,7 +91,7 @@ def test_a_person_is_told_what_is_escaped() -> None:
         url="http://h/?q={env:A}", method="PUT", headers=[("X-Note", "{i} {i}")], body="{file:a}{file:b}{i}"
     )
     line = (
-        "# 6 texts that look like placeholders are sent literally, as {literal:…} stands for {…}:"
+        "# 6 texts that look like placeholders are sent literally, because {literal:…} means {…}:"
         " 3 in the body of PUT /, 2 in header X-Note, 1 in URLs."
     )
     assert line in write(request).splitlines()

@@ -188,7 +188,7 @@ def test_the_whole_content_without_its_proof_is_not_kept(store: FileStore) -> No
 
 
 def test_a_file_of_an_older_oku_serves_its_runs_and_is_claimed_by_nobody(tmp_path: Path) -> None:
-    """It has no proof in its name; whoever needs it for another run sends it again."""
+    """It has no proof in its name, so another run needs a new upload."""
     folder = tmp_path / "files"
     folder.mkdir(mode=0o700)
     (folder / DIGEST).write_bytes(CONTENT)
