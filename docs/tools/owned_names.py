@@ -87,7 +87,7 @@ def _find_accounts(text: str) -> Iterator[str]:
     named += [("docker.io", owner) for owner in _HUB.findall(text)]
     for host, owner in named:
         if host in _OWNERS and owner not in _OWNERS[host]:
-            yield f"{host}/{owner} is nobody's that we know"
+            yield f"{host}/{owner} has no owner that we know"
 
 
 def _find_own(text: str) -> Iterator[str]:

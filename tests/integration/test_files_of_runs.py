@@ -19,6 +19,7 @@ import pytest
 from tests.kit.brokers.broker import run_broker
 from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.coordinator import TOKEN, CoordinatorApi, run_coordinator
+from tests.kit.file_claims import build_claim
 from tests.kit.free_ports import pick_port
 from tests.kit.runs.local_run import OKU, find_worker, run_oku, wait_until
 from tests.kit.servers.delay_server import DelayServer, Start
@@ -26,7 +27,6 @@ from tests.kit.workers.worker_process import run_worker
 
 from oku_core.messaging.signing import Signer
 from oku_core.messaging.ticket import TICKET_S, TICKET_SCHEME, build_ticket
-from oku_core.spec.values.file_proof import build_claim
 from oku_core.spec.values.file_reference import FileRef
 
 NOT_HERE = "was not uploaded to this coordinator, or proofs has no proof that you have it"

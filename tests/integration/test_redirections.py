@@ -187,9 +187,10 @@ async def test_what_the_spec_says_stays_with_its_origin(
     beyond = [request for request in (*home.requests, *other.requests) if request not in within]
     assert (len(within), len(beyond)) == (20, 30)
     for request in within:
-        told = {name: request.header(name) for name in ("authorization", "host", "x-api-key")}
+        told = {name: request.header(name) for name in ("authorization", "host", "x-api-key", "x-literal")}
         assert told == {
             "authorization": ["Basic bWU6c2VjcmV0"], "host": ["spec.example"], "x-api-key": ["spec"],
+            "x-literal": ["{spec}"],
         }  # fmt: skip
     for request in beyond:
         assert not [value for _, value in request.headers if "spec" in value or "Basic" in value], request

@@ -18,6 +18,7 @@ from tests.kit.free_ports import pick_port
 from tests.kit.requirement import miss
 from tests.kit.runs.account import assert_completed, list_flags
 from tests.kit.runs.local_run import LocalRun, Start
+from tests.kit.unprivileged import NOBODY
 from tests.kit.workers.worker_process import run_worker
 
 from oku_coordinator.api.file_downloads import build_download_api
@@ -31,7 +32,6 @@ from oku_core.messaging.signing import Signer
 
 REQUESTS = 1000
 NAME = "what-is-tested-is-nobodys-business"
-OTHER_USER = 65534
 
 
 def list_paths(folder: Path) -> list[str]:
@@ -70,7 +70,7 @@ def ask(url: str, **headers: str) -> str:
 
 
 def test_a_stranger_learns_of_no_run_and_cannot_count_for_it(start: Start, tmp_path: Path) -> None:
-    """Not even one who knows its id, from the list of processes perhaps: servers know it by another name."""
+    """Nor does one who knows its id, perhaps from the list of processes: servers know it by another name."""
     run = start(
         "run", "-n", f"{REQUESTS}", "--rate", "200/s", "--workers", "1", "--servers", "1", "--name", NAME
     )
@@ -109,12 +109,12 @@ def shared() -> Iterator[Path]:
 def test_a_folder_that_another_user_made_in_advance_keeps_no_worker_from_its_files(
     tmp_path: Path, shared: Path
 ) -> None:
-    """It has one beside it, whatever the other user has put in its place, and leaves what is theirs alone."""
+    """The worker makes another one beside it, and leaves alone what belongs to the other user."""
     if os.geteuid() != 0:
         miss("only root can be another user")
     squatted = shared / f"oku-files-{os.geteuid()}"
     making = f"mkdir -m 0777 {squatted} {squatted}-0 && ln -s / {squatted}-1"
-    subprocess.run(["sh", "-c", making], user=OTHER_USER, check=True)
+    subprocess.run(["sh", "-c", making], user=NOBODY, check=True)
     where = ("--files-port", str(pick_port()))
     with (
         run_broker(tmp_path) as broker_url,
@@ -125,7 +125,7 @@ def test_a_folder_that_another_user_made_in_advance_keeps_no_worker_from_its_fil
         run = api.submit(url="http://127.0.0.1:1/", requests=1, body=body)
         summary = api.wait_for_state(run, "completed")
         assert summary["accounted"] == 1
-        [own] = [path for path in shared.iterdir() if path.lstat().st_uid != OTHER_USER]
+        [own] = [path for path in shared.iterdir() if path.lstat().st_uid != NOBODY]
         assert (own / body.digest).read_bytes() == b"a body"
         assert own.stat().st_mode & 0o777 == 0o700
     assert list(squatted.iterdir()) == []

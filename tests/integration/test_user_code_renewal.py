@@ -207,7 +207,7 @@ def test_a_zygote_undoes_what_was_changed_from_outside(stack: UserCodeStack, wor
     [_, used, _], after = find_state(stack)
     assert after == before
     wait_for_fresh(worker, used)
-    os.setpriority(os.PRIO_PROCESS, worker.pid, 5)
+    os.setpriority(os.PRIO_PROCESS, worker.pid, 19)
     stack.run({"scenario.py": _IDLE}, requests=1)
     assert worker.wait(20) == EXIT_TAINTED
     log = (stack.folder / "w.log").read_text()

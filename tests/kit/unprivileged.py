@@ -1,7 +1,8 @@
-"""Runs a command as a user without any privileges, whoever runs the tests; as a script, becomes the command.
+"""Runs a command as a user without any privileges, even if root runs the tests.
 
-Root becomes user 65534. The interpreter of root may lie in a folder that nobody else can enter, such as
-`/root`. In a mount namespace of its own, the command finds there what it needs, and nothing else.
+As a script, this module becomes the command. Root becomes user 65534. The interpreter of root may lie in a
+folder that nobody else can enter, such as `/root`. In a mount namespace of its own, the command finds there
+what it needs, and nothing else.
 """
 
 import ctypes

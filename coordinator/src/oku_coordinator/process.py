@@ -12,9 +12,10 @@ import socket
 import sys
 from collections.abc import Callable
 
+from oku_coordinator.api.authentication import close_metrics
 from oku_coordinator.api.file_downloads import DOWNLOAD_LIMITS, build_download_api
 from oku_coordinator.api.file_uploads import build_upload_routes
-from oku_coordinator.api.routes import build_api, close_metrics
+from oku_coordinator.api.routes import build_api
 from oku_coordinator.api.run_files import build_run_file_routes
 from oku_coordinator.api.server import ApiServer
 from oku_coordinator.assembly import Assembly

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import trustme
@@ -42,6 +43,14 @@ async def test_headers_of_the_spec_are_sent(build: Build, site: HostileServer, k
         await bench.run(5)
     sent = {(tuple(each.header("team")), tuple(each.header("token"))) for each in site.requests}
     assert sent == {(("mine",), ("{i}",))}
+
+
+@KINDS
+async def test_literal_text_of_the_base_url_is_sent(tmp_path: Path, site: HostileServer, kind: str) -> None:
+    """As it is, in whatever way a client writes braces."""
+    async with LocustBench(tmp_path, visit(kind), f"{site.url}/{{literal:i}}") as bench:
+        await bench.run(5)
+    assert {unquote(each.target) for each in site.requests} == {"/{i}/visit"}
 
 
 @KINDS

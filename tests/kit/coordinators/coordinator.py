@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.kit.file_claims import build_claim
 from tests.kit.runs.local_run import OKU, wait_until
 
 from oku_coordinator.api.metrics_cache import LIFETIME_S
-from oku_core.spec.values.file_proof import PROOF_HEADER, PROOFS, build_claim
+from oku_core.spec.values.file_proof import PROOF_HEADER, PROOFS
 from oku_core.spec.values.file_reference import FileRef
 
 TOKEN = "token-for-tests-alone"

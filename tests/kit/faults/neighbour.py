@@ -29,7 +29,7 @@ _PTRACE_SEIZE, _PTRACE_DETACH, _WALL = 0x4206, 17, 0x40000000
 _REFUSED = (errno.EPERM, errno.ESRCH, errno.EACCES)
 """Anything else means that the kernel would have let it."""
 _DATA = Path("data")
-_RUN = ("--requests", "1M", "--delay", "1s", "--workers", "2", "--servers", "2")
+_RUN = ("run", "--requests", "1M", "--delay", "1s", "--workers", "2", "--data-dir", str(_DATA))
 _MOST_BYTES = 200_000_000
 _LONGEST_S = 40.0
 
@@ -198,19 +198,7 @@ def _ask_broker(*words: bytes) -> str:
 
 def main() -> None:
     """Start a run, attack it, end it, and tell."""
-    command = [
-        *json.loads(sys.argv[1]),
-        "run",
-        "-n",
-        "1M",
-        "--delay",
-        "1s",
-        "--workers",
-        "2",
-        "--data-dir",
-        "data",
-    ]
-    run = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    run = subprocess.Popen([*json.loads(sys.argv[1]), *_RUN], stdout=subprocess.DEVNULL)
     neighbour = Neighbour()
     try:
         deadline = time.monotonic() + _LONGEST_S

@@ -56,7 +56,7 @@ def test_a_name_of_ones_own_is_taken_at_any_registry() -> None:
 
 
 def test_the_notes_say_what_to_set_while_the_image_is_nowhere(tmp_path: Path) -> None:
-    """Pods of a fresh cluster wait; whoever installed the release reads why."""
+    """Pods of a fresh cluster wait; the user who installed the release reads why."""
     template = 'notes: {{ include (print .Template.BasePath "/NOTES.txt") . | toJson }}'
     said = evaluate(template, {}, tmp_path / "default")["notes"]
     assert "Its image is localhost/oku/oku:0.1.0, which no registry serves" in said

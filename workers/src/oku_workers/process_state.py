@@ -47,7 +47,7 @@ class ProcessState:
         )
 
     def restore(self) -> list[str]:
-        """Undo what was changed since; returns what could not be undone, in words."""
+        """Undo what was changed since; returns in words what could not be undone."""
         now = self.read()
         for limit, pair in self.limits.items():
             if pair != now.limits[limit]:

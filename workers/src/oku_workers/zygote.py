@@ -1,11 +1,11 @@
 """The zygote: forks the worker, and a fresh one after each run of user code.
 
-It is the process that `oku worker` starts. It has loaded all code and runs none of it, so that a fresh worker
-needs no container to be restarted and no second for imports, and has nothing of what user code has left of
-the worker before. The worker is its only child; its end is the zygote's, unless the worker asks for another.
+It is the process of `oku worker`. It has loaded all code and runs none of it. So a fresh worker needs neither
+a restart of the container nor a second for imports, and inherits nothing that user code has changed in the
+worker before it. The worker is its only child. The zygote ends as the worker does, unless that asks for a
+successor.
 """
 
-import ctypes
 import gc
 import logging
 import os
@@ -13,6 +13,7 @@ import signal
 import sys
 from typing import NoReturn
 
+from oku_core.process.prctl import end_with_parent
 from oku_workers.engines.user_code.orphans import end_orphans, has_orphans
 from oku_workers.process_state import ProcessState
 
@@ -22,7 +23,6 @@ EXIT_RENEW = 75
 """Exit code of a worker that a fresh one is to replace (EX_TEMPFAIL of sysexits.h)."""
 EXIT_TAINTED = 71
 """Exit code of a zygote whose workers would not be fresh (EX_OSERR)."""
-_PR_SET_PDEATHSIG = 1
 _ENDING = frozenset({signal.SIGTERM, signal.SIGINT})
 _AWAITED = _ENDING | {signal.SIGCHLD}
 
@@ -64,10 +64,8 @@ def _fork_worker() -> int:
     zygote = os.getpid()
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    if (worker := os.fork()) == 0 and sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != zygote:
-            os._exit(1)  # it died before
+    if (worker := os.fork()) == 0 and not end_with_parent(zygote):
+        os._exit(1)
     return worker
 
 
@@ -86,7 +84,7 @@ def _wait(worker: int) -> tuple[int, bool]:
 
 
 def _find_fault(state: ProcessState) -> str:
-    """Undo what user code may have done to this process; returns what cannot be undone, in words."""
+    """Undo what user code may have done to this process; returns in words what could not be undone."""
     if has_orphans():
         return "user code starts processes faster than they can be ended"
     if changed := state.restore():

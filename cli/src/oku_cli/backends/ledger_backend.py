@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from oku_cli.backends.data_dir import DataDir
 from oku_coordinator.api.run_json import build_row_object
-from oku_coordinator.files.file_name import find_file
+from oku_coordinator.files.file_name import find_stored_file
 from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
@@ -98,7 +98,7 @@ class LedgerBackend:
         return self._find_file(digest).read_bytes()
 
     def _find_file(self, digest: str) -> Path:
-        path = find_file(self._folder.files, digest)
+        path = find_stored_file(self._folder.files, digest)
         if path is None:
             raise UserError(f"{self._folder.files / digest}: this file of the run is not there any more")
         return path

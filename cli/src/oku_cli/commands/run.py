@@ -31,7 +31,7 @@ from oku_cli.remote.local_file import LocalFile
 from oku_cli.remote.remote_run import RunStart, run_remotely
 from oku_core.errors import UserError, format_value
 from oku_core.http_client.tls import build_tls
-from oku_core.spec.files import EVERYWHERE
+from oku_core.spec.files import EVERYWHERE, TLS_FILE_KEYS
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
@@ -40,7 +40,6 @@ from oku_core.user_code.confinement import Confinement
 
 _SUFFIXES = {".yaml", ".yml", ".json"}
 _CODE_SUFFIX = ".py"
-_FILES = ("cacert", "cert", "key")
 _EXAMPLES = {
     "Send 1000 requests to your own service, 50 at a time": "oku run http://127.0.0.1:8080/ -n 1000 -c 50",
     "Ask for each of 5000 items once; a missing one is fine": (
@@ -179,7 +178,7 @@ def find_files(spec: Spec, files: Sequence[LocalFile] = ()) -> Spec:
         spec: the spec.
         files: those that become files of the run.
     """
-    named = {key: path for key in _FILES if (path := getattr(spec, key)) is not None}
+    named = {key: path for key in TLS_FILE_KEYS if (path := getattr(spec, key)) is not None}
     paths = {
         key: str(Path(expand_home(path)).absolute())
         for key, path in named.items()

@@ -11,6 +11,7 @@ from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec
 from oku_cli.imports.shell_words import split_words
 from oku_core.digits import parse_digits
 from oku_core.spec.fields import FIELD_BY_KEY
+from oku_core.spec.files import TLS_FILE_KEYS
 
 ReadFile = Callable[[str], str]
 
@@ -179,7 +180,7 @@ def _read_header(text: str) -> tuple[str, str, bool]:
 
 def _build_settings(flags: Iterable[Flag], names: set[str]) -> dict[str, Any]:
     values = {flag.name: flag.value for flag in flags}
-    settings: dict[str, Any] = {key: values[key] for key in ("cacert", "cert", "key") if key in values}
+    settings: dict[str, Any] = {key: values[key] for key in TLS_FILE_KEYS if key in values}
     if "max-time" in values:
         settings["timeout"] = f"{values['max-time']}s"
     if "proxy" in values:

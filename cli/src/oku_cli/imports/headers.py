@@ -94,7 +94,7 @@ class SecretBox:
         return f"{{env:{self._names[key]}}}"
 
     def _hide(self, name: str, value: str) -> str:
-        """What stands in a URL or a header in the place of a secret."""
+        """The text for a secret in a URL or a header: a placeholder, unless secrets are kept."""
         if self._keeps or not value:
             return self.literal.write_url(value)
         return self.stand_for(name, value)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 
-class Credential(NamedTuple):
+class NeededCredential(NamedTuple):
     """A secret that a request needs, and that is not in what is imported.
 
     Attributes:
@@ -39,7 +39,7 @@ class ImportedRequest:
     method: str = "GET"
     headers: Sequence[tuple[str, str]] = ()
     body: str | None = None
-    credentials: Sequence[Credential] = ()
+    credentials: Sequence[NeededCredential] = ()
     name: str = ""
     weight: int = 1
     statuses: Sequence[int] = ()

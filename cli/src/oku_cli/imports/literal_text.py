@@ -44,7 +44,7 @@ class LiteralText:
             return
         named = ", ".join([*self._places][:_MOST_NAMED])
         more = f" and {rest} more" if (rest := len(self._places) - _MOST_NAMED) > 0 else ""
-        what = "Text that looks like a placeholder is sent literally, as {literal:…} stands for {…}"
+        what = "Text that looks like a placeholder is sent literally, because {literal:…} means {…}"
         yield f"{what}: in {named}{more}."
 
 

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
-from oku_cli.imports.imported_spec import Credential, ImportedRequest, ImportedSpec
+from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec, NeededCredential
 from oku_cli.imports.schema_example import ExampleMaker, find_given
 from oku_cli.yaml_reader import YamlKind, decode_yaml_or_json
 from oku_core.digits import parse_digits
@@ -205,7 +205,7 @@ class _Document:
         given = find_given(media)
         return maker.make(media.get("schema"), "") if given is None else maker.take(given, "its body")
 
-    def _list_credentials(self, operation: Mapping[str, Any]) -> Iterator[Credential]:
+    def _list_credentials(self, operation: Mapping[str, Any]) -> Iterator[NeededCredential]:
         """What the first way to prove who asks needs."""
         ways = operation.get("security", self._value.get("security")) or [{}]
         schemes = self.resolve(self._value.get("components")).get("securitySchemes") or {}
@@ -213,16 +213,16 @@ class _Document:
             scheme = self.resolve(schemes.get(name))
             match scheme.get("type"), scheme.get("in"):
                 case "apiKey", "query":
-                    yield Credential("", str(scheme.get("name")), str(name))
+                    yield NeededCredential("", str(scheme.get("name")), str(name))
                 case "apiKey", "header":
-                    yield Credential(str(scheme.get("name")), "", str(name))
+                    yield NeededCredential(str(scheme.get("name")), "", str(name))
                 case "apiKey", "cookie":
-                    yield Credential("Cookie", f"{scheme.get('name')}=", str(name))
+                    yield NeededCredential("Cookie", f"{scheme.get('name')}=", str(name))
                 case "http", _:
                     word = "Basic" if str(scheme.get("scheme")).lower() == "basic" else "Bearer"
-                    yield Credential("Authorization", f"{word} ", str(name))
+                    yield NeededCredential("Authorization", f"{word} ", str(name))
                 case (("oauth2" | "openIdConnect"), _):
-                    yield Credential("Authorization", "Bearer ", str(name))
+                    yield NeededCredential("Authorization", "Bearer ", str(name))
 
     def resolve(self, value: Any) -> Mapping[str, Any]:
         """Follow the references of a part to what it stands for; an empty mapping if that is none."""

@@ -78,7 +78,7 @@ def build_config(folder: Path, socket: Path, users: str = "") -> str:
     Args:
         folder: for its data.
         socket: where it listens.
-        users: the lines of its users; without any, whoever can open the socket may do anything.
+        users: the lines of its users; without any, anyone who can open the socket may do anything.
     """
     return f"""\
 port 0

@@ -14,7 +14,7 @@ _PLAIN_WORD = re.compile(r"(?:@~/)?[\w.@%+:/][\w.@%+:/-]*")
 
 
 def is_plain_word(text: str) -> bool:
-    """Whether a shell takes a text for one word that stands for itself."""
+    """Whether a shell takes a text as one word, without changes."""
     return bool(_PLAIN_WORD.fullmatch(text))
 
 

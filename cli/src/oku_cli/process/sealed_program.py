@@ -15,7 +15,7 @@ from pathlib import Path
 from oku_core.process.prctl import may_be_debugged
 
 _MFD_EXEC = 0x10
-"""The constant from <linux/memfd.h>; kernels before 6.3 do not know it, and need it not."""
+"""The constant from <linux/memfd.h>; kernels before 6.3 neither know it nor need it."""
 _EXECUTABLE_ONLY = 0o111
 _ELF = b"\x7fELF"
 """A script would have to be read by its interpreter."""
@@ -27,8 +27,8 @@ _OWN_FOLDER = b"$ORIGIN"
 def seal_program(path: str) -> int | None:
     """Return the descriptor of a sealed copy, for as long as this process lives; None if there can be none.
 
-    That is outside Linux, for scripts and for programs that find their libraries beside themselves, where the
-    system executes nothing from memory, and for a user who wants to debug.
+    There is none outside Linux, for scripts, for programs that find their libraries beside themselves, where
+    the system executes nothing from memory, and for a user who wants to debug.
     """
     if sys.platform != "linux" or may_be_debugged():
         return None

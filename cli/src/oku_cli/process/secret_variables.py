@@ -43,14 +43,14 @@ def hand_over(connection: socket.socket, pid: int, variables: Mapping[str, str])
         variables: their values by name.
     """
     connection.settimeout(_PATIENCE_S)
-    with connection, suppress(OSError):  # a child that has ended is somebody else's to notice
+    with connection, suppress(OSError):  # others notice a child that has ended
         if connection.recv(len(_READY)) and is_closed(pid):
             pairs = [os.fsencode(f"{name}={value}") for name, value in variables.items()]
             connection.sendall(_SEPARATOR.join(pairs))
 
 
 def is_closed(pid: int) -> bool:
-    """Whether no other process of our user can look into a child of ours, or its user wants to."""
+    """Whether no other process of our user can look into a child of ours, or the user wants that they can."""
     if sys.platform != "linux" or may_be_debugged():
         return True
     folder = Path(f"/proc/{pid}")

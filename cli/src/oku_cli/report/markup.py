@@ -5,7 +5,7 @@ Names of runs, URLs, reasons and the like are untrusted input; they can reach a 
 
 from html import escape
 
-from oku_cli.terminal.ci_commands import escape_marks
+from oku_cli.terminal.ci_commands import escape_marks_in_markup
 
 
 class Html(str):
@@ -35,4 +35,4 @@ def join(*children: str) -> Html:
 
 
 def _escape(text: str) -> str:
-    return escape_marks(escape(text), lambda character: f"&#{ord(character)};")
+    return escape_marks_in_markup(escape(text))

@@ -32,15 +32,20 @@ def defuse(text: str, written: str = "") -> str:
 
     Args:
         text: any text.
-        written: what stands before it in its first line, which cannot be changed any more.
+        written: the text before it in its first line, which is written already.
     """
     whole = _MARK.sub(lambda found: _replace(found, lambda _: _REPLACEMENT, len(written)), written + text)
     return whole[len(written) :]
 
 
 def escape_marks(document: str, escape: Callable[[str], str]) -> str:
-    """Replace one character of each mark by what stands for it in a document of this kind."""
+    """Replace one character of each mark by its escape in a document of this kind."""
     return _MARK.sub(lambda found: _replace(found, escape), document)
+
+
+def escape_marks_in_markup(document: str) -> str:
+    """Replace one character of each mark by a character reference of HTML and XML."""
+    return escape_marks(document, lambda character: f"&#{ord(character)};")
 
 
 def has_mark(text: str) -> bool:

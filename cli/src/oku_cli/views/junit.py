@@ -10,7 +10,7 @@ from typing import NamedTuple
 from xml.etree import ElementTree as ET
 
 from oku_cli.formatting import in_units
-from oku_cli.terminal.ci_commands import escape_marks
+from oku_cli.terminal.ci_commands import escape_marks_in_markup
 from oku_cli.terminal.threshold_text import describe_standing
 from oku_cli.views.exit_reasons import ExitReason, describe_nothing_ok
 from oku_core.accounting.run_state import RunState
@@ -86,7 +86,7 @@ def _build_file(
             ET.SubElement(element, "system-out").text = _clean(case.text)
     ET.indent(root)
     text = ET.tostring(root, encoding="utf-8", xml_declaration=True).decode()
-    return escape_marks(text, lambda character: f"&#{ord(character)};").encode() + b"\n"
+    return escape_marks_in_markup(text).encode() + b"\n"
 
 
 def _iter_cases(summary: Summary, *, allows_undecided: bool) -> Iterator[_Case]:

@@ -1,6 +1,6 @@
-"""Reports callers that are refused: each is counted, and the log has a line of each address a minute.
+"""Reports callers that are refused: it counts each, and logs one line a minute for each address.
 
-No line has anything of what the caller sent: not the token, nor the path, only the route that it matched.
+No line shows anything that the caller sent: neither the token nor the path, only the route that it matched.
 """
 
 import logging
@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 
 from oku_coordinator.api.connection_table import find_origin
 from oku_coordinator.api.log_throttle import LogThrottle
-from oku_core.messaging.credential import Credential, Refusal
+from oku_core.messaging.credential import Credential, CredentialFault
 
 _log = logging.getLogger(__package__)
 
@@ -27,7 +27,7 @@ class RefusedCallers:
     """Reports refusals at one port.
 
     Args:
-        api: what callers call there. Its server says what the throttle has left out.
+        api: what callers call there. Its server logs how many lines the throttle has left out.
         credential: what they must present.
         count: takes each refusal.
         clock: monotonic seconds.
@@ -37,15 +37,15 @@ class RefusedCallers:
         self,
         api: web.Application,
         credential: Credential,
-        count: Callable[[Credential, Refusal], None],
+        count: Callable[[Credential, CredentialFault], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._credential = credential
         self._count = count
         self._throttle = api[LOG_THROTTLE] = LogThrottle(_log, clock)
 
-    def note(self, request: web.Request, refusal: Refusal) -> None:
-        """A call was refused."""
+    def note(self, request: web.Request, refusal: CredentialFault) -> None:
+        """Count and log a call that was refused."""
         self._count(self._credential, refusal)
         peer = request.remote or ""
         kind = f"{self._credential} {refusal}"

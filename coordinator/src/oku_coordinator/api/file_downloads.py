@@ -13,7 +13,7 @@ from aiohttp.abc import AbstractStreamWriter
 from oku_coordinator.api.authentication_log import RefusedCallers
 from oku_coordinator.api.connection_table import ConnectionLimits
 from oku_coordinator.files.file_store import FileStore, UnknownFileError
-from oku_core.messaging.credential import Credential, Refusal
+from oku_core.messaging.credential import Credential, CredentialFault
 from oku_core.messaging.signing import Signer
 from oku_core.messaging.ticket import TICKET_SCHEME, judge_ticket
 from oku_core.spec.values.file_reference import is_digest
@@ -58,7 +58,7 @@ def build_download_api(
     store: FileStore,
     signer: Signer,
     clock: Callable[[], float],
-    count_refusal: Callable[[Credential, Refusal], None],
+    count_refusal: Callable[[Credential, CredentialFault], None],
 ) -> web.Application:
     """The application.
 
@@ -91,9 +91,9 @@ def build_download_api(
     return api
 
 
-def _judge(signer: Signer, digest: str, header: str, now: float) -> Refusal | None:
+def _judge(signer: Signer, digest: str, header: str, now: float) -> CredentialFault | None:
     """What is wrong with a header `Authorization` for the file with this digest; None if nothing is."""
     scheme, _, ticket = header.partition(" ")
     if scheme != TICKET_SCHEME:
-        return Refusal.MALFORMED if header else Refusal.MISSING
-    return judge_ticket(signer, digest, ticket, now) if is_digest(digest) else Refusal.WRONG
+        return CredentialFault.MALFORMED if header else CredentialFault.MISSING
+    return judge_ticket(signer, digest, ticket, now) if is_digest(digest) else CredentialFault.WRONG

@@ -1,6 +1,6 @@
 """The calls by which a command uploads the files of a run: what is here of one, and one more piece of it.
 
-A caller proves with each that it has the file (`oku_core.spec.values.file_proof`); to one that has it not,
+A caller proves with each that it has the file (`oku_core.spec.values.file_proof`). Otherwise it is told that
 nothing is here.
 """
 

@@ -21,11 +21,9 @@
 """
 
 import asyncio
-import hmac
 import logging
 import sqlite3
 from collections.abc import Callable, Mapping
-from collections.abc import Set as AbstractSet
 from functools import partial
 from typing import Any
 
@@ -33,7 +31,7 @@ import msgspec
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from oku_coordinator.api.authentication_log import RefusedCallers
+from oku_coordinator.api.authentication import require_token
 from oku_coordinator.api.metrics_cache import MetricsCache
 from oku_coordinator.api.run_json import build_row_object, build_run_object
 from oku_coordinator.api.streams import Handler, TooManyFollowersError, build_follower, stream_pieces
@@ -52,7 +50,6 @@ from oku_core.accounting.run_state import TransitionError
 from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.json_reader import decode_json
-from oku_core.messaging.credential import Credential, Refusal
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.values.file_proof import PROOFS, FileClaim
 
@@ -72,10 +69,7 @@ _STATUS_BY_ERROR: Mapping[type[Exception], int] = {
     TooManyFollowersError: 503,
     ConservationError: 500,
 }
-_OPEN_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 _MAX_BODY = 1 << 20
-_SCHEME = "Bearer"
-_REFUSED = web.AppKey("refused", RefusedCallers)
 DEFAULT_LISTED, MOST_LISTED = 100, 1000
 """Runs of one answer."""
 _BODY_S = 30.0
@@ -101,8 +95,7 @@ def build_api(
         describe_scaling: how many pods a run may have, in a cluster.
     """
     api = web.Application(middlewares=[_answer_errors], client_max_size=_MAX_BODY)
-    api[_REFUSED] = RefusedCallers(api, Credential.TOKEN, metrics.count_refusal)
-    api.middlewares.append(_build_guard(token, api[_REFUSED]))
+    require_token(api, token, metrics.count_refusal)
     exposed = MetricsCache(metrics)
 
     async def show_scaling(_: web.Request) -> web.Response:
@@ -250,34 +243,6 @@ def _take_proofs(values: dict[str, Any]) -> dict[str, str]:
         return dict(FileClaim.read(digest, proof) for digest, proof in proofs.items())
     except ValueError as error:
         raise UserError(f"{PROOFS}: {error}") from None
-
-
-def close_metrics(api: web.Application, token: str) -> None:
-    """Let `/metrics` need the token, too: on a machine with other users, it is about the runs of one."""
-    api.middlewares.append(_build_guard(token, api[_REFUSED], _OPEN_PATHS - {"/metrics"}))
-
-
-def _build_guard(token: str, refused: RefusedCallers, open_paths: AbstractSet[str] = _OPEN_PATHS) -> Any:
-    expected = f"{_SCHEME} {token}".encode()
-
-    @web.middleware
-    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.path not in open_paths:
-            given = request.headers.get("Authorization", "").encode(errors="surrogateescape")
-            if not hmac.compare_digest(given, expected):
-                refused.note(request, _judge_header(given))
-                return _json({"error": "the token is missing or wrong"}, status=401)
-        return await handler(request)
-
-    return guard
-
-
-def _judge_header(given: bytes) -> Refusal:
-    """What is wrong with a header `Authorization` that is not the right one."""
-    if not given:
-        return Refusal.MISSING
-    scheme, _, token = given.partition(b" ")
-    return Refusal.WRONG if scheme == _SCHEME.encode() and token else Refusal.MALFORMED
 
 
 @web.middleware

@@ -1,4 +1,4 @@
-"""What files of runs are called in the folder of a coordinator: by digest and proof."""
+"""The names of files of runs in the folder of a coordinator: digest and proof."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class FileName(NamedTuple):
 
 
 def read_name(name: str) -> FileName | None:
-    """What a name says; None if it is not that of a file of a run."""
+    """Parse a name; None if it is not that of a file of a run."""
     whole = name.removesuffix(_PART)
     digest, mark, proof = whole.partition(_PROOF_MARK)
     if not is_digest(digest) or bool(mark) != is_digest(proof):
@@ -35,7 +35,7 @@ def read_name(name: str) -> FileName | None:
     return FileName(FileClaim(digest, proof), is_part=whole != name)
 
 
-def find_file(folder: Path, digest: str) -> Path | None:
+def find_stored_file(folder: Path, digest: str) -> Path | None:
     """The file with a digest in the folder of a coordinator that does not run; None if it is not there."""
     for path in sorted(folder.glob(f"{digest}*"), reverse=True):
         name = read_name(path.name)

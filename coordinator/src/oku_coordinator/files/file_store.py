@@ -1,9 +1,8 @@
 """The folder with the files of runs, each called by its SHA-256 and the proof that a caller has it.
 
-What is uploaded grows under a temporary name, and gets its own once all of it is there, is on the disk and
-has that digest and proof. So a file that has its name is whole, whatever has died meanwhile, and what is
-there of another one need not be sent again. A caller without the right proof finds no file, nor a part of it:
-to them, it is not here.
+An upload grows under a temporary name, and gets its own once all of it is on the disk and has that digest and
+proof. So a file that has its name is whole, whatever has died meanwhile, and the part of another one that is
+there need not be sent again. A caller without the right proof finds neither a file nor a part of it.
 """
 
 import hmac
@@ -63,8 +62,8 @@ class _Complete(NamedTuple):
 
     Attributes:
         size: its length in bytes.
-        proof: that a caller has it; empty for one of an older Oku, which nobody can claim: it has to be sent
-            again.
+        proof: that a caller has it; empty for a file of an older Oku, which has to be uploaded again for new
+            runs.
     """
 
     size: int
@@ -107,7 +106,7 @@ class FileStore:
         return self._limits
 
     def describe(self, claim: FileClaim) -> StoredFile:
-        """What there is of a file. A caller that has it wants it: it stays for a while, used or not."""
+        """What is here of a file. A complete one stays for a while, as its caller is about to use it."""
         if self.is_proven(claim):
             self._wanted[claim.digest] = self._clock()
             return StoredFile(claim.digest, self._complete[claim.digest].size, is_complete=True)

@@ -1,4 +1,4 @@
-"""Notes which workers run user code unconfined although they are to confine it.
+"""Notes workers that cannot confine user code although they should.
 
 The kernel of such a worker has no Landlock. Its run has an event, and a notice that stays when it is over.
 """
@@ -30,7 +30,7 @@ class ConfinementWatch:
         """Each worker that was noted, with its run."""
 
     def look(self, run: RunRecord | None) -> None:
-        """Note those that were not noted yet; as often as a worker may have been assigned."""
+        """Note those that were not noted yet; to be called whenever a worker may have been assigned."""
         names = [] if run is None else list_unconfined(self._assignment, run)
         if run is None or not names:
             self._noted.clear()

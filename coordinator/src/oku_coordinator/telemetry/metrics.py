@@ -13,7 +13,7 @@ from oku_coordinator.telemetry.target_metrics import INNER, TARGETS, RequestColl
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts
-from oku_core.messaging.credential import Credential, Refusal
+from oku_core.messaging.credential import Credential, CredentialFault
 from oku_core.messaging.rejection import Rejection
 from oku_core.results.tick import Tick
 
@@ -42,8 +42,8 @@ class Metrics:
         )
         self._refusals = {
             (credential, refusal): refused.labels(credential, refusal)
-            for credential, refusal in product(Credential, Refusal)
-            if (credential, refusal) != (Credential.TOKEN, Refusal.EXPIRED)
+            for credential, refusal in product(Credential, CredentialFault)
+            if (credential, refusal) != (Credential.TOKEN, CredentialFault.EXPIRED)
         }
         self._expired = counter("oku_leases_expired", "Leases taken back, by reason.", ["reason"])
         self._commit = Histogram(
@@ -110,7 +110,7 @@ class Metrics:
         """Count a message that was dropped."""
         self._rejected.labels(rejection).inc()
 
-    def count_refusal(self, credential: Credential, refusal: Refusal) -> None:
+    def count_refusal(self, credential: Credential, refusal: CredentialFault) -> None:
         """Count a caller that was refused."""
         self._refusals[credential, refusal].inc()
 

@@ -1,6 +1,6 @@
-"""Has workers leave once the run is over whose user code they have run: a fresh process follows each.
+"""Replaces workers that have run user code by fresh processes, once its run is over.
 
-What user code has changed of its worker must not distort another run, so such a worker gets nothing of any
+What user code has changed in its worker must not distort another run, so such a worker gets nothing of any
 other (`WorkerState.can_take`). It is told to leave as soon as its run no longer has its turn, so the next run
 finds a fresh one. Orders may be lost, so they are repeated until the worker says that it leaves.
 """
@@ -17,10 +17,10 @@ _REPEAT_S = 1.0
 
 @dataclass(kw_only=True)
 class Renewal:
-    """Has used workers replaced.
+    """Orders used workers to leave.
 
     Args:
-        roster: knows who has run user code, and of which run.
+        roster: knows which worker has run the user code of which run.
         broker: the way to the workers.
     """
 
@@ -30,7 +30,7 @@ class Renewal:
     _looked_at: float = field(default=-math.inf, init=False)
 
     def look(self, turn: str, now: float) -> None:
-        """Tell those that have run user code of another run than the one that has its turn to leave.
+        """Order workers to leave that have run user code of another run than this one.
 
         Args:
             turn: the run that has its turn; empty if none has.

@@ -12,12 +12,12 @@ class Credential(StrEnum):
     """For one file of a run."""
 
 
-class Refusal(StrEnum):
-    """What is wrong with it."""
+class CredentialFault(StrEnum):
+    """What is wrong with a credential."""
 
     MISSING = "missing"
     MALFORMED = "malformed"
-    """It is not of the form that it has."""
+    """It does not have the form of one."""
     WRONG = "wrong"
     EXPIRED = "expired"
     """Only a ticket expires."""

@@ -165,8 +165,8 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
             concurrency or its highest rate; the places count from 0.
         may_leave: whether this process, which has said that it is about to leave, has no open lease: nothing
             is on its way to it.
-        renew: whether this process is to leave, and a fresh one is to take its place: the run is over whose
-            user code it has run.
+        renew: whether this process is to leave for a fresh one, because the run whose user code it has run is
+            over.
     """
 
     incarnation: str

@@ -1,4 +1,4 @@
-"""What a token of the API or a key of messages must be like, so that nobody guesses it."""
+"""The rules for a token of the API and a key of messages, so that nobody can guess them."""
 
 SHORTEST = 16
 """Characters of a token, bytes of a key."""
@@ -11,8 +11,8 @@ def find_weakness(secret: bytes, unit: str) -> str:
     """What makes a secret too easy to guess, without showing it; empty if nothing does.
 
     Args:
-        secret: as it is used.
-        unit: what it consists of, such as `characters`.
+        secret: without blanks and line breaks around it.
+        unit: what messages call one byte of it, such as `characters`.
     """
     for count, least, what in (
         (len(secret), SHORTEST, unit),

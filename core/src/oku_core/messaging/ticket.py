@@ -6,7 +6,7 @@ coordinator makes and checks them, so that its clock alone counts.
 
 import re
 
-from oku_core.messaging.credential import Refusal
+from oku_core.messaging.credential import CredentialFault
 from oku_core.messaging.rejection import ForgedMessageError
 from oku_core.messaging.signing import PROTOCOL, MessageKind, SealedMessage, Signer
 
@@ -24,11 +24,11 @@ def build_ticket(signer: Signer, digest: str, now: float) -> str:
     return f"{expires}.{sealed.signature}"
 
 
-def judge_ticket(signer: Signer, digest: str, ticket: str, now: float) -> Refusal | None:
+def judge_ticket(signer: Signer, digest: str, ticket: str, now: float) -> CredentialFault | None:
     """What is wrong with a ticket for the file with this digest at `now`, in Unix time; None if nothing."""
     match = _TICKET.fullmatch(ticket)
     if match is None:
-        return Refusal.MALFORMED if ticket else Refusal.MISSING
+        return CredentialFault.MALFORMED if ticket else CredentialFault.MISSING
     body = _build_body(digest, int(match["expires"])).decode()
     try:
         signer.check(
@@ -36,8 +36,8 @@ def judge_ticket(signer: Signer, digest: str, ticket: str, now: float) -> Refusa
             SealedMessage(protocol=PROTOCOL, body=body, signature=match["signature"]),
         )
     except ForgedMessageError:
-        return Refusal.WRONG
-    return Refusal.EXPIRED if int(match["expires"]) < now else None
+        return CredentialFault.WRONG
+    return CredentialFault.EXPIRED if int(match["expires"]) < now else None
 
 
 def _build_body(digest: str, expires: int) -> bytes:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION = 1
-"""The flag that has the kernel say which version it has."""
+"""The flag that asks the kernel for its version."""
 _BENEATH = 1
 """A rule about a file, or about all that is in a folder."""
 _SCOPES_SINCE = 6
@@ -48,15 +48,15 @@ class FileRight(IntFlag):
     IOCTL_DEV = 1 << 15
 
 
-class Scope(IntFlag):
-    """What a process can reach only in those that are restricted with it."""
+class LandlockScope(IntFlag):
+    """What a process can reach only among processes that are restricted with it."""
 
     ABSTRACT_UNIX_SOCKET = 1 << 0
     SIGNAL = 1 << 1
 
 
 _SINCE = {FileRight.REFER: 2, FileRight.TRUNCATE: 3, FileRight.IOCTL_DEV: 5}
-"""The versions of Landlock that brought rights; the others are in the first one."""
+"""The versions of Landlock that introduced rights; the first one has all others."""
 _OF_A_FILE = (
     FileRight.EXECUTE | FileRight.WRITE_FILE | FileRight.READ_FILE | FileRight.TRUNCATE | FileRight.IOCTL_DEV
 )
@@ -135,12 +135,12 @@ def find_known_rights(version: int) -> FileRight:
 
 
 def build_attributes(version: int) -> bytes:
-    """What a set of rules is about, as a version takes it: all rights to files, no ports, and all scopes."""
+    """The `struct landlock_ruleset_attr` for a version: all rights to files, no ports, and all scopes."""
     words = [int(find_known_rights(version))]
     if version >= _TCP_SINCE:
         words.append(0)
     if version >= _SCOPES_SINCE:
-        words.append(int(Scope.ABSTRACT_UNIX_SOCKET | Scope.SIGNAL))
+        words.append(int(LandlockScope.ABSTRACT_UNIX_SOCKET | LandlockScope.SIGNAL))
     return struct.pack(f"={len(words)}Q", *words)
 
 

@@ -5,12 +5,13 @@ A program calls `become_undumpable` before it does anything else: `execve` makes
 
 import ctypes
 import os
+import signal
 import sys
 
 DEBUGGABLE = "OKU_DEBUGGABLE"
 """The variable that, unless it is empty, leaves processes open to debuggers and profilers of their user."""
 
-_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 
 
 def may_be_debugged() -> bool:
@@ -33,3 +34,15 @@ def adopt_orphans() -> bool:
     if sys.platform != "linux":
         return False
     return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
+
+
+def end_with_parent(parent: int) -> bool:
+    """Have the kernel kill this process when its parent ends; return whether `parent` is still its parent.
+
+    Args:
+        parent: the process id of the parent, as that itself knows it. If it has ended already, this process
+            may be the child of another one by now.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    return os.getppid() == parent

@@ -54,8 +54,8 @@ def make_private_folder(path: Path, *, is_trusted: bool = False) -> None:
 def make_own_folder(place: Path, name: str) -> Path:
     """Make a folder of ours in one where everybody may make some, or find the one that we have there.
 
-    Another user may have taken the name in advance. Then the name of ours goes on at random, where nobody can
-    be first; processes of ours that come later find it by its owner.
+    Another user may have taken the name in advance. Then ours gets a random end, which nobody can guess; our
+    later processes find it by its owner.
 
     Raises:
         OSError: the folder cannot be created.
@@ -173,7 +173,7 @@ def write_private(path: Path, content: str) -> None:
 
 
 def _is_ignored(folder: Path) -> bool:
-    """Whether Git passes over this folder because of us."""
+    """Whether Git ignores this folder because of us."""
     try:
         return (folder / _GIT_IGNORE).read_text(errors="replace") == _IGNORED
     except OSError:
@@ -181,7 +181,7 @@ def _is_ignored(folder: Path) -> bool:
 
 
 def _create_private(path: Path, content: str) -> None:
-    """Create a file with this content unless its name is taken, be it by a link."""
+    """Create a file with this content unless its name is taken, even by a link."""
     try:
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _FILE)
     except FileExistsError:

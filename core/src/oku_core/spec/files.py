@@ -24,10 +24,11 @@ from oku_core.spec.values.header import Header, find_framing_fault
 
 MOST_BYTES = 1 << 20
 """The largest file that is read, in bytes: four times the bundle of all public certificate authorities."""
+TLS_FILE_KEYS = ("cacert", "cert", "key")
+"""The keys of a spec that name files for TLS, by a path or as files of the run."""
 
 _SEARCH_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW | os.O_CLOEXEC
-_KEYS = ("cacert", "cert", "key")
 
 
 class SpecFileError(UserError):
@@ -37,7 +38,7 @@ class SpecFileError(UserError):
 def list_files(spec: Spec) -> Iterator[FileRef]:
     """Yield the files of the run that a spec names, one that several keys name several times."""
     bodies = (spec.body, *(target.body for target in spec.targets))
-    for text in (*(getattr(spec, key) for key in _KEYS), *bodies):
+    for text in (*(getattr(spec, key) for key in TLS_FILE_KEYS), *bodies):
         if reference := find_file_reference(text):
             yield reference
     if spec.data is not None:
@@ -78,7 +79,7 @@ class SpecFiles:
         Raises:
             UserError: a file is not in an allowed folder; the message names its key and path.
         """
-        for key in _KEYS:
+        for key in TLS_FILE_KEYS:
             path = getattr(spec, key)
             if path is None or find_file_reference(path):
                 continue

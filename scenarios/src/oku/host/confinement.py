@@ -1,7 +1,8 @@
 """What a host gives up before it loads user code, none of which user code gets back.
 
-It dies with its worker, it and what it starts gain no privileges, it leaves no core dump, it may hold so much
-memory, where memory runs out it is ended before its worker is, and it changes how no other process runs.
+It dies with its worker and leaves no core dump. It and what it starts gain no privileges, and cannot change
+how other processes run. It may hold only so much memory, and where memory runs out it is ended before its
+worker.
 """
 
 import ctypes
@@ -14,8 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from oku.host.syscall_filter import filter_system_calls
+from oku_core.process.prctl import end_with_parent
 
-_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+_PR_SET_NO_NEW_PRIVS = 38
 _CAPABILITY_VERSION = 0x20080522
 """`_LINUX_CAPABILITY_VERSION_3` of linux/capability.h; with it come two sets of three words."""
 _ENDED_FIRST = "1000"
@@ -38,15 +40,13 @@ def confine(parent: int, memory_bytes: int) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if not end_with_parent(parent):
+        raise AbandonedError
     if sys.platform == "linux":
         _confine_on_linux(memory_bytes)
-    # The worker names itself: whoever the parent is by now may have adopted this process.
-    if os.getppid() != parent:
-        raise AbandonedError
 
 
 def _confine_on_linux(memory_bytes: int) -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     give_up_privileges()
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(_ENDED_FIRST)

@@ -1,8 +1,8 @@
 """Confines a host that serves others to its files, before it loads user code.
 
-What is left: its folder, the files of its run, Python, the programs and libraries of the system, and what
-these need to resolve names, to check certificates and to tell the time. There is no rule for the folders of
-other runs, the home folder, or anything of another process.
+It keeps its folder, the files of its run, Python, the programs and libraries of the system, and what these
+need to resolve names, check certificates and tell the time. No rule allows the folders of other runs, the
+home folder, or anything of another process.
 """
 
 import os
@@ -76,18 +76,18 @@ def choose_rights(message: Start | Call, folder: Path, spec: Spec) -> dict[Path,
     rights = dict.fromkeys(readable, READ_AND_EXECUTE)
     rights |= dict.fromkeys(map(Path, _DEVICES), _USE_DEVICE)
     rights |= {Path(_SHARED_MEMORY): _USE_SHARED_MEMORY, folder: ALL_RIGHTS}
-    # How long this process, that is its only thread, has waited for a processor (`measure_busy_s`).
+    # It says how long the only thread of this process has waited for a processor (`measure_busy_s`).
     rights[Path(f"/proc/self/task/{os.getpid()}/schedstat")] = FileRight.READ_FILE
     return rights
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether an exception may come of this process being confined."""
+    """Whether an exception may be due to confinement."""
     return bool(_confined) and isinstance(error, PermissionError)
 
 
 def _settle(temporary: Path) -> None:
-    """Have temporary files, and what programs keep at home, go to a folder."""
+    """Make a folder the place of temporary files and of what programs keep at home."""
     temporary.mkdir(mode=0o700, exist_ok=True)
     if site.ENABLE_USER_SITE and (base := site.getuserbase()):
         os.environ.setdefault("PYTHONUSERBASE", base)  # packages at home are found as before

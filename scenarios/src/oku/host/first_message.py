@@ -1,6 +1,6 @@
 """Reads the first message of a worker, hides its secrets and confines its host.
 
-All this is done before there is an event loop or user code.
+All of this happens before there is an event loop or user code.
 """
 
 import socket
@@ -12,8 +12,10 @@ from oku_core.user_code.messages import Call, FrameReader, Refused, Start, ToHos
 _CHUNK_BYTES = 1 << 16
 
 
-def prepare(connection: socket.socket) -> Start | Call | None:
-    """What this host is for, once it is confined; None if it could not be, which the worker is told.
+def prepare_host(connection: socket.socket) -> Start | Call | None:
+    """Confine this host as its first message says, and return that message.
+
+    If it cannot be confined, the worker is told, and the result is None.
 
     Raises:
         EOFError: the worker has gone.

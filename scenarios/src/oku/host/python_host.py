@@ -15,7 +15,7 @@ from typing import Any
 import uvloop
 
 from oku.client.cookie_store import CookieStore
-from oku.host.first_message import prepare
+from oku.host.first_message import prepare_host
 from oku.host.garbage import GarbageWatch
 from oku.host.hook_call import serve_call
 from oku.host.http_factory import build_client, open_rows
@@ -356,7 +356,7 @@ class _Protocol(asyncio.Protocol):
 
 def serve(connection: socket.socket, slots_file: int) -> None:
     """Run the scenario of the worker at the other end, until it says so or is gone."""
-    start = prepare(connection)
+    start = prepare_host(connection)
     if start is None:
         return
     if isinstance(start, Call):

@@ -12,8 +12,8 @@ import struct
 from typing import NamedTuple
 
 _SET_MODE_FILTER, _SPEC_ALLOW = 1, 1 << 2
-"""Of linux/seccomp.h. The second: speculation stays as it is. Older kernels slow a filtered process down by
-what they do against Spectre, which would be measured as latency."""
+"""Of linux/seccomp.h. With the second, speculation stays as it is. Otherwise older kernels slow a filtered
+process down against Spectre, which would be measured as latency."""
 _ALLOW, _REFUSE, _UNKNOWN = 0x7FFF_0000, 0x0005_0001, 0x0005_0026
 """`SECCOMP_RET_ALLOW`, and `SECCOMP_RET_ERRNO` with EPERM and with ENOSYS."""
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
@@ -97,7 +97,7 @@ def _build_filter(architecture: _Architecture, own: int) -> list[bytes]:
 
 
 def _build_rule(name: str, own: int) -> list[bytes]:
-    """What becomes of a call that may change another process: it may change this one, or look at others."""
+    """The rule for a call that could change another process: it may change this one, and look at others."""
     rule = []
     if name == "prlimit64":  # without new limits it tells those that there are
         rule += [

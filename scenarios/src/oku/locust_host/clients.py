@@ -12,12 +12,11 @@ from locust import FastHttpUser
 
 from oku.host.user_module import LoadError
 from oku.locust_host.redirects import RedirectingHttpSession, set_up_fast_client
-from oku.locust_host.spec_identity import SpecIdentity
+from oku.locust_host.spec_identity import SpecIdentity, build_headers
 from oku_core.http_client.tls import TlsError, build_tls
 from oku_core.spec.files import EVERYWHERE, SpecFiles
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import find_file_reference
-from oku_core.spec.values.placeholder import read_literally
 
 
 def set_up_clients(spec: Spec, paths: Mapping[str, str]) -> None:
@@ -30,14 +29,14 @@ def set_up_clients(spec: Spec, paths: Mapping[str, str]) -> None:
     Raises:
         LoadError: a certificate cannot be used.
     """
-    headers = {header.name: read_literally(header.value) for header in spec.headers}
+    headers = build_headers(spec)
     verify, cert = _find_certificates(spec, paths)
     proxy = None if spec.proxy is None else str(spec.proxy)
 
     class OkuHttpSession(RedirectingHttpSession):
         """The client of an `HttpUser`."""
 
-        identity = SpecIdentity.of_spec(spec, headers)
+        identity = SpecIdentity.of_spec(spec)
         spec_cert = cert
 
         def __init__(self, *args: Any, **kwargs: Any) -> None:

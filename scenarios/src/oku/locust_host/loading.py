@@ -25,6 +25,7 @@ from oku.locust_host.shapes import refuse_shape
 from oku.locust_host.user_state import RunData
 from oku_core.json_reader import decode_json
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.placeholder import read_literally
 from oku_core.user_code.messages import Start
 
 _log = logging.getLogger(__name__)
@@ -133,7 +134,8 @@ def _parse_options(spec: Spec, start: Start, file: str) -> Any:
     options.tags = list(spec.tags) or options.tags
     options.exclude_tags = list(spec.exclude_tags) or options.exclude_tags
     options.user_classes = list(spec.user_classes)
-    options.host = str(spec.base_url).rstrip("/") if spec.base_url is not None else options.host
+    if spec.base_url is not None:
+        options.host = read_literally(str(spec.base_url)).rstrip("/")
     return options
 
 

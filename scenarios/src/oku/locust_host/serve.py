@@ -2,7 +2,7 @@
 
 import socket
 
-from oku.host.first_message import prepare
+from oku.host.first_message import prepare_host
 from oku_core.user_code.messages import Refused, Start, frame
 
 _NOT_INSTALLED = "Locust is not installed beside this worker: pip install locust"
@@ -10,7 +10,7 @@ _NOT_INSTALLED = "Locust is not installed beside this worker: pip install locust
 
 def serve(connection: socket.socket, slots_file: int) -> None:
     """Run the locustfile of the worker at the other end, until it says so or is gone."""
-    start = prepare(connection)
+    start = prepare_host(connection)
     if start is None:
         return
     assert isinstance(start, Start)

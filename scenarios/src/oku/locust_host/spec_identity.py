@@ -1,7 +1,7 @@
-"""What the spec has said to one origin: it does not go along when that sends a request on to another one.
+"""What a spec gives to one origin, and another origin does not get when that sends a request on.
 
-Both clients of Locust take all headers to any origin but `Authorization` and cookies. What the locustfile
-itself has set is its author's, and stays as these clients have it.
+Both clients of Locust take all headers to any origin but `Authorization` and cookies. Headers that the
+locustfile itself has set stay as these clients have them.
 """
 
 import base64
@@ -13,6 +13,7 @@ from yarl import URL
 
 from oku_core.http_client.redirection import check_other_origin
 from oku_core.spec.spec import Spec
+from oku_core.spec.values.placeholder import read_literally
 
 
 class Headers(Protocol):
@@ -32,7 +33,7 @@ class SpecIdentity:
 
     Args:
         headers: those that every request gets.
-        credentials: the value of `Authorization` that the base URL stands for; None if it has no user.
+        credentials: the value of `Authorization` for the user of the base URL; None if it has none.
         has_certificate: whether there is a client certificate.
     """
 
@@ -49,9 +50,9 @@ class SpecIdentity:
         self._has_certificate = has_certificate
 
     @classmethod
-    def of_spec(cls, spec: Spec, headers: Mapping[str, str]) -> "SpecIdentity":
-        """That of a spec with its secrets, and with its headers as they are sent."""
-        return cls(headers, _find_credentials(spec), has_certificate=spec.cert is not None)
+    def of_spec(cls, spec: Spec) -> "SpecIdentity":
+        """That of a spec with its secrets."""
+        return cls(build_headers(spec), _find_credentials(spec), has_certificate=spec.cert is not None)
 
     def check(self, asked: URL, following: URL, *, has_certificate: bool = True) -> None:
         """Check that a request may go on: another origin could ask for the certificate.
@@ -74,6 +75,11 @@ class SpecIdentity:
             names = {name.lower() for name, value in headers.items() if (name.lower(), value) in self._values}
             for name in names:
                 del headers[name]
+
+
+def build_headers(spec: Spec) -> dict[str, str]:
+    """The headers that a spec gives to every request, as they are sent."""
+    return {header.name: read_literally(header.value) for header in spec.headers}
 
 
 def _is_same_origin(asked: str, following: str) -> bool:

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.leases import deal_lease
+from tests.kit.file_claims import build_claim
 from tests.kit.runs.scanned import keep_data
 
 from oku_cli.backends.data_dir import DataDir
@@ -11,7 +12,6 @@ from oku_coordinator.ledger import Ledger
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.spec.spec import Hook, Spec
-from oku_core.spec.values.file_proof import build_claim
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from oku_cli.imports.imported_spec import Credential, ImportedRequest
+from oku_cli.imports.imported_spec import ImportedRequest, NeededCredential
 from oku_cli.imports.openapi_document import read_openapi
 
 SERVERS = [{"url": "http://{host}/v1/", "variables": {"host": {"default": "h"}}}]
@@ -95,15 +95,15 @@ def test_each_item_of_a_list_is_a_field_of_a_form() -> None:
 @pytest.mark.parametrize(
     ("scheme", "credential"),
     [
-        ({"type": "http", "scheme": "bearer"}, Credential("Authorization", "Bearer ", "my-key")),
-        ({"type": "http", "scheme": "basic"}, Credential("Authorization", "Basic ", "my-key")),
-        ({"type": "oauth2"}, Credential("Authorization", "Bearer ", "my-key")),
-        ({"type": "apiKey", "in": "header", "name": "X-Key"}, Credential("X-Key", "", "my-key")),
-        ({"type": "apiKey", "in": "query", "name": "key"}, Credential("", "key", "my-key")),
-        ({"type": "apiKey", "in": "cookie", "name": "s"}, Credential("Cookie", "s=", "my-key")),
+        ({"type": "http", "scheme": "bearer"}, NeededCredential("Authorization", "Bearer ", "my-key")),
+        ({"type": "http", "scheme": "basic"}, NeededCredential("Authorization", "Basic ", "my-key")),
+        ({"type": "oauth2"}, NeededCredential("Authorization", "Bearer ", "my-key")),
+        ({"type": "apiKey", "in": "header", "name": "X-Key"}, NeededCredential("X-Key", "", "my-key")),
+        ({"type": "apiKey", "in": "query", "name": "key"}, NeededCredential("", "key", "my-key")),
+        ({"type": "apiKey", "in": "cookie", "name": "s"}, NeededCredential("Cookie", "s=", "my-key")),
     ],
 )
-def test_credentials_are_left_to_a_person(scheme: dict[str, Any], credential: Credential) -> None:
+def test_credentials_are_left_to_a_person(scheme: dict[str, Any], credential: NeededCredential) -> None:
     """An operation that wants none has none."""
     paths: dict[str, Any] = {"/a": {"get": {}, "post": {"security": []}}}
     first, second = read(paths, security=[{"my-key": []}], components={"securitySchemes": {"my-key": scheme}})

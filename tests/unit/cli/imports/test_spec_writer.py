@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from oku_cli.imports.headers import SecretBox
-from oku_cli.imports.imported_spec import Credential, ImportedRequest, ImportedSpec
+from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec, NeededCredential
 from oku_cli.imports.spec_writer import write_spec
 from oku_cli.options.spec.run_files import read_files
 from oku_cli.options.spec.spec_file import SPEC_FILE
@@ -91,7 +91,7 @@ def test_a_person_is_told_what_is_escaped() -> None:
         url="http://h/?q={env:A}", method="PUT", headers=[("X-Note", "{i} {i}")], body="{file:a}{file:b}{i}"
     )
     line = (
-        "# Text that looks like a placeholder is sent literally, as {literal:…} stands for {…}:"
+        "# Text that looks like a placeholder is sent literally, because {literal:…} means {…}:"
         " in URLs, header X-Note, the body of PUT /."
     )
     assert line in write(request).splitlines()
@@ -110,9 +110,9 @@ def test_variables_have_names_that_nobody_else_chose() -> None:
         url="http://h/?aws_secret_access_key=a",
         headers=[("Github-Token", "b"), ("Authorization", "Bearer {env:HOME}"), ("Cookie", "a")],
         credentials=[
-            Credential("X-Key", "", "GITHUB_TOKEN"),
-            Credential("", "k{i}", "9"),
-            Credential("Cookie", "{i}=", "s"),
+            NeededCredential("X-Key", "", "GITHUB_TOKEN"),
+            NeededCredential("", "k{i}", "9"),
+            NeededCredential("Cookie", "{i}=", "s"),
         ],
     )
     text = write(request)

@@ -41,7 +41,7 @@ def test_a_plain_word_needs_no_quotes(text: str) -> None:
 
 
 def test_files_that_the_shell_completes_are_left_to_it() -> None:
-    """It quotes them; what stands there is what was typed."""
+    """It quotes them; the item is only what the user has typed."""
     items = [CompletionItem("$(a", type="file"), CompletionItem("a b", type="dir"), CompletionItem("$(a)")]
     assert [item.type for item in keep_plain_words(items)] == ["file", "dir"]
 

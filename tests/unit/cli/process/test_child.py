@@ -104,7 +104,7 @@ def tell(code: str, tmp_path: Path, inputs: ChildInputs) -> str:
 
 
 def test_a_child_is_handed_variables_by_a_socket(tmp_path: Path) -> None:
-    """They are neither in its environment nor in its command, of which only the number of the socket is."""
+    """They are neither in its environment nor in its command, which has only the number of the socket."""
     code = "given = receive(int(sys.argv[-1])); print(given['A'], sys.argv[-2], 'A' in os.environ)"
     assert tell(code, tmp_path, ChildInputs(variables={"A": "ü secret"})) == "ü secret --variables-fd False"
 

@@ -64,7 +64,7 @@ def test_nothing_is_sent_before_the_child_says_that_it_is_ready() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 def test_a_child_that_is_traced_gets_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever traces it reads what it reads. It says in one line what to do, and ends."""
+    """Its tracer could read what it reads. It prints in one line what to do, and ends."""
     monkeypatch.delenv("OKU_DEBUGGABLE", raising=False)
     with subprocess.Popen(_SLEEP) as traced:
         assert ctypes.CDLL(None).ptrace(_PTRACE_ATTACH, traced.pid, None, None) == 0
@@ -91,7 +91,7 @@ def test_a_child_that_others_can_look_into_gets_nothing(monkeypatch: pytest.Monk
 
 
 def test_a_child_that_has_ended_is_nothing_to_wait_for() -> None:
-    """Whoever started it notices by itself."""
+    """Its parent notices by other means."""
     ours, theirs = socket.socketpair()
     theirs.close()
     hand_over(ours, os.getpid(), VARIABLES)

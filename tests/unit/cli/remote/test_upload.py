@@ -2,6 +2,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.kit.file_claims import build_claim
 
 from oku_cli.remote import upload
 from oku_cli.remote.client import StoredFile, WrongDigestError
@@ -9,7 +10,7 @@ from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_cli.remote.upload import upload_files
 from oku_core.errors import UserError
-from oku_core.spec.values.file_proof import FileClaim, build_claim
+from oku_core.spec.values.file_proof import FileClaim
 
 CONTENT = bytes(range(256)) * 100
 

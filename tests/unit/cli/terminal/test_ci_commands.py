@@ -138,7 +138,7 @@ def test_the_standard_streams_write_no_command(
 
 
 def test_bytes_go_to_standard_output_from_places_that_escape_them() -> None:
-    """Text is defused by the stream; whoever writes bytes has a document with escapes of its own."""
+    """The stream defuses text; bytes are documents, which have escapes of their own."""
     root = Path(oku_cli.__file__).parent
     found = {
         path.relative_to(root).as_posix()

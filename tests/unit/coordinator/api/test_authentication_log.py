@@ -6,7 +6,7 @@ from aiohttp import web
 
 from oku_coordinator.api.authentication_log import LOG_THROTTLE, RefusedCallers
 from oku_coordinator.api.log_throttle import EVERY_S, MOST_KINDS
-from oku_core.messaging.credential import Credential, Refusal
+from oku_core.messaging.credential import Credential, CredentialFault
 
 
 class World:
@@ -14,14 +14,14 @@ class World:
 
     def __init__(self) -> None:
         self.now_s = 0.0
-        self.counted: list[tuple[Credential, Refusal]] = []
+        self.counted: list[tuple[Credential, CredentialFault]] = []
         self.api = web.Application()
         self.refused = RefusedCallers(self.api, Credential.TOKEN, self._count, lambda: self.now_s)
 
     def refuse(
         self,
         peer: str | None = "10.0.0.1",
-        refusal: Refusal = Refusal.WRONG,
+        refusal: CredentialFault = CredentialFault.WRONG,
         method: str = "GET",
         route: str | None = "/api/runs/{run}",
         path: str = "/api/runs/x",
@@ -37,7 +37,7 @@ class World:
         self.now_s += EVERY_S
         self.api[LOG_THROTTLE].flush()
 
-    def _count(self, credential: Credential, refusal: Refusal) -> None:
+    def _count(self, credential: Credential, refusal: CredentialFault) -> None:
         self.counted.append((credential, refusal))
 
 
@@ -53,7 +53,7 @@ def test_each_refusal_is_counted_and_a_flood_is_two_lines(
     """The second comes after a minute and has their number."""
     for _ in range(10_000):
         world.refuse()
-    assert world.counted == [(Credential.TOKEN, Refusal.WRONG)] * 10_000
+    assert world.counted == [(Credential.TOKEN, CredentialFault.WRONG)] * 10_000
     line = "a call from 10.0.0.1 is refused: its token is wrong (GET /api/runs/{run})"
     assert caplog.messages == [line]
     for _ in range(3):
@@ -65,7 +65,7 @@ def test_a_flood_of_one_does_not_hide_another(world: World, caplog: pytest.LogCa
     """Each address has a line of its own for each reason; the addresses of an IPv6 network share one."""
     for peer in ("10.0.0.1", "10.0.0.1", "10.0.0.2", "2001:db8::1", "2001:db8::2"):
         world.refuse(peer)
-    world.refuse("10.0.0.1", Refusal.MISSING)
+    world.refuse("10.0.0.1", CredentialFault.MISSING)
     assert [line.removeprefix("a call from ").partition(" (")[0] for line in caplog.messages] == [
         "10.0.0.1 is refused: its token is wrong",
         "10.0.0.2 is refused: its token is wrong",
@@ -80,7 +80,7 @@ def test_many_addresses_cost_a_bounded_number_of_lines(
     """Those that there is no room for share a line for each reason, minute after minute; all are counted."""
     for minute in range(3):
         for number in range(1000):
-            world.refuse(f"10.{minute}.{number // 250}.{number % 250}", list(Refusal)[number % 3])
+            world.refuse(f"10.{minute}.{number // 250}.{number % 250}", list(CredentialFault)[number % 3])
         assert len(caplog.messages) <= MOST_KINDS + 3
         caplog.clear()
         world.pass_minute()

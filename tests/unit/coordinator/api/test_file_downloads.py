@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from tests.kit.file_claims import build_claim
 from tests.kit.nasty_headers import NASTY_HEADERS
 
 from oku_coordinator.api.file_downloads import build_download_api
 from oku_coordinator.files.file_store import FileStore
-from oku_core.messaging.credential import Credential, Refusal
+from oku_core.messaging.credential import Credential, CredentialFault
 from oku_core.messaging.signing import Signer
 from oku_core.messaging.ticket import TICKET_SCHEME, build_ticket
-from oku_core.spec.values.file_proof import build_claim
 
 CONTENT = b"what is in a file"
 CLAIM = build_claim(CONTENT)
@@ -21,13 +21,13 @@ Client = TestClient[Any, Any]
 
 
 @pytest.fixture
-def refusals() -> list[tuple[Credential, Refusal]]:
+def refusals() -> list[tuple[Credential, CredentialFault]]:
     """What was refused."""
     return []
 
 
 @pytest.fixture
-async def client(tmp_path: Path, refusals: list[tuple[Credential, Refusal]]) -> AsyncIterator[Client]:
+async def client(tmp_path: Path, refusals: list[tuple[Credential, CredentialFault]]) -> AsyncIterator[Client]:
     """A client of a port with one file."""
     store = FileStore(tmp_path / "files")
     store.admit(CLAIM, len(CONTENT))
@@ -52,24 +52,24 @@ async def test_a_ticket_gets_its_file(client: Client) -> None:
 
 
 async def test_without_it_there_is_none(
-    client: Client, refusals: list[tuple[Credential, Refusal]], caplog: pytest.LogCaptureFixture
+    client: Client, refusals: list[tuple[Credential, CredentialFault]], caplog: pytest.LogCaptureFixture
 ) -> None:
     """No ticket, that of another file, an expired one, something else: each is counted, and has its line."""
-    cases: tuple[tuple[str, dict[str, str], Refusal], ...] = (
-        (DIGEST, {}, Refusal.MISSING),
-        (DIGEST, {"Authorization": TICKET_SCHEME}, Refusal.MISSING),
-        (DIGEST, {"Authorization": "Bearer token"}, Refusal.MALFORMED),
-        (DIGEST, {"Authorization": f"{TICKET_SCHEME} token"}, Refusal.MALFORMED),
-        (DIGEST, bear("0" * 64), Refusal.WRONG),
-        ("..%2Fledger.sqlite3", bear(), Refusal.WRONG),
-        (DIGEST, bear(now=-2700.0), Refusal.EXPIRED),
+    cases: tuple[tuple[str, dict[str, str], CredentialFault], ...] = (
+        (DIGEST, {}, CredentialFault.MISSING),
+        (DIGEST, {"Authorization": TICKET_SCHEME}, CredentialFault.MISSING),
+        (DIGEST, {"Authorization": "Bearer token"}, CredentialFault.MALFORMED),
+        (DIGEST, {"Authorization": f"{TICKET_SCHEME} token"}, CredentialFault.MALFORMED),
+        (DIGEST, bear("0" * 64), CredentialFault.WRONG),
+        ("..%2Fledger.sqlite3", bear(), CredentialFault.WRONG),
+        (DIGEST, bear(now=-2700.0), CredentialFault.EXPIRED),
     )
     for digest, headers, _ in cases:
         assert (await client.get(f"/files/{digest}", headers=headers)).status == 403
     assert refusals == [(Credential.TICKET, refusal) for *_, refusal in cases]
     assert caplog.messages == [
         f"a call from 127.0.0.1 is refused: its ticket is {refusal} (GET /files/{{digest}})"
-        for refusal in Refusal
+        for refusal in CredentialFault
     ]
 
 

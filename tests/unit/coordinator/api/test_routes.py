@@ -17,7 +17,8 @@ from tests.kit.coordinators.readiness import build_readiness
 from tests.kit.nasty_headers import NASTY_HEADERS
 from yarl import URL
 
-from oku_coordinator.api.routes import build_api, close_metrics
+from oku_coordinator.api.authentication import close_metrics
+from oku_coordinator.api.routes import build_api
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.runs.runs import Runs
@@ -28,7 +29,7 @@ from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.messaging.credential import Refusal
+from oku_core.messaging.credential import CredentialFault
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
 from oku_core.spec.fields import FIELD_BY_KEY
@@ -285,7 +286,7 @@ async def test_every_call_needs_the_token(
     assert world.runs.fetch_page(10, "") == []
     [line] = caplog.messages
     reason = line.removeprefix("a call from 127.0.0.1 is refused: its token is ").partition(" ")[0]
-    assert Refusal(reason)
+    assert CredentialFault(reason)
     assert (authorization or "-") not in line
     refused = f'oku_callers_refused_total{{credential="token",reason="{reason}"}} 1.0'
     assert refused in world.metrics.expose()[0].decode().splitlines()

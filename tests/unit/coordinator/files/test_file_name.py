@@ -1,7 +1,9 @@
 from pathlib import Path
 
-from oku_coordinator.files.file_name import FileName, find_file, read_name
-from oku_core.spec.values.file_proof import FileClaim, build_claim
+from tests.kit.file_claims import build_claim
+
+from oku_coordinator.files.file_name import FileName, find_stored_file, read_name
+from oku_core.spec.values.file_proof import FileClaim
 
 CLAIM = build_claim(b"what is in a file")
 OLDER = FileClaim(CLAIM.digest, "")
@@ -27,12 +29,12 @@ def test_a_name_says_what_a_file_is() -> None:
 
 def test_a_file_is_found_by_its_digest(tmp_path: Path) -> None:
     """A part is none, and what else begins like it is not looked at."""
-    assert find_file(tmp_path, CLAIM.digest) is None
+    assert find_stored_file(tmp_path, CLAIM.digest) is None
     for name in (FileName(CLAIM, is_part=True), FileName(OLDER, is_part=True), f"{CLAIM.digest}.old"):
         (tmp_path / str(name)).touch()
-    assert find_file(tmp_path / "none", CLAIM.digest) is None
-    assert find_file(tmp_path, CLAIM.digest) is None
+    assert find_stored_file(tmp_path / "none", CLAIM.digest) is None
+    assert find_stored_file(tmp_path, CLAIM.digest) is None
     for claim in (OLDER, CLAIM):
         path = tmp_path / str(FileName(claim))
         path.touch()
-        assert find_file(tmp_path, CLAIM.digest) == path
+        assert find_stored_file(tmp_path, CLAIM.digest) == path

@@ -2,6 +2,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.kit.file_claims import build_claim
 
 from oku_coordinator.files.file_store import (
     DigestError,
@@ -11,7 +12,7 @@ from oku_coordinator.files.file_store import (
     UnknownFileError,
 )
 from oku_coordinator.settings import FileLimits
-from oku_core.spec.values.file_proof import FileClaim, build_claim
+from oku_core.spec.values.file_proof import FileClaim
 
 CONTENT = b"what is in a file"
 CLAIM = build_claim(CONTENT)
@@ -187,7 +188,7 @@ def test_the_whole_content_without_its_proof_is_not_kept(store: FileStore) -> No
 
 
 def test_a_file_of_an_older_oku_serves_its_runs_and_is_claimed_by_nobody(tmp_path: Path) -> None:
-    """It has no proof in its name; whoever needs it for another run sends it again."""
+    """It has no proof in its name, so another run needs a new upload."""
     folder = tmp_path / "files"
     folder.mkdir(mode=0o700)
     (folder / DIGEST).write_bytes(CONTENT)

@@ -3,10 +3,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.kit.file_claims import build_claim
 
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.files.uploads import OffsetError, Uploads
-from oku_core.spec.values.file_proof import build_claim
 
 CONTENT = b"0123456789"
 CLAIM = build_claim(CONTENT)

@@ -62,7 +62,7 @@ def test_a_worker_that_cannot_confine_user_code_is_noted_once(world: World) -> N
 
 
 def test_runs_without_user_code_have_nothing_to_confine(world: World) -> None:
-    """Nothing is noted, nor of workers that can, or need not."""
+    """Nothing is noted of their workers."""
     run = world.look(Spec(requests=9), "a", "a")
     assert world.list_events() == recall_unconfined(world.ledger, run) == []
 

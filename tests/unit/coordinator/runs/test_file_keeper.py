@@ -2,6 +2,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
+from tests.kit.file_claims import build_claim
 
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
@@ -15,7 +16,6 @@ from oku_core.spec.data_file import DataFile
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.target import Target
 from oku_core.spec.values.code_file import CodeFile
-from oku_core.spec.values.file_proof import build_claim
 from oku_core.spec.values.file_reference import FileRef
 
 CONTENT = b"what is in a file"

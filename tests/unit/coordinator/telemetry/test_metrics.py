@@ -7,7 +7,7 @@ from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.credential import Credential, Refusal
+from oku_core.messaging.credential import Credential, CredentialFault
 from oku_core.results.sample import Sample
 from oku_core.results.tick import Tick
 
@@ -50,11 +50,11 @@ def test_every_verdict_and_every_reason_is_there_from_the_start(metrics: Metrics
 def test_callers_that_were_refused_are_counted_by_reason(metrics: Metrics) -> None:
     """All that there can be is there from the start; a token does not expire."""
     before = {key: value for key, value in read(metrics).items() if key[0] == "oku_callers_refused_total"}
-    names = {(credential, refusal) for credential in Credential for refusal in Refusal}
-    assert {key[1:] for key in before} == names - {(Credential.TOKEN, Refusal.EXPIRED)}
+    names = {(credential, refusal) for credential in Credential for refusal in CredentialFault}
+    assert {key[1:] for key in before} == names - {(Credential.TOKEN, CredentialFault.EXPIRED)}
     assert set(before.values()) == {0}
     for _ in range(2):
-        metrics.count_refusal(Credential.TICKET, Refusal.WRONG)
+        metrics.count_refusal(Credential.TICKET, CredentialFault.WRONG)
     after = read(metrics)
     assert {key: after[key] for key in before if after[key]} == {
         ("oku_callers_refused_total", "ticket", "wrong"): 2

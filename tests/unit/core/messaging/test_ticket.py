@@ -1,4 +1,4 @@
-from oku_core.messaging.credential import Refusal
+from oku_core.messaging.credential import CredentialFault
 from oku_core.messaging.signing import Signer
 from oku_core.messaging.ticket import TICKET_S, build_ticket, judge_ticket
 
@@ -11,22 +11,22 @@ def test_a_ticket_is_for_one_file_and_for_a_time() -> None:
     ticket = build_ticket(SIGNER, DIGEST, 1000.0)
     assert judge_ticket(SIGNER, DIGEST, ticket, 1000.0) is None
     assert judge_ticket(SIGNER, DIGEST, ticket, 1000.0 + TICKET_S) is None
-    assert judge_ticket(SIGNER, DIGEST, ticket, 1001.0 + TICKET_S) is Refusal.EXPIRED
-    assert judge_ticket(SIGNER, OTHER, ticket, 1000.0) is Refusal.WRONG
-    assert judge_ticket(Signer(b"another key"), DIGEST, ticket, 1000.0) is Refusal.WRONG
+    assert judge_ticket(SIGNER, DIGEST, ticket, 1001.0 + TICKET_S) is CredentialFault.EXPIRED
+    assert judge_ticket(SIGNER, OTHER, ticket, 1000.0) is CredentialFault.WRONG
+    assert judge_ticket(Signer(b"another key"), DIGEST, ticket, 1000.0) is CredentialFault.WRONG
 
 
 def test_what_was_not_signed_is_no_ticket() -> None:
     """Whatever it looks like; one that was forged has not expired."""
     forged = {
-        "": Refusal.MISSING,
-        ".": Refusal.MALFORMED,
-        "9999999999": Refusal.MALFORMED,
-        "x.y": Refusal.MALFORMED,
-        "1.2.3": Refusal.MALFORMED,
-        "é.ü": Refusal.MALFORMED,
-        f"9999999999.{'0' * 64}": Refusal.WRONG,
-        f"1.{'0' * 64}": Refusal.WRONG,
+        "": CredentialFault.MISSING,
+        ".": CredentialFault.MALFORMED,
+        "9999999999": CredentialFault.MALFORMED,
+        "x.y": CredentialFault.MALFORMED,
+        "1.2.3": CredentialFault.MALFORMED,
+        "é.ü": CredentialFault.MALFORMED,
+        f"9999999999.{'0' * 64}": CredentialFault.WRONG,
+        f"1.{'0' * 64}": CredentialFault.WRONG,
     }
     assert {ticket: judge_ticket(SIGNER, DIGEST, ticket, 1000.0) for ticket in forged} == forged
 
@@ -35,4 +35,4 @@ def test_a_ticket_whose_time_was_changed_is_none() -> None:
     """The time is signed, too."""
     expires, signature = build_ticket(SIGNER, DIGEST, 1000.0).split(".")
     changed = f"{int(expires) + 1}.{signature}"
-    assert judge_ticket(SIGNER, DIGEST, changed, 1000.0) is Refusal.WRONG
+    assert judge_ticket(SIGNER, DIGEST, changed, 1000.0) is CredentialFault.WRONG

@@ -12,7 +12,7 @@ from oku_core.process.landlock import (
     ALL_RIGHTS,
     READ_AND_EXECUTE,
     FileRight,
-    Scope,
+    LandlockScope,
     build_attributes,
     find_known_rights,
     find_version,
@@ -66,7 +66,7 @@ def _has_one_thread(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
 
 def test_each_version_is_told_what_it_knows() -> None:
     """What a kernel does not know would be refused, and what it is not told stays allowed."""
-    scopes = Scope.ABSTRACT_UNIX_SOCKET | Scope.SIGNAL
+    scopes = LandlockScope.ABSTRACT_UNIX_SOCKET | LandlockScope.SIGNAL
     words = {
         1: [0x1FFF], 2: [0x3FFF], 3: [0x7FFF], 4: [0x7FFF, 0], 5: [0xFFFF, 0], 6: [0xFFFF, 0, scopes],
         7: [0xFFFF, 0, scopes], 99: [0xFFFF, 0, scopes],

@@ -6,7 +6,7 @@ import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
 
-_LIBC = "import ctypes; libc, adopts = ctypes.CDLL(None), ctypes.c_int()\n"
+_LIBC = "import ctypes; libc, found = ctypes.CDLL(None), ctypes.c_int()\n"
 _IS_DUMPABLE = "libc.prctl(3, 0, 0, 0, 0)"
 """PR_GET_DUMPABLE."""
 
@@ -44,10 +44,22 @@ def test_a_process_adopts_orphans() -> None:
     code = """
 from oku_core.process.prctl import adopt_orphans
 assert adopt_orphans()
-assert libc.prctl(37, ctypes.byref(adopts), 0, 0, 0) == 0  # PR_GET_CHILD_SUBREAPER
-print(adopts.value)
+assert libc.prctl(37, ctypes.byref(found), 0, 0, 0) == 0  # PR_GET_CHILD_SUBREAPER
+print(found.value)
 """
     assert run(code) == "1"
+
+
+def test_a_process_ends_with_its_parent() -> None:
+    """The kernel says so; a parent that is another one by now has ended already."""
+    code = """
+import os
+from oku_core.process.prctl import end_with_parent
+results = end_with_parent(os.getppid()), end_with_parent(os.getpid())
+assert libc.prctl(2, ctypes.byref(found), 0, 0, 0) == 0  # PR_GET_PDEATHSIG
+print(found.value, *results)
+"""
+    assert run(code) == "9 True False"
 
 
 def test_every_command_closes_its_process_before_it_loads_anything() -> None:

@@ -70,7 +70,7 @@ _HOST = """
 import os, socket, sys, tempfile
 from pathlib import Path
 from oku.host.confinement import give_up_privileges
-from oku.host.first_message import prepare
+from oku.host.first_message import prepare_host
 from oku_core.process.processor_time import measure_busy_s
 from oku_core.user_code.messages import Start, frame
 from oku_core.spec.spec import Spec, encode_spec
@@ -82,7 +82,7 @@ start = Start(
     spec=encode_spec(Spec()), folder=os.fsencode(folder), users=1, is_ahead=False, is_confined=True
 )
 theirs.sendall(frame(start))
-if prepare(ours) is None:
+if prepare_host(ours) is None:
     sys.exit(theirs.recv(1000).decode(errors="replace"))
 """
 _CONFINED = """

@@ -15,6 +15,8 @@ from oku.host.syscall_filter import filter_system_calls
 victim = subprocess.Popen([sys.executable, "-ISc", "import time; time.sleep(60)"])
 soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
 param = os.sched_param(0)
+niceness = os.getpriority(os.PRIO_PROCESS, 0)
+higher = min(niceness + 1, 19)
 
 def call_ioprio_set(kind, who):
     number = {"x86_64": 251, "aarch64": 30}[os.uname().machine]
@@ -24,7 +26,7 @@ def call_ioprio_set(kind, who):
 def change(pid):
     return {
         "limits": lambda: resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft - 1, hard)),
-        "priority": lambda: os.setpriority(os.PRIO_PROCESS, pid, 19),
+        "priority": lambda: os.setpriority(os.PRIO_PROCESS, pid, higher),
         "affinity": lambda: os.sched_setaffinity(pid, os.sched_getaffinity(0)),
         "policy": lambda: os.sched_setscheduler(pid, os.SCHED_BATCH, param),
         "parameters": lambda: os.sched_setparam(pid, param),
@@ -41,7 +43,7 @@ def find_refused(calls):
     return refused
 
 OF_A_USER = {
-    "priority": lambda: os.setpriority(os.PRIO_USER, 0, 1),
+    "priority": lambda: os.setpriority(os.PRIO_USER, 0, higher),
     "priority of disks": lambda: call_ioprio_set(3, 0),
 }
 give_up_privileges()
@@ -80,7 +82,7 @@ def test_a_process_may_look_at_others() -> None:
         """
     assert resource.prlimit(victim.pid, resource.RLIMIT_NOFILE) == (soft, hard)
     assert os.sched_getaffinity(victim.pid)
-    assert os.getpriority(os.PRIO_PROCESS, victim.pid) == os.getpriority(os.PRIO_PROCESS, 0)
+    assert os.getpriority(os.PRIO_PROCESS, victim.pid) == niceness
 """
     )
 
@@ -89,7 +91,7 @@ def test_what_a_process_starts_has_the_same_filter() -> None:
     """Another program, too."""
     run(
         """
-    code = "import os, sys; os.setpriority(os.PRIO_PROCESS, int(sys.argv[1]), 1)"
+    code = "import os, sys; os.setpriority(os.PRIO_PROCESS, int(sys.argv[1]), 19)"
     started = [sys.executable, "-ISc", code, str(victim.pid)]
     ended = subprocess.run(started, capture_output=True, text=True)
     assert "PermissionError" in ended.stderr

@@ -12,11 +12,9 @@ from oku_cli.options.spec.body_file import MARK, BodyFiles
 from oku_cli.options.spec.named_file import StreamedSpec, find_file
 from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_core.errors import UserError, format_value
-from oku_core.spec.files import MOST_BYTES, SpecFileError
+from oku_core.spec.files import MOST_BYTES, TLS_FILE_KEYS, SpecFileError
 from oku_core.spec.parser import Source
 from oku_core.spec.values.file_reference import FileRef
-
-_KEYS = ("cacert", "cert", "key")
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ def read_files(sources: Sequence[Source]) -> ReadSources:
         counting = {key: value for key, value in source.values.items() if key not in given}
         given |= counting.keys()
         found = dict(bodies.read(replace(source, values=counting)).values)
-        for key in _KEYS:
+        for key in TLS_FILE_KEYS:
             value = found.get(key)
             if not isinstance(value, str) or not value:
                 continue

@@ -55,10 +55,3 @@ class FileHash:
     def claim(self) -> FileClaim:
         """Digest and proof of what came so far."""
         return FileClaim(self._digest.hexdigest(), self._proof.hexdigest())
-
-
-def build_claim(content: bytes) -> FileClaim:
-    """Digest and proof of a content that fits into memory."""
-    found = FileHash()
-    found.update(content)
-    return found.claim

@@ -44,7 +44,7 @@ class Template:
     def parse(cls, text: str, columns: Collection[str] = (), escape: Escape = AS_TEXT) -> Self:
         """Take a text apart; what stands in braces and is neither the index nor a column is text.
 
-        `{literal:` becomes the brace that it stands for.
+        `{literal:` becomes a brace.
 
         Args:
             text: what the user wrote.

@@ -89,7 +89,7 @@ def test_no_key_of_a_streamed_spec_names_a_file(folder: Path) -> None:
         assert find_named(path, None, fault) == NAMING
 
 
-def test_nor_one_outside_of_the_folder_that_is_allowed(folder: Path) -> None:
+def test_a_streamed_spec_names_no_file_outside_of_the_folder_that_is_allowed(folder: Path) -> None:
     """By no full path, no `..` and no link, also of what is imported there."""
     fault = "is not in the folder of --files-dir or below it"
     paths = ("../secret.py", str(folder / "secret.py"), "link.py", "elsewhere/secret.py")

@@ -1,8 +1,9 @@
 import hashlib
 
 import pytest
+from tests.kit.file_claims import build_claim
 
-from oku_core.spec.values.file_proof import FileClaim, FileHash, build_claim
+from oku_core.spec.values.file_proof import FileClaim, FileHash
 
 CONTENT = b"what is in a file"
 

@@ -63,7 +63,7 @@ def test_other_braces_of_a_body_stay() -> None:
 
 @given(st.lists(st.sampled_from(["{", "}", "i", "i}", "env:", "file:a}", "literal:", "a"])).map("".join))
 def test_text_of_others_stays_as_it_is_once_it_is_escaped(text: str) -> None:
-    """Nothing of it stands for anything, and nothing is escaped that stands for nothing."""
+    """None of it is a placeholder, and only what looks like one is escaped."""
     escaped = escape_literally(text)
     assert read_literally(escaped) == text
     assert Template.parse(escaped).bind()(7) == text

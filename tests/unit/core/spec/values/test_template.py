@@ -116,7 +116,7 @@ def test_braces_that_stand_for_nothing_take_no_memory(columns: tuple[str, ...]) 
 @pytest.mark.parametrize("columns", [(), ("sku",)])
 @pytest.mark.parametrize("kind", [str, FileText])
 def test_a_literal_text_is_sent_as_it_is(columns: tuple[str, ...], kind: type[str]) -> None:
-    """Its brace stands for no placeholder, also where one is within."""
+    """Its brace begins no placeholder, even with one inside."""
     text = kind("{literal:i}{literal:sku}{literal:env:A}{literal:literal:i}{literal:{i}}%d{literal:")
     template = Template.parse(text, columns)
     assert template.bind_bytes()(7) == b"{i}{sku}{env:A}{literal:i}{7}%d{"

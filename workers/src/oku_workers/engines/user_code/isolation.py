@@ -1,7 +1,7 @@
 """What the process of user code sees of its worker, and how much it may take.
 
-User code is whoever's wrote it: it gets no variable of the worker that nobody has named, neither in its own
-environment nor by looking into the memory of the worker, and leaves no process behind.
+Anyone may have written user code. It gets only the variables of the worker that the operator names: it cannot
+read others from the memory of the worker either. It leaves no process behind.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Redacts the texts of a host: whatever user code has written into them, nothing behind this shows a secret.
+"""Redacts the texts of a host, so that nothing behind this shows a secret, whatever user code has written.
 
-The host redacts them, too, before it cuts them; but user code can reach its socket, and say what it likes.
+The host redacts them, too, before it cuts them; but user code can write to its socket itself.
 """
 
 from collections.abc import Mapping
