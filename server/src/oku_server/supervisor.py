@@ -4,7 +4,6 @@ The parent has no event loop and no thread. It blocks its signals and takes them
 that none arrives at a bad moment. On Linux, the children die with it even when it is killed.
 """
 
-import ctypes
 import logging
 import os
 import signal
@@ -12,6 +11,8 @@ import sys
 import time
 from collections.abc import Callable
 from typing import Never
+
+from oku_core.process.prctl import die_with
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
@@ -22,8 +23,6 @@ STOP_WITHIN_S = 0.5
 
 _STOP_SIGNALS = frozenset({signal.SIGTERM, signal.SIGINT})
 _AWAITED = _STOP_SIGNALS | {signal.SIGCHLD, signal.SIGALRM}
-_PR_SET_PDEATHSIG = 1
-"""The constant from <linux/prctl.h>."""
 
 _log = logging.getLogger(__name__)
 
@@ -117,7 +116,8 @@ def _be_child(parent: int, run: Callable[[], None]) -> Never:
     """Run a forked process until it ends; it never returns into the parent's code."""
     code = 1
     try:
-        _die_with(parent)
+        if not die_with(parent):
+            os._exit(code)
         # Until the event loop handles these signals, they end this process silently.
         for number in _AWAITED:
             signal.signal(number, signal.SIG_DFL)
@@ -130,16 +130,6 @@ def _be_child(parent: int, run: Callable[[], None]) -> Never:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
-
-
-def _die_with(parent: int) -> None:
-    """Have the system kill this process when its parent dies; only Linux can do that."""
-    if sys.platform != "linux":
-        return
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        # The parent died before `prctl` took effect.
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _describe(code: int) -> str:

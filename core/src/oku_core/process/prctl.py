@@ -5,12 +5,13 @@ A program calls `become_undumpable` before it does anything else: `execve` makes
 
 import ctypes
 import os
+import signal
 import sys
 
 DEBUGGABLE = "OKU_DEBUGGABLE"
 """The variable that, unless it is empty, leaves processes open to debuggers and profilers of their user."""
 
-_PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 4, 36
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
 
 
 def may_be_debugged() -> bool:
@@ -26,6 +27,16 @@ def become_undumpable() -> None:
     """
     if sys.platform == "linux" and not may_be_debugged():
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def die_with(parent: int) -> bool:
+    """Have the kernel kill this process when its parent dies; return whether that is alive still.
+
+    The parent names itself: by now another process may have adopted this one.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    return os.getppid() == parent
 
 
 def adopt_orphans() -> bool:

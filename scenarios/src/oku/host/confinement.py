@@ -14,8 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from oku.host.syscall_filter import filter_system_calls
+from oku_core.process.prctl import die_with
 
-_PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
+_PR_SET_NO_NEW_PRIVS = 38
 _CAPABILITY_VERSION = 0x20080522
 """`_LINUX_CAPABILITY_VERSION_3` of linux/capability.h; with it come two sets of three words."""
 _ENDED_FIRST = "1000"
@@ -36,17 +37,15 @@ def confine(parent: int, memory_bytes: int) -> None:
     Raises:
         AbandonedError: the worker has gone already.
     """
+    if not die_with(parent):
+        raise AbandonedError
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if sys.platform == "linux":
         _confine_on_linux(memory_bytes)
-    # The worker names itself: whoever the parent is by now may have adopted this process.
-    if os.getppid() != parent:
-        raise AbandonedError
 
 
 def _confine_on_linux(memory_bytes: int) -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     give_up_privileges()
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(_ENDED_FIRST)

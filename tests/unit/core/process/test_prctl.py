@@ -59,3 +59,16 @@ oku.enter_utf8_mode = lambda: sys.exit(print({_IS_DUMPABLE}, "oku_cli.main" in s
 oku.main()
 """
     assert run(code, OKU_DEBUGGABLE="") == "0 False"
+
+
+def test_a_process_dies_with_its_parent() -> None:
+    """The kernel kills it; with a parent that is gone already it is told so."""
+    code = """
+import os, signal
+from oku_core.process.prctl import die_with
+number = ctypes.c_int()
+assert die_with(os.getppid()) and not die_with(os.getpid())
+assert libc.prctl(2, ctypes.byref(number), 0, 0, 0) == 0  # PR_GET_PDEATHSIG
+print(number.value == signal.SIGKILL)
+"""
+    assert run(code) == "True"
