@@ -163,14 +163,18 @@ class Readiness:
         return SERVERS_WITHIN_S if self.kube is not None and run.spec.brings_servers else 0.0
 
     def count_workers(self, run: RunRecord) -> WorkerReadiness:
-        """How many workers can begin with a run, of those that it asks for; it asks for at least one."""
+        """How many workers can begin with a run, of those that it asks for; it asks for at least one.
+
+        One that asks for no number gets those that are here, and waits for those that are being replaced.
+        """
         there = self.assignment.workers(run.run)
         if run.spec.is_open:  # what is due is nothing to one that does not know what time it is
             there = [worker for worker in there if worker.knows_clock]
         if self.kube is not None:
             wanted, obstacle = self.kube.count_workers(run.spec), self.kube.workers.obstacle
         else:
-            wanted = run.spec.workers or len(self.expected_workers) or 1
+            renewing = self.roster.find_renewing(run.run) if run.state == RunState.PENDING else []
+            wanted = run.spec.workers or len(self.expected_workers) or max(1, len(there) + len(renewing))
             names = {worker.name for worker in there}
             absent = [name for name in self.expected_workers if name not in names]
             obstacle = describe_absent(absent) if len(self.expected_workers) == wanted else ""
