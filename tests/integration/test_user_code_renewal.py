@@ -103,6 +103,8 @@ async def scenario(index):
     pathlib.Path("left.txt").write_text("left")
     os.environ["PYTHONSTARTUP"] = os.environ["PATH"] = "/nowhere"
     os.umask(0)
+    for name in ("flight", "."):
+        os.chmod(FOLDER + "/cache-w/" + name, 0)
     os.chdir("/")
     for number in range(50, 60):
         os.dup2(1, number)

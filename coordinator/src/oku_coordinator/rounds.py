@@ -173,11 +173,11 @@ class Rounds:
         self.ticker.note_assigned(self.assignment.settle(run))
         self.confinement_watch.look(run)
         self.breaker.look(now)
-        self.file_preparation.look(now)
-        self.queue_watch.look(now)
-        self.skew_watch.look()
         self.pace.adjust(self.assignment.count(self.assignment.run) or len(self.roster), now)
         self.interval_announcer.step(self.roster.heartbeat_interval_s, self.pace.checkpoint_s, now)
+        self.file_preparation.look(now)  # now that a worker knows where files are
+        self.queue_watch.look(now)
+        self.skew_watch.look()
         self.end_watch.add_owing()
         if self.publisher is not None:
             await self.publisher.bound()

@@ -194,6 +194,17 @@ async def test_workers_are_told_at_once_that_they_are_heard(
     assert announced == [(1.0, 3.0)] * 2
 
 
+async def test_workers_hear_where_files_are_before_they_are_to_fetch_any(
+    parts: Assembly, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a fresh worker fails, and tries again half a second later."""
+    told: list[str] = []
+    monkeypatch.setattr(parts.rounds.interval_announcer, "step", lambda *_: told.append("where"))
+    monkeypatch.setattr(parts.rounds.file_preparation, "look", lambda _: told.append("what"))
+    await parts.rounds.step(time.monotonic())
+    assert told == ["where", "what"]
+
+
 async def test_what_became_of_checkpoints_is_passed_on(parts: Assembly) -> None:
     """A closed lease is forgotten, what was taken is noted, and a round begins that visits the worker."""
     ledger, rounds = parts.ledger, parts.rounds

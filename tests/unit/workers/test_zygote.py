@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.kit.runs.local_run import is_alive, wait_until
 
 from oku_workers.zygote import EXIT_RENEW, EXIT_TAINTED
 
@@ -127,3 +128,36 @@ def test_nothing_that_a_worker_has_started_outlives_it() -> None:
         assert ended.returncode in {0, 3}, ended.stderr
         for pid in ended.stdout.split():
             assert subprocess.run(["kill", "-0", pid], capture_output=True, check=False).returncode != 0
+
+
+def test_nothing_that_a_worker_has_started_outlives_a_zygote_that_is_killed() -> None:
+    """Neither its children nor orphans that it has adopted; then it ends itself."""
+    ended = run(
+        """
+adopt_orphans()
+daemon = "sleep 20 > /dev/null 2>&1 & echo $!"
+pids = [subprocess.check_output(["sh", "-c", daemon], text=True, start_new_session=True).strip()]
+pids.append(subprocess.Popen(["sleep", "20"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).pid)
+print(*pids, flush=True)
+os.kill(os.getppid(), signal.SIGKILL)
+time.sleep(20)
+print("the worker lives on")
+"""
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    assert len(ended.stdout.split()) == 2, ended.stdout
+    assert not [pid for pid in ended.stdout.split() if is_alive(int(pid))]
+
+
+def test_a_worker_that_user_code_has_stopped_ends_with_its_zygote() -> None:
+    """The kernel has it go on, so that it can end all that it has started."""
+    ended = run(
+        """
+print(os.getpid(), flush=True)
+subprocess.Popen(["sh", "-c", f"kill -STOP {os.getpid()}; kill -KILL {os.getppid()}"])
+time.sleep(20)
+print("the worker lives on")
+"""
+    )
+    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    wait_until(lambda: not is_alive(int(ended.stdout)), 5, "the worker is buried")

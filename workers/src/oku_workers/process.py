@@ -35,7 +35,7 @@ from oku_core.process.listener import open_sockets
 from oku_core.process.memory import find_memory_limit
 from oku_core.process.open_files import raise_open_files
 from oku_core.process.prctl import adopt_orphans
-from oku_core.process.private_files import open_private
+from oku_core.process.private_files import open_private, restore_private_folder
 from oku_core.process.supervision import Supervisor
 from oku_core.user_code.confinement import Confinement
 from oku_workers.broker.checkpoint_sender import CheckpointSender
@@ -166,6 +166,9 @@ class Worker:
         if self._liveness_port is not None:
             self._loop_thread.await_result(self._liveness_port.close())
         self._loop_thread.end()
+        if self._is_used:
+            for folder in (self._settings.files_cache, self._settings.records):
+                restore_private_folder(folder)
         self._recorder.close()
         return EXIT_RENEW if self._is_used else int(celery_worker.exitcode or 0)
 

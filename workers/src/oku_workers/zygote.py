@@ -11,10 +11,11 @@ import logging
 import os
 import signal
 import sys
+import threading
 from typing import NoReturn
 
 from oku_core.process.prctl import end_with_parent
-from oku_workers.engines.user_code.orphans import end_orphans, has_orphans
+from oku_workers.engines.user_code.orphans import end_children, end_orphans, has_orphans
 from oku_workers.process_state import ProcessState
 
 _log = logging.getLogger(__name__)
@@ -39,11 +40,12 @@ def fork_workers() -> int | None:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
     is_ending = False
     while True:
-        worker = _fork_worker()
+        worker, lifeline = _fork_worker()
         if worker == 0:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             return None
         status, is_ending = _wait(worker)
+        os.close(lifeline)
         if end_orphans():
             _log.warning("user code has left processes behind, which are ended")
         if os.WIFSIGNALED(status):
@@ -59,14 +61,33 @@ def fork_workers() -> int | None:
         _log.info("a fresh worker takes the place of one that has run user code")
 
 
-def _fork_worker() -> int:
-    """Fork; returns 0 in the worker, which dies with this process, and its process id here."""
-    zygote = os.getpid()
+def _fork_worker() -> tuple[int, int]:
+    """Fork; returns 0 in the worker, and its process id here, each with its end of a pipe.
+
+    The worker ends when nobody has the other end of the pipe any more: when this process has ended.
+    """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
-    if (worker := os.fork()) == 0 and not end_with_parent(zygote):
-        os._exit(1)
-    return worker
+    zygote = os.getpid()
+    reading, writing = os.pipe()
+    if (worker := os.fork()) != 0:
+        os.close(reading)
+        return worker, writing
+    os.close(writing)
+    end_with_parent(zygote, by=signal.SIGCONT)  # a worker that user code has stopped goes on, and ends itself
+    threading.Thread(target=_end_with_zygote, args=(reading,), name="lifeline", daemon=True).start()
+    return 0, reading
+
+
+def _end_with_zygote(lifeline: int) -> None:
+    """Wait until the zygote has ended, and kill this process, but before it all that user code has started.
+
+    The kernel could kill it at once. Processes that user code has left behind would then become children of
+    a process that does not know them.
+    """
+    os.read(lifeline, 1)
+    end_children()
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _wait(worker: int) -> tuple[int, bool]:

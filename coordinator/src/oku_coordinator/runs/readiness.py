@@ -23,7 +23,7 @@ from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.hook_summary import HookState
 from oku_core.spec.body_memory import FindFile, find_memory_fault
-from oku_core.spec.files import NOWHERE, SpecFiles
+from oku_core.spec.files import NOWHERE, SpecFiles, list_files
 from oku_core.spec.load_description import describe_shortage
 from oku_core.spec.spec import Hook, Spec
 
@@ -82,6 +82,11 @@ class WorkerReadiness(NamedTuple):
         return f"{self.there:,} of {self.wanted:,} workers{_add(self.obstacle)}"
 
 
+def _refuse_files(spec: Spec, _proofs: Mapping[str, str]) -> None:
+    for file in list_files(spec):
+        raise UserError(f"{file.name}: this coordinator keeps no files of runs")
+
+
 @dataclass(frozen=True)
 class Readiness:
     """What is known of everything that runs need.
@@ -114,7 +119,7 @@ class Readiness:
     find_outages: Callable[[str], Iterable[str]] = field(default=lambda _: (), kw_only=True)
     files: SpecFiles = field(default=NOWHERE, kw_only=True)
     check_files: Callable[[Spec], None] = field(default=lambda _: None, kw_only=True)
-    check_proofs: Callable[[Spec, Mapping[str, str]], None] = field(default=lambda *_: None, kw_only=True)
+    check_proofs: Callable[[Spec, Mapping[str, str]], None] = field(default=_refuse_files, kw_only=True)
     find_file: FindFile = field(default=lambda file: Path(file.digest), kw_only=True)
     most_queued: int = field(default=MOST_QUEUED, kw_only=True)
     expected_workers: Sequence[str] = field(default=(), kw_only=True)
@@ -163,14 +168,18 @@ class Readiness:
         return SERVERS_WITHIN_S if self.kube is not None and run.spec.brings_servers else 0.0
 
     def count_workers(self, run: RunRecord) -> WorkerReadiness:
-        """How many workers can begin with a run, of those that it asks for; it asks for at least one."""
+        """How many workers can begin with a run, of those that it asks for; it asks for at least one.
+
+        One that asks for no number gets those that are here, and waits for those that are being replaced.
+        """
         there = self.assignment.workers(run.run)
         if run.spec.is_open:  # what is due is nothing to one that does not know what time it is
             there = [worker for worker in there if worker.knows_clock]
         if self.kube is not None:
             wanted, obstacle = self.kube.count_workers(run.spec), self.kube.workers.obstacle
         else:
-            wanted = run.spec.workers or len(self.expected_workers) or 1
+            renewing = self.roster.find_renewing(run.run) if run.state == RunState.PENDING else []
+            wanted = run.spec.workers or len(self.expected_workers) or max(1, len(there) + len(renewing))
             names = {worker.name for worker in there}
             absent = [name for name in self.expected_workers if name not in names]
             obstacle = describe_absent(absent) if len(self.expected_workers) == wanted else ""

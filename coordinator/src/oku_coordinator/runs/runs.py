@@ -79,6 +79,7 @@ class Runs:
         The caller must prove to have its files, before anything is said of them; and its bodies must fit into
         the memory of a worker.
         """
+        self._readiness.check_user_code(spec)
         self._readiness.check_proofs(spec, proofs)
         await self._readiness.check_memory(spec)
 

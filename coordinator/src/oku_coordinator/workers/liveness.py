@@ -92,6 +92,14 @@ class Roster:
             worker for worker in self._workers.values() if worker.can_take() and not worker.is_fresh_for(run)
         ]
 
+    def find_renewing(self, run: str) -> list[WorkerState]:
+        """Those in whose place a fresh process is about to come, before a run begins."""
+        return [
+            worker
+            for worker in self._workers.values()
+            if worker.has_spoken and not worker.is_suspect and not worker.is_fresh_for(run)
+        ]
+
     def list_leases(self) -> Iterator[tuple[str, str]]:
         """Every lease that a worker named when it was last heard, with the process that has it."""
         for worker in self._workers.values():

@@ -36,13 +36,14 @@ def adopt_orphans() -> bool:
     return bool(ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0)
 
 
-def end_with_parent(parent: int) -> bool:
+def end_with_parent(parent: int, *, by: signal.Signals = signal.SIGKILL) -> bool:
     """Have the kernel kill this process when its parent ends; return whether `parent` is still its parent.
 
     Args:
         parent: the process id of the parent, as that itself knows it. If it has ended already, this process
             may be the child of another one by now.
+        by: the signal that this process gets then.
     """
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, by, 0, 0, 0)
     return os.getppid() == parent

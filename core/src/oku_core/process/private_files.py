@@ -51,6 +51,13 @@ def make_private_folder(path: Path, *, is_trusted: bool = False) -> None:
         path.chmod(_FOLDER)
 
 
+def restore_private_folder(path: Path) -> None:
+    """Give a private folder of ours its mode back, which any process of ours may have changed."""
+    with contextlib.suppress(OSError):  # it is gone, or belongs to the owner of a volume
+        if stat.S_ISDIR(path.lstat().st_mode):
+            path.chmod(_FOLDER)
+
+
 def make_own_folder(place: Path, name: str) -> Path:
     """Make a folder of ours in one where everybody may make some, or find the one that we have there.
 

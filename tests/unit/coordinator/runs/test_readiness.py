@@ -162,6 +162,22 @@ def test_workers_that_nobody_has_named_are_counted(ledger: Ledger) -> None:
     assert stack.build_notices(run) == ["waiting for workers: 1 of 2 connected"]
 
 
+def test_a_run_waits_for_workers_that_are_being_replaced(world: World, pending: RunRecord) -> None:
+    """Else it would begin with those that have run no user code; it waits for none that is silent."""
+    world.record("w1")
+    used = Progress(worker="w2", incarnation="used", at=0.0, code_run="r0")
+    for progress in (used, msgspec.structs.replace(used, stopping=True)):
+        world.roster.record(progress, 0.0, 0.0)
+        world.settle()
+        assert world.alone.count_workers(pending).missing == 1
+        assert world.alone.build_notices(pending) == ["waiting for workers: 1 of 2 connected"]
+    world.roster.record(Progress(worker="w1", incarnation="w1", at=0.0), 100.0, 0.0)
+    assert [worker.name for worker in world.roster.mark_suspects(100.0)] == ["w2"]
+    assert world.alone.count_workers(pending).missing == 0
+    world.record("w2")
+    assert world.alone.count_workers(pending).there == 2
+
+
 @pytest.mark.parametrize(
     ("changes", "in_flight", "ended", "notice"),
     [

@@ -14,6 +14,7 @@ from oku_core.process.private_files import (
     make_private_folder,
     open_private,
     prepare_private_file,
+    restore_private_folder,
     tighten_private_file,
     write_private,
 )
@@ -239,3 +240,18 @@ def test_a_gitignore_that_could_not_be_written_is_tried_again(
     assert not (tmp_path / ".oku" / ".gitignore").exists()
     make_data_folder(tmp_path / ".oku")
     assert ignores_everything(tmp_path / ".oku")
+
+
+@pytest.mark.parametrize("mode", [0, 0o500, 0o777])
+def test_a_private_folder_gets_its_mode_back(tmp_path: Path, mode: int) -> None:
+    """Whether it was closed to us or opened to others; what a link leads to stays as it is."""
+    folder, link = tmp_path / "folder", tmp_path / "link"
+    folder.mkdir()
+    folder.chmod(mode)
+    link.symlink_to(folder)
+
+    restore_private_folder(link)
+    assert find_mode(folder) == mode
+    restore_private_folder(folder)
+    assert find_mode(folder) == 0o700
+    restore_private_folder(tmp_path / "missing")

@@ -42,14 +42,23 @@ def end_orphans() -> int:
 
     Only for a process that adopts orphans and starts nothing but hosts.
     """
+    return _end(_find_orphans)
+
+
+def end_children() -> int:
+    """As `end_orphans`, but kill hosts, too: for a process that ends itself then."""
+    return _end(lambda: set(_list_children()))
+
+
+def _end(find: Callable[[], set[int]]) -> int:
     ended: set[int] = set()
     deadline = time.monotonic() + _PATIENCE_S
-    while (orphans := _find_orphans()) and time.monotonic() < deadline:
-        for orphan in orphans:
+    while (children := find()) and time.monotonic() < deadline:
+        for child in children:
             with suppress(ProcessLookupError, PermissionError):
-                os.kill(orphan, signal.SIGKILL)
-        _bury(orphans)
-        ended |= orphans
+                os.kill(child, signal.SIGKILL)
+        _bury(children)
+        ended |= children
         time.sleep(_PAUSE_S)  # their own children arrive
     return len(ended)
 
