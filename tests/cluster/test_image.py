@@ -12,8 +12,8 @@ from oku_cli.exit_code import ExitCode
 _DATA = "data"
 _OWN_USER, _ANY_USER = 10001, 1_000_710_000
 """The user of the image, and one as OpenShift picks it: without a name, in the group 0."""
-_RUN = ("run", "--requests", "6000", "--concurrency", "100", "--delay", "100ms")
-"""Six seconds of work."""
+_RUN = ("run", "--requests", "12000", "--concurrency", "100", "--delay", "100ms")
+"""Twelve seconds of work."""
 _PATIENCE_S = 120.0
 _LOOK_S = 0.3
 
@@ -100,7 +100,7 @@ def test_a_stopped_run_is_paused_and_another_container_with_its_volume_resumes_i
     said = pause(cluster, namespace, pod)
     [command] = re.findall(r"resume it with: (.+) \(same volume at /data\)", said)
     done = cluster.call("exec", pod, "-n", namespace, "-c", "other", "--", *command.split())
-    assert "6,000 of 6,000 accounted" in done
+    assert "12,000 of 12,000 accounted" in done
 
 
 def test_a_run_that_goes_with_its_container_is_not_said_to_be_resumable(
