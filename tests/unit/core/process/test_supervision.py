@@ -24,6 +24,7 @@ ALONE = {
     ("oku_workers/engines/user_code/hook_call.py", "call_hook"): "awaited where it is made",
     ("oku_workers/leases/hook_runner.py", "take"): "one attempt: the coordinator has another one made",
     ("oku_workers/process.py", "_leave"): "ends with the process",
+    ("oku_workers/zygote.py", "_fork_worker"): "waits for the end of the zygote, and ends the process",
     ("oku_workers/leases/lease_runner.py", "_begin"): "one lease: whoever dealt it takes it back",
     ("oku_workers/leases/engine_switch.py", "end_kept"): "its lease is finished, whatever becomes of it",
     ("oku_workers/leases/engine_switch.py", "_fetch_files"): "awaited where it is made",
