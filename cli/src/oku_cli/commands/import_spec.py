@@ -22,11 +22,11 @@ from oku_cli.report.output_files import STANDARD_OUTPUT, check_output, open_outp
 from oku_cli.terminal.printable import write_note
 from oku_cli.yaml_reader import decode_yaml
 from oku_core.errors import UserError, format_value
+from oku_core.spec.files import TLS_FILE_KEYS
 from oku_core.spec.parser import Source, parse_spec
 
 _KINDS = ("curl", "har", "openapi")
 _LARGEST_BYTES = 256 << 20
-_CERTIFICATES = ("cacert", "cert", "key")
 """A browser writes the contents of all answers into a HAR file."""
 
 
@@ -124,7 +124,7 @@ def _read_curl(source: str, files_dir: Path | None) -> ImportedSpec:
         return find_file(streamed, name, STANDARD_INPUT_LABEL, "")
 
     imported = read_curl(_read_file(STANDARD_INPUT), lambda name: _read_file(find(name)))
-    certificates = {key: find(imported.settings[key]) for key in _CERTIFICATES if key in imported.settings}
+    certificates = {key: find(imported.settings[key]) for key in TLS_FILE_KEYS if key in imported.settings}
     return replace(imported, settings={**imported.settings, **certificates})
 
 

@@ -26,9 +26,9 @@ _SCHEME = re.compile(r"(?P<scheme>Basic|Bearer|Token|Digest)\s+(?=\S)", re.IGNOR
 
 
 _OWN = "IMPORTED_"
-"""A name that others have chosen gets it, so that it is not that of a variable which opens something else."""
+"""Begins each variable whose name others chose, so that an import never names a variable of the user."""
 _STANDARD = frozenset({*_SECRET_HEADERS, "url_user", "url_password"})
-"""Names that nobody chooses."""
+"""Names that are the same in every import."""
 
 
 class SecretBox:

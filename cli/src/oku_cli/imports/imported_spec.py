@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class NeededCredential(NamedTuple):
-    """A secret that a request needs, and that is not in what is imported.
+    """A secret that a request needs and the import does not contain.
 
     Attributes:
         place: the header that has it; empty for the query.
@@ -21,7 +21,7 @@ class NeededCredential(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedRequest:
-    """One kind of request. All texts are those of others: none has a placeholder of a spec.
+    """One kind of request. Its texts come from others and contain no placeholders of a spec.
 
     Attributes:
         url: the whole URL.

@@ -1,4 +1,4 @@
-"""What a local stack consists of: its children, each with what it has to know.
+"""Plans a local stack: its child processes, and the input of each.
 
 Keys, tokens and passwords go to them by sockets: they are in no argument and in no environment.
 """
@@ -63,7 +63,7 @@ class StackPlan:
         return flags + _CONFINEMENT_FLAGS[self.confinement]
 
     def pick_secret_variables(self) -> dict[str, str]:
-        """Return those of the allowed environment variables that there are."""
+        """Return the allowed environment variables that are set."""
         return {name: os.environ[name] for name in self.secrets.variables if name in os.environ}
 
 
@@ -160,7 +160,7 @@ def _build_worker_flags(plan: StackPlan, data_dir: DataDir, number: int) -> list
     open_flags = ["--no-confine-user-code"] if plan.confinement is Confinement.OFF else []
     return [
         "--name", _name_worker(number), *_FILES, *plan.build_flags(), *open_flags,
-        # User code is that of the user whose environment this is.
+        # The user owns both the user code and this environment.
         "--files-cache", str(data_dir.files_cache), "--inherit-env", "*", *address,
     ]  # fmt: skip
 
