@@ -107,10 +107,11 @@ class ExpiryRule:
         timeout_s = self._roster.find_timeout_s(worker)
         stale_s = wall_now - lease.cut_at - START_WITHIN_S
         has_had = lease.sequence > 0 or watched.named_at is not None
+        # Measured to its last word: a worker that has fallen silent has dropped nothing, it may be dead.
         if has_had:
-            if now - (watched.named_at or watched.known_at) > timeout_s:
+            if worker.heard_at - (watched.named_at or watched.known_at) > timeout_s:
                 return ExpiryReason.DROPPED
-        elif stale_s > timeout_s and now - watched.known_at > timeout_s:
+        elif stale_s > timeout_s and worker.heard_at - watched.known_at > timeout_s:
             return ExpiryReason.NOT_TAKEN
         if worker.stopping:
             return Remedy.REVOKE

@@ -102,6 +102,16 @@ def test_a_checkpoint_names_its_lease(world: World) -> None:
     assert world.judge(20.1) == ExpiryReason.DROPPED
 
 
+def test_a_worker_that_falls_silent_has_dropped_nothing(world: World) -> None:
+    """Its last word can be older than its checkpoint and come after it; then it dies, with the lease."""
+    world.rule.note_named(LEASE.id, 1.0)
+    world.speak(1.5)
+    world.roster.remove_silent(11.2)
+    assert world.judge(11.2) in (None, Remedy.REVOKE)
+    world.roster.remove_silent(11.6)
+    assert world.judge(11.6) == ExpiryReason.WORKER_LOST
+
+
 def test_the_leases_of_a_dead_worker_are_lost(world: World) -> None:
     """Those of a process that another one has replaced are lost at once."""
     world.speak(0.0, LEASE)
@@ -139,6 +149,7 @@ def test_time_in_which_nobody_could_be_heard_does_not_count(world: World) -> Non
     world.speak(100.0)
     world.speak(110.0)
     assert world.judge(110.0) == Remedy.REVOKE
+    world.speak(110.1)
     assert world.judge(110.1) == ExpiryReason.DROPPED
 
 
