@@ -12,6 +12,7 @@ from oku_coordinator.ledger.storage.failure_schema import FAILURE_TABLES
 from oku_coordinator.ledger.storage.file_schema import FILE_TABLES
 from oku_coordinator.ledger.storage.hook_schema import HOOK_TABLES, LIVE_RUNS
 from oku_coordinator.ledger.storage.inner_schema import INNER_TABLES
+from oku_coordinator.ledger.storage.key_schema import KEY_TABLES
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
 from oku_coordinator.ledger.storage.storage_health import explain_error
@@ -21,7 +22,7 @@ from oku_coordinator.ledger.storage.upgrades import UPGRADES, teach
 from oku_core.errors import UserError
 from oku_core.process.private_files import prepare_private_file, tighten_private_file
 
-VERSION = 15
+VERSION = 16
 """Of the tables, kept in the file. Each change of them gets a new one, and a step in `UPGRADES`."""
 
 _TABLES = (
@@ -82,6 +83,7 @@ CREATE INDEX pending_slices ON slices (run, start) WHERE state = 'pending';
     + INNER_TABLES
     + HOOK_TABLES
     + LIVE_RUNS
+    + KEY_TABLES
     + """
 CREATE TABLE workers (
     run TEXT NOT NULL,
