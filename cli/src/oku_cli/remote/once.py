@@ -38,7 +38,7 @@ class Submission:
         """Return the run with the key, submitted if there is none, and resumed if it is paused."""
         submitted = await self._submit(client)
         if not submitted.is_new:
-            write_note(f"run {submitted.run} has the key {self.key} and is {submitted.state}")
+            report_known(submitted.run, self.key, submitted.state)
         if submitted.state in (RunState.PAUSING, RunState.PAUSED):
             await _resume(client, submitted.run)
         return submitted.run
@@ -65,6 +65,11 @@ async def _resume(client: Client, run: str) -> None:
             await asyncio.sleep(_PAUSING_LOOK_S)
         else:
             return
+
+
+def report_known(run: str, key: str, state: RunState) -> None:
+    """Say that a run has the key, and is not begun anew."""
+    write_note(f"run {run} has the key {key} and is {state}")
 
 
 def finish_deleted(summary: Summary, watch: Watch, reason: str) -> ExitCode:

@@ -274,8 +274,7 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
         status = next(status for kind, status in _STATUS_BY_ERROR.items() if isinstance(error, kind))
         return _json({"error": str(error)}, status=status)
     except RunDeletedError as error:
-        summary = msgspec.Raw(error.summary or b"null")
-        return _json({"error": str(error), "summary": summary}, status=410)
+        return _json({"error": str(error), "summary": msgspec.Raw(error.summary)}, status=410)
     except web.HTTPException as error:
         return _json({"error": f"{request.method} {request.path}: {error.reason}"}, status=error.status)
     except sqlite3.OperationalError as error:

@@ -1,5 +1,6 @@
 """Finds the run that was submitted with a key, also after its deletion: the same key sends nothing twice."""
 
+import math
 import time
 from collections.abc import Callable
 
@@ -8,7 +9,6 @@ import msgspec
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd, RunRecord
 from oku_coordinator.runs.summaries import build_summary
-from oku_coordinator.settings import KEEP_KEYS_S
 from oku_core.spec.spec import Spec
 from oku_core.spec.spec_digest import digest_spec, list_differences
 
@@ -30,7 +30,7 @@ class RunDeletedError(Exception):
 
     def __init__(self, record: KeyRecord) -> None:
         super().__init__(f"run {record.run}, which has the key {record.key}, was deleted")
-        self.summary = record.summary
+        self.summary = record.summary or b"null"
 
 
 class RunKeys:
@@ -43,7 +43,7 @@ class RunKeys:
     """
 
     def __init__(
-        self, ledger: Ledger, keep_s: float = KEEP_KEYS_S, clock: Callable[[], float] = time.time
+        self, ledger: Ledger, keep_s: float = math.inf, clock: Callable[[], float] = time.time
     ) -> None:
         self._ledger = ledger
         self._keep_s = keep_s
