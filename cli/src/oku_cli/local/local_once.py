@@ -21,15 +21,17 @@ from oku_cli.remote.follow import Follower, show_end
 from oku_cli.remote.once import finish_deleted, report_known
 from oku_cli.remote.remote_run import RunStart, try_add_intervals
 from oku_cli.remote.watch import Watch
-from oku_core.accounting.run_state import FINAL_STATES, RunState
+from oku_core.accounting.run_state import FINAL_STATES
 from oku_core.results.summary import Summary, is_unbalanced
 from oku_core.spec.spec import Spec
 
 if TYPE_CHECKING:
     from oku_coordinator.ledger.storage.records import RunRecord
 
-_HELD_S = 30.0
-"""How long another command that holds the folder may take until the run with the key is seen there."""
+_STARTS_S = 30.0
+"""How long the stack of another command may take to start."""
+_SUBMITS_S = 5.0
+"""How long it may take then to submit the run with the key."""
 _LOOK_S = 0.2
 _LAST_WORD_S = 2.0
 """How long the last event of a stack may take that has ended."""
@@ -69,21 +71,21 @@ class LocalOnce:
 
     async def carry_out(self) -> ExitCode:
         """Make, resume or follow the run, or show how it ended; `UserError` if another run holds the folder."""
-        until = time.monotonic() + _HELD_S
+        held_since: float | None = None
         while True:
             try:
-                code = await self._try()
+                if (code := await self._try()) is not None:
+                    return code
+                held_since = None
             except FolderHeldError:
-                if time.monotonic() > until:
+                held_since = held_since or time.monotonic()
+                if time.monotonic() - held_since > _SUBMITS_S:
                     raise
-                code = None
-            if code is not None:
-                return code
             await asyncio.sleep(_LOOK_S)
 
     async def _try(self) -> ExitCode | None:
         """Do what the state of the run asks for; None if that has changed meanwhile."""
-        endpoint = self.data_dir.find_endpoint(_HELD_S)
+        endpoint = self.data_dir.find_endpoint(_STARTS_S)
         ledger = LedgerBackend(self.data_dir) if endpoint else LedgerBackend.settle(self.data_dir)
         try:
             record = ledger.find_submitted(*self.keyed)
@@ -91,11 +93,11 @@ class LocalOnce:
             return finish_deleted(error.summary, self.watch, str(error))
         if record is None:
             return await run_locally(self.data_dir, self.plan, self.start, self.watch)
-        if record.state in FINAL_STATES:
-            report_known(record.run, self.keyed.key, record.state)
-            return await self._finish(ledger, await ledger.fetch_summary(record.run))
-        if endpoint is not None and record.state is not RunState.PAUSED:
+        if endpoint is not None and not record.is_at_rest:
             return await self._follow(endpoint, record)
+        report_known(record.run, self.keyed.key, record.state)
+        if record.state in FINAL_STATES:
+            return await self._finish(ledger, await ledger.fetch_summary(record.run))
         start = RunStart.resume(record.run, record.spec)
         return await run_locally(self.data_dir, self.plan, start, self.watch)
 
