@@ -17,13 +17,13 @@ from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.runs.confinement_watch import recall_unconfined
 from oku_coordinator.runs.run_failures import write_failures
 from oku_coordinator.runs.run_history import write_run_history
-from oku_coordinator.runs.run_keys import KeyTakenError, RunDeletedError, RunKeys, build_end
+from oku_coordinator.runs.run_keys import KeyTakenError, RunDeletedError, build_end, find_submitted
 from oku_coordinator.runs.run_rows import read_run_rows
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.errors import UserError
-from oku_core.results.run_rows import RunRows
 from oku_core.json_reader import JsonDecoder, JsonError
+from oku_core.results.run_rows import RunRows
 from oku_core.results.summary import Summary
 from oku_core.spec.spec import Spec
 
@@ -169,7 +169,7 @@ class LedgerBackend:
             return None
         with self._read() as ledger:
             try:
-                return RunKeys(ledger, keep_keys_s).find(key, spec)
+                return find_submitted(ledger, key, spec, time.time() - keep_keys_s)
             except KeyTakenError as error:
                 raise UserError(f"{self.place}: {error}") from None
             except RunDeletedError as error:

@@ -75,7 +75,6 @@ _EXAMPLES = {
 @once_option
 def command(
     targets: tuple[str, ...],
-    once: str | None,
     files_dir: Path | None,
     data_dir: Path,
     coordinator: CoordinatorRef | None,
@@ -105,7 +104,7 @@ def command(
     _check_files_dir(files_dir, files)
     options["url"] = (*options["url"], *filter(_is_url, targets))
     _add_code(options, code)
-    loki = pick_loki_options(options)
+    once, loki = options.pop("once"), pick_loki_options(options)
     given = Source(None, pick_spec_values(options))
     watch = pick_watch(options)
     with (

@@ -70,7 +70,7 @@ class LocalOnce:
     watch: Watch
 
     async def carry_out(self) -> ExitCode:
-        """Make, resume or follow the run, or show how it ended; `UserError` if another run holds the folder."""
+        """Make, resume or follow the run, or show how it ended; `UserError` if the folder is held for long."""
         held_since: float | None = None
         while True:
             try:
@@ -121,7 +121,7 @@ class LocalOnce:
                 await asyncio.gather(following, released, return_exceptions=True)
 
     async def _wait_for_release(self) -> None:
-        while self.data_dir.is_held():
+        while self.data_dir.is_held():  # noqa: ASYNC110  # a lock of another process is no event
             await asyncio.sleep(_LOOK_S)
 
     async def _finish(self, ledger: LedgerBackend, summary: Summary) -> ExitCode:

@@ -39,7 +39,7 @@ class Submission:
     async def begin(self, client: Client) -> str:
         """Return the run with the key, submitted if there is none, and resumed if it is paused.
 
-        With a key, all of this can be tried again while the coordinator does not answer: the run is begun once.
+        With a key, all of this can be tried again while the coordinator does not answer.
 
         Raises:
             NotUploadedError: there is none, and a file of the spec is to be uploaded first.

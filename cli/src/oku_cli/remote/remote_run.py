@@ -55,14 +55,13 @@ class RunStart:
 
     @classmethod
     def submit(cls, spec: Spec, files: Sequence[LocalFile] = (), key: str | None = None) -> Self:
-        """Submit a new run, unless one has the key; `UserError` if its spec is too large for a coordinator."""
+        """Submit a run, unless one has the key; `UserError` if its spec is too large for a coordinator."""
         mapping, claims = build_mapping(spec), [file.claim for file in files]
         if len(json.dumps(mapping | {PROOFS: dict(claims)})) > _LARGEST_SPEC_BYTES:
             raise UserError(
                 f"the spec has more than {_LARGEST_SPEC_BYTES >> 20} MiB as JSON, which is the most that a"
                 f" coordinator takes; its body alone has {len(spec.body or '')} characters"
             )
-
 
         async def begin(client: Client) -> str:
             if key is None:

@@ -130,7 +130,7 @@ def build_api(
     return api
 
 
-def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
+def _build_submission(runs: Runs) -> Handler:
     async def submit(request: web.Request) -> web.Response:
         key = _read_key(request)
         values = await _read_object(request)
@@ -145,6 +145,10 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
             return _json(build_run_object(known))
         return _json(build_run_object(runs.submit(spec, key)), status=201)
 
+    return submit
+
+
+def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
     async def fetch_page(request: web.Request) -> web.Response:
         most = _read_limit(request.query.get("limit", ""))
         reference = _read_reference(request.query)
@@ -184,7 +188,7 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         return web.Response(status=204)
 
     return [
-        web.post("/api/runs", submit),
+        web.post("/api/runs", _build_submission(runs)),
         web.get("/api/runs", fetch_page),
         web.get("/api/runs/{run}", show),
         web.delete("/api/runs/{run}", delete),

@@ -6,8 +6,9 @@ durations, headers and thresholds count by what they mean, and files of the run 
 
 import hashlib
 import json
-from collections.abc import Mapping
-from enum import Enum
+from collections.abc import Mapping, Sequence
+from functools import singledispatch
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -51,34 +52,61 @@ def _build_canonical(struct: msgspec.Struct) -> dict[str, Any]:
     }
 
 
-def _build_value(value: Any) -> Any:
-    match value:
-        case CodeFile():
-            return [value.path, value.file.digest]
-        case DataFile():
-            return [value.format, value.digest, value.repeat]
-        case msgspec.Struct():
-            return _build_canonical(value)
-        case Enum() | bool() | int() | float() | None:
-            return value
-        case Delay() | Url():
-            return str(value)
-        case str():
-            return _build_text(value)
-        case frozenset():
-            return sorted(map(str, value))
-        case tuple() | list():
-            return [_build_value(item) for item in value]
-        case Mapping():
-            return {name: _build_value(item) for name, item in value.items()}
-        case _:  # an exact number, a range, or the function that compares sizes
-            return getattr(value, "__name__", str(value))
+@singledispatch
+def _build_value(value: object) -> Any:
+    """An exact number, a range, or the function that compares sizes."""
+    return getattr(value, "__name__", str(value))
 
 
-def _build_text(text: str) -> Any:
+@_build_value.register(int)
+@_build_value.register(float)
+@_build_value.register(NoneType)
+def _build_scalar(value: float | None) -> Any:
+    return value
+
+
+@_build_value.register
+def _build_text(value: str) -> Any:
     """A text itself, or the parts that a type of ours has read from it."""
-    parts = [name for name in getattr(type(text), "__slots__", ()) if not name.startswith("_")]
-    return [_build_value(getattr(text, name)) for name in sorted(parts)] or str(text)
+    parts = [name for name in getattr(type(value), "__slots__", ()) if not name.startswith("_")]
+    return [_build_value(getattr(value, name)) for name in sorted(parts)] or str(value)
+
+
+@_build_value.register(Delay)
+@_build_value.register(Url)
+def _build_whole(value: str) -> Any:
+    return str(value)
+
+
+@_build_value.register
+def _build_code(value: CodeFile) -> Any:
+    return [value.path, value.file.digest]
+
+
+@_build_value.register
+def _build_data(value: DataFile) -> Any:
+    return [value.format, value.digest, value.repeat]
+
+
+@_build_value.register(msgspec.Struct)
+def _build_struct(value: msgspec.Struct) -> Any:
+    return _build_canonical(value)
+
+
+@_build_value.register(tuple)
+@_build_value.register(list)
+def _build_list(value: Sequence[object]) -> Any:
+    return [_build_value(item) for item in value]
+
+
+@_build_value.register
+def _build_set(value: frozenset) -> Any:  # type: ignore[type-arg]  # dispatched by it
+    return sorted(map(str, value))
+
+
+@_build_value.register(dict)
+def _build_object(value: Mapping[str, object]) -> Any:
+    return {name: _build_value(item) for name, item in value.items()}
 
 
 def _build_file(text: str) -> str:

@@ -63,9 +63,7 @@ def pick_retention(options: dict[str, Any]) -> "RetentionRule":
 
 def read_retention_variables() -> dict[str, str]:
     """Those that are set, for the coordinator of a local stack; `UserError` when one is wrong."""
-    found = {
-        name: value for name in (_KEEP_RUNS, _KEEP_FOR, _KEEP_KEYS) if (value := os.environ.get(name))
-    }
+    found = {name: value for name in (_KEEP_RUNS, _KEEP_FOR, _KEEP_KEYS) if (value := os.environ.get(name))}
     keep_runs = found.get(_KEEP_RUNS, "0")
     if not (keep_runs.isascii() and keep_runs.isdigit()):
         raise UserError(f"{_KEEP_RUNS}: {format_value(keep_runs)} is not a number of runs")
