@@ -70,7 +70,7 @@ class LocalOnce:
     watch: Watch
 
     async def carry_out(self) -> ExitCode:
-        """Make, resume or follow the run, or show how it ended; `UserError` if the folder is held for long."""
+        """Make, resume or follow the run, or show its end; `UserError` if another run holds the folder."""
         held_since: float | None = None
         while True:
             try:

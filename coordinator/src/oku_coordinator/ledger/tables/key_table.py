@@ -22,10 +22,8 @@ def fetch_key_of_run(transaction: Transaction, run: str) -> KeyRecord | None:
 
 
 def _fetch(transaction: Transaction, column: str, value: str) -> KeyRecord | None:
-    row = transaction.select_one(
-        f"SELECT {_COLUMNS} FROM idempotency_keys WHERE {column} = ?",
-        value,  # noqa: S608  # names of our own
-    )
+    statement = f"SELECT {_COLUMNS} FROM idempotency_keys WHERE {column} = ?"  # noqa: S608  # names of our own
+    row = transaction.select_one(statement, value)
     return KeyRecord(*row) if row else None
 
 
