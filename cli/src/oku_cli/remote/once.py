@@ -57,7 +57,7 @@ class Submission:
                 await asyncio.sleep(outage.note(f"{error}; trying again"))
 
     async def _try_to_begin(self, client: Client) -> str:
-        submitted = await client.submit(self.values, self.claims, self.key)
+        submitted = await client.submit_once(self.values, self.claims, self.key)
         if not submitted.is_new:
             report_known(submitted.run, self.key, submitted.state)
         if submitted.state in _PAUSED_STATES:

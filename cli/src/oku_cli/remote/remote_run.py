@@ -65,7 +65,7 @@ class RunStart:
 
         async def begin(client: Client) -> str:
             if key is None:
-                return (await client.submit(mapping, claims)).run
+                return await client.submit(mapping, claims)
             return await Submission(mapping, claims, key).begin(client)
 
         return cls(
