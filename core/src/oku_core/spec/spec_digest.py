@@ -23,7 +23,7 @@ from oku_core.spec.values.file_reference import find_file_reference
 from oku_core.spec.values.url import Url
 
 _KEYS_OF_FILES = {*TLS_FILE_KEYS, "body"}
-"""The attributes whose text may name a file of the run."""
+"""The attributes that may name a file of the run, where they are text."""
 
 
 def digest_spec(spec: Spec) -> str:
@@ -47,7 +47,7 @@ def _build_canonical(struct: msgspec.Struct) -> dict[str, Any]:
         if (value := getattr(struct, field.name)) != field.default
     }
     return {
-        name: _build_file(value) if name in _KEYS_OF_FILES else _build_value(value)
+        name: _build_file(value) if name in _KEYS_OF_FILES and isinstance(value, str) else _build_value(value)
         for name, value in given.items()
     }
 
