@@ -24,7 +24,7 @@ from oku_cli.options.spec.data_scan import scanned
 from oku_cli.options.spec.input_file import STANDARD_INPUT, expand_home, is_stream
 from oku_cli.options.spec.run_files import build_finder, read_files
 from oku_cli.options.spec.spec_options import pick_spec_values, spec_options
-from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
+from oku_cli.options.watch_options import FILE_HINT, pick_watch, sigterm_option, watch_options
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.remote.local_file import LocalFile
@@ -64,6 +64,7 @@ _EXAMPLES = {
 @spec_options
 @backend_options
 @watch_options
+@sigterm_option
 @loki_options
 @option(
     OptionGroup.SECRETS, "--files-dir", metavar="FOLDER", type=click.Path(path_type=Path),

@@ -91,7 +91,7 @@ class RunStart:
 
 async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watch) -> ExitCode:
     """Begin a run at a coordinator that is already up, and follow it until it rests."""
-    interrupts, hints = Interrupts(), InterruptHints(coordinator.flags, outlives=True)
+    interrupts, hints = Interrupts(watch.on_sigterm), InterruptHints(coordinator.flags, outlives=True)
     unbegun = describe_unbegun(start.resumed)
     async with AsyncExitStack() as open_client:
         client = await interrupts.cut(open_client.enter_async_context(Client(coordinator)), unbegun)

@@ -133,8 +133,8 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
     is_here: bool,
 ) -> None:
     """A remote run depends on the coordinator's answer to the first; a local run ends with the command."""
-    monkeypatch.setattr("oku_cli.remote.follow.PAUSE_PATIENCE_S", 0.0)
-    monkeypatch.setattr("oku_cli.remote.follow.PAUSE_TRY_S", 10.0 if status else 0.1)
+    monkeypatch.setattr("oku_cli.remote.follow.ORDER_PATIENCE_S", 0.0)
+    monkeypatch.setattr("oku_cli.remote.follow.ORDER_TRY_S", 10.0 if status else 0.1)
 
     async def pause(_: web.Request) -> web.Response:
         if status == NEVER:
