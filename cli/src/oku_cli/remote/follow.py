@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from oku_cli.exit_code import ExitCode
@@ -39,9 +39,18 @@ class Follower:
         watch: says how to show the run.
         hints: words the hints for a user who leaves a run before its end.
         interrupts: the signals that make the user leave it.
+        is_gone: whether the coordinator has ended for good, if it does not answer.
     """
 
-    def __init__(self, client: Client, watch: Watch, hints: InterruptHints, interrupts: Interrupts) -> None:
+    def __init__(
+        self,
+        client: Client,
+        watch: Watch,
+        hints: InterruptHints,
+        interrupts: Interrupts,
+        *,
+        is_gone: Callable[[], bool] = bool,
+    ) -> None:
         from oku_cli.terminal.screen import build_view  # noqa: PLC0415  # rich takes long to load
 
         self._client = client
@@ -50,6 +59,7 @@ class Follower:
         self._console = watch.build_console()
         self.view: View = build_view(self._console, quiet=watch.quiet)
         self._interrupts = interrupts
+        self._is_gone = is_gone
 
     def log(self, line: str) -> None:
         """Show a line above the progress."""
@@ -60,7 +70,7 @@ class Follower:
 
         Raises:
             InterruptedAtOnceError: a second signal came, the run cannot come to rest, or it goes on alone.
-            UnreachableError: only when the run cannot be found any more.
+            UnreachableError: the coordinator is gone.
         """
         self.view.start(title)
         if self._watch.grafana is not None:
@@ -80,15 +90,7 @@ class Follower:
 
     def finish(self, summary: Summary) -> ExitCode:
         """Show and write the summary; return the exit code."""
-        from oku_cli.views.summary_view import print_summary  # noqa: PLC0415  # rich takes long to load
-
-        hint = self._hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
-        print_summary(self._console, summary, hint=hint)
-        self._watch.print_dashboard_link(summary)
-        if self._watch.as_json:
-            print_json(summary)
-        self._watch.write_files(summary)
-        return classify(summary, allows_undecided=self._watch.allows_undecided)
+        return finish(summary, self._watch, self._hints)
 
     async def _follow(self, run: str) -> Summary:
         outage = Outage(self.view.warn, "the coordinator answers again")
@@ -101,6 +103,8 @@ class Follower:
                         return item
                     self.view.show_tick(item)
             except UnreachableError as error:
+                if self._is_gone():
+                    raise
                 # The stack restarts a dead coordinator; workers continue the run meanwhile.
                 reason = str(error)
             await asyncio.sleep(outage.note(reason))
@@ -151,6 +155,19 @@ class Follower:
             else:
                 outage.end()
                 return Delivery.ACCEPTED
+
+
+def finish(summary: Summary, watch: Watch, hints: InterruptHints) -> ExitCode:
+    """Show and write the summary of a run at rest; return the exit code."""
+    from oku_cli.views.summary_view import print_summary  # noqa: PLC0415  # rich takes long to load
+
+    hint = hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
+    print_summary(watch.build_console(), summary, hint=hint)
+    watch.print_dashboard_link(summary)
+    if watch.as_json:
+        print_json(summary)
+    watch.write_files(summary)
+    return classify(summary, allows_undecided=watch.allows_undecided)
 
 
 def classify(summary: Summary, *, allows_undecided: bool = False) -> ExitCode:

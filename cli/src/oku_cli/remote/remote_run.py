@@ -86,7 +86,12 @@ class RunStart:
 
     def build_title(self, run: str) -> str:
         """The name of a run, or else its id, its target and its load."""
-        return " · ".join(filter(None, (self.name or run, self.target, self.load)))
+        return build_title(self.name or run, self.target, self.load)
+
+
+def build_title(*parts: str) -> str:
+    """A title of those of its parts that are known."""
+    return " · ".join(filter(None, parts))
 
 
 async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watch) -> ExitCode:
