@@ -12,7 +12,7 @@ import click
 from oku_cli.backends.data_dir import DataDir, FolderBusyError
 from oku_cli.backends.run_backend import RunBackend
 from oku_cli.backends.run_lookup import find_run
-from oku_cli.comparison.seconds_reader import add_intervals
+from oku_cli.comparison.seconds_reader import Histories, add_intervals
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.json_option import JsonCommand
@@ -23,7 +23,7 @@ from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef, UnreachableError
 from oku_cli.remote.follow import Follower, finish, run_async
-from oku_cli.remote.remote_run import try_add_intervals
+from oku_cli.remote.remote_run import build_title, try_add_intervals
 from oku_cli.remote.watch import Watch
 
 if TYPE_CHECKING:
@@ -66,7 +66,9 @@ async def _wait_locally(reference: str, folder: DataDir, watch: Watch) -> ExitCo
             endpoint = folder.find_endpoint(patience_s=0.0)
             if endpoint is None:
                 return await waiting.read(LedgerBackend.settle(folder))
-            return await waiting.wait_at(endpoint, partial(folder.is_left_by, endpoint))
+            # The stack ends with its run; the ledger stays.
+            is_gone = partial(folder.is_left_by, endpoint)
+            return await waiting.wait_at(endpoint, LedgerBackend(folder), is_gone)
         except (FolderBusyError, UnreachableError):
             await waiting.rest()
 
@@ -87,11 +89,17 @@ class _Waiting:
         self._interrupts = Interrupts(SignalAction.DETACH, on_others=SignalAction.DETACH)
         self._run = ""
 
-    async def wait_at(self, coordinator: CoordinatorRef, is_gone: Callable[[], bool] = bool) -> ExitCode:
+    async def wait_at(
+        self,
+        coordinator: CoordinatorRef,
+        histories: Histories | None = None,
+        is_gone: Callable[[], bool] = bool,
+    ) -> ExitCode:
         """Follow the run at a coordinator until it rests.
 
         Args:
             coordinator: where it is.
+            histories: where its history is kept; None if the coordinator outlives it.
             is_gone: whether the coordinator has ended for good, if it does not answer.
 
         Raises:
@@ -102,10 +110,9 @@ class _Waiting:
             run = await self._cut(self._find(client))
             summary = await self._cut(client.fetch_summary(run))
             follower = Follower(client, self._watch, self._hints, self._interrupts, is_gone=is_gone)
-            summary = await follower.follow(
-                run, " · ".join(filter(None, (summary.name or run, summary.target)))
-            )
-            return follower.finish(await try_add_intervals(client, summary))
+            title = build_title(summary.name or run, summary.target, summary.load)
+            summary = await follower.follow(run, title)
+            return follower.finish(await try_add_intervals(histories or client, summary))
 
     async def read(self, ledger: "LedgerBackend") -> ExitCode:
         """Show the run of a folder in which no stack runs; it is at rest."""

@@ -46,7 +46,7 @@ async def run_locally(data_dir: DataDir, plan: StackPlan, start: RunStart, watch
     """
     if watch.on_sigterm is SignalAction.DETACH:
         raise UserError(
-            "--on-sigterm: detach needs a coordinator (--coordinator or --kube): a local run ends with its command"
+            "--on-sigterm: detach needs --coordinator or --kube; a local run ends with its command"
         )
     with data_dir.held():
         interrupts = Interrupts(watch.on_sigterm)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from oku_cli.terminal.screen import View
 
 ORDER_PATIENCE_S, ORDER_TRY_S = 1.0, 10.0
-"""After a signal, a failure to tell the coordinator is reported after the first time; one response may take the
-second."""
+"""After a signal, a failure to tell the coordinator is reported after the first time; one response may take
+the second."""
 STANDSTILL_S = 8.0
 """After a signal, `oku` gives up on a coordinator that has not been ready for this long: it cannot stop the
 run. Most supervisors send SIGKILL 10 s after SIGTERM."""
