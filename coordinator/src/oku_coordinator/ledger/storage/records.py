@@ -25,6 +25,7 @@ from oku_core.results.sample import Sample
 from oku_core.results.series import SeriesRow
 from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
 from oku_core.spec.spec import Hook, Spec
+from oku_core.spec.values.quantity import format_duration
 from oku_core.thresholds.stretches import StretchValue
 
 
@@ -118,6 +119,11 @@ class RunRow:
         return self.state in ACTIVE_STATES
 
     @property
+    def is_given_up(self) -> bool:
+        """Whether it was cancelled because it had no worker: what it has done is no test of anything."""
+        return self.state == RunState.CANCELLED and self.reason.startswith(_GIVEN_UP)
+
+    @property
     def cursor(self) -> str:
         """Where a list of runs goes on behind this one."""
         return f"{self.created_at!r}_{self.number}"
@@ -126,6 +132,15 @@ class RunRow:
         """Seconds of activity until `now`, the open period included."""
         open_s = 0.0 if self.active_since is None else max(0.0, now - self.active_since)
         return self.active_s + open_s
+
+
+_GIVEN_UP = "no worker for "
+
+
+def describe_giving_up(limit_s: float, obstacle: str) -> str:
+    """The reason of a run that is cancelled because it has had no worker for `limit_s`."""
+    why = f": {obstacle}" if obstacle else ""
+    return f"{_GIVEN_UP}{format_duration(limit_s)}{why}; --give-up-after says how long to wait"
 
 
 @dataclass(frozen=True, kw_only=True)
