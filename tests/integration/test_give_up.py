@@ -33,7 +33,8 @@ def test_a_run_without_a_worker_is_given_up(tmp_path: Path) -> None:
             began = time.monotonic()
             queued = subprocess.run(
                 [*OKU, "run", _FAR, "-n", "10", "--quiet", *flags],
-                env=os.environ | {"OKU_TOKEN": TOKEN}, capture_output=True, text=True, timeout=60, check=False,
+                env=os.environ | {"OKU_TOKEN": TOKEN}, capture_output=True, text=True, timeout=60,
+                check=False,
             )  # fmt: skip
             assert time.monotonic() - began >= 2
             assert queued.returncode == ExitCode.CUT_SHORT, queued
