@@ -10,9 +10,10 @@ import math
 from dataclasses import dataclass
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import describe_giving_up
+from oku_coordinator.ledger.storage.records import NO_WORKER
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.runs import Runs
+from oku_coordinator.runs.target_outage import format_limit
 from oku_core.accounting.run_state import RunState, TransitionError
 
 _log = logging.getLogger(__name__)
@@ -72,7 +73,10 @@ class WorkerWatch:
         record = self._ledger.runs.fetch(run)
         if record.state not in _ENDED_STATES:
             return
-        reason = describe_giving_up(limit_s, self._readiness.find_worker_obstacle(record))
+        reason = f"{NO_WORKER}{format_limit(limit_s)}"
+        if record.state != RunState.TEARING_DOWN:  # its reason says more
+            obstacle = self._readiness.find_worker_obstacle(record)
+            reason += f"{obstacle and f': {obstacle}'}; --give-up-after says how long to wait"
         with contextlib.suppress(TransitionError):  # it ends already
             self._runs.cancel(run, reason=reason)
             _log.error("run %s ends: %s", run, reason, extra={"run": run})

@@ -25,7 +25,6 @@ from oku_core.results.sample import Sample
 from oku_core.results.series import SeriesRow
 from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
 from oku_core.spec.spec import Hook, Spec
-from oku_core.spec.values.quantity import format_duration
 from oku_core.thresholds.stretches import StretchValue
 
 
@@ -121,7 +120,7 @@ class RunRow:
     @property
     def is_given_up(self) -> bool:
         """Whether it was cancelled because it had no worker: what it has done is no test of anything."""
-        return self.state == RunState.CANCELLED and self.reason.startswith(_GIVEN_UP)
+        return self.state == RunState.CANCELLED and self.reason.startswith(NO_WORKER)
 
     @property
     def cursor(self) -> str:
@@ -134,13 +133,8 @@ class RunRow:
         return self.active_s + open_s
 
 
-_GIVEN_UP = "no worker for "
-
-
-def describe_giving_up(limit_s: float, obstacle: str) -> str:
-    """The reason of a run that is cancelled because it has had no worker for `limit_s`."""
-    why = f": {obstacle}" if obstacle else ""
-    return f"{_GIVEN_UP}{format_duration(limit_s)}{why}; --give-up-after says how long to wait"
+NO_WORKER = "no worker for "
+"""So begins the reason of a run that is cancelled because it has had no worker for too long."""
 
 
 @dataclass(frozen=True, kw_only=True)
