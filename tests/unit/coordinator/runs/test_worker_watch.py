@@ -183,13 +183,16 @@ def test_a_paused_run_may_rest_for_ever(world: World) -> None:
 
 def test_time_in_which_nobody_could_be_heard_does_not_count(world: World) -> None:
     """Nor is a run judged before workers had time to be heard again, which they may have come meanwhile."""
-    world.submit("r1", 20.0)
+    world.submit("r1", 40.0)
+    world.submit("r2", 16.0)
     world.look()
     world.pass_time(15)
     world.miss(100.0)
-    world.pass_time(4)
-    assert world.states("r1") == [RunState.PENDING]
-    world.pass_time(TIMEOUT_S - 5)
+    world.pass_time(TIMEOUT_S - 1)
+    assert world.states("r1", "r2") == [RunState.PENDING, RunState.PENDING]
+    world.pass_time(1)
+    assert world.states("r1", "r2") == [RunState.PENDING, RunState.CANCELLED]
+    world.pass_time(14)
     assert world.states("r1") == [RunState.PENDING]
     world.pass_time(1)
     assert world.states("r1") == [RunState.CANCELLED]
