@@ -166,6 +166,9 @@ FIELD_SCHEMAS: Mapping[str, Json] = {
     "concurrency": _count(1, 1_000_000),
     "workers": _count(1, 10_000),
     "start-within": _DURATION,
+    "give-up-after": {
+        "anyOf": [{"type": "string", "examples": ["30s", "5m"]}, {"type": "number", "minimum": 1}]
+    },
     "engine": {"enum": [engine.value for engine in Engine]},
     "timeout": _DURATION,
     "grace": _DURATION,

@@ -28,6 +28,7 @@ class Site:
         self._folder = folder
         self._stack = stack
         self._life = ExitStack()
+        self._started = 0
         self._broker_url = stack.enter_context(run_broker(folder))
         self._port = pick_port(following=1)  # where it gives files
         self.url = f"http://127.0.0.1:{self._port}"
@@ -43,7 +44,8 @@ class Site:
 
     def start(self, *arguments: str) -> "RemoteCommand":
         """Start a command that uses it."""
-        output = self._folder / "output"
+        self._started += 1
+        output = self._folder / f"output-{self._started}"
         environment = os.environ | {"OKU_COORDINATOR": self.url, "OKU_TOKEN": TOKEN}
         with output.open("wb") as file:
             process = subprocess.Popen(
@@ -74,9 +76,9 @@ class RemoteCommand:
         """Wait until a line has this text."""
         wait_until(lambda: any(text in line for line in self.lines), timeout_s, f"{text} in {self.lines}")
 
-    def interrupt(self) -> None:
-        """Press Ctrl-C."""
-        self.process.send_signal(signal.SIGINT)
+    def interrupt(self, number: signal.Signals = signal.SIGINT) -> None:
+        """Press Ctrl-C, or send another signal."""
+        self.process.send_signal(number)
 
 
 @pytest.fixture
@@ -149,6 +151,47 @@ def test_a_second_interrupt_leaves_a_pausing_run_to_the_coordinator(site: Site) 
         f"oku: run {run} is being paused and comes to rest by itself; "
         f"look at it with: oku show {where}; resume it with: oku resume {where}"
     )
+
+
+def test_sigterm_pauses_cancels_or_detaches_and_a_run_that_goes_on_can_be_waited_for(site: Site) -> None:
+    """A command that waits ends with the run's exit code, also across a restart, and long after its end."""
+    api = site.begin()
+    runs: dict[str, str] = {}
+    commands: dict[str, RemoteCommand] = {}
+    for action in ("detach", "pause", "cancel"):
+        commands[action] = site.start("run", _FAR, "-n", "10", "--name", action, "--on-sigterm", action)
+        commands[action].wait_for("pending")
+        runs[action] = str(api.list_runs()[0]["run"])
+    for command in commands.values():
+        command.interrupt(signal.SIGTERM)
+    assert {command.process.wait(15) for command in commands.values()} == {ExitCode.CUT_SHORT}
+    states = {action: api.summary(run)["state"] for action, run in runs.items()}
+    assert states == {"detach": "pending", "pause": "paused", "cancel": "cancelled"}
+    where = f"{runs['detach']} --coordinator {site.url}"
+    assert commands["detach"].lines[-1] == (
+        f"oku: run {runs['detach']} goes on; wait for it with: oku wait {where}"
+    )
+
+    waiting, leaving = (site.start("wait", "detach") for _ in range(2))
+    for command in (waiting, leaving):
+        command.wait_for("pending")
+    leaving.interrupt(signal.SIGTERM)
+    assert leaving.process.wait(15) == ExitCode.CUT_SHORT
+    assert leaving.lines[-1] == commands["detach"].lines[-1]
+    site.end()
+    site.begin()
+    site.start_worker()
+    assert waiting.process.wait(30) == ExitCode.NOT_PASSED
+    late = {action: site.start("wait", run) for action, run in runs.items()} | {
+        "none": site.start("wait", "x1")
+    }
+    assert {action: command.process.wait(15) for action, command in late.items()} == {
+        "detach": ExitCode.NOT_PASSED,
+        "pause": ExitCode.CUT_SHORT,
+        "cancel": ExitCode.CUT_SHORT,
+        "none": ExitCode.WRONG_INPUT,
+    }
+    assert any(f"oku resume {runs['pause']} --coordinator" in line for line in late["pause"].lines)
 
 
 def wait_for_run(api: CoordinatorApi) -> str:

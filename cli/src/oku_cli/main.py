@@ -23,6 +23,7 @@ _COMMANDS_BY_HEADING = {
         "resume",
         "pause",
         "cancel",
+        "wait",
         "runs",
         "show",
         "failures",

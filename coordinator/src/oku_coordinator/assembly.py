@@ -43,6 +43,7 @@ from oku_coordinator.runs.runs import Runs
 from oku_coordinator.runs.skew_watch import SkewWatch
 from oku_coordinator.runs.storage_watch import StorageWatch
 from oku_coordinator.runs.target_watch import TargetWatch
+from oku_coordinator.runs.worker_watch import WorkerWatch
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import CoordinatorSettings
@@ -303,6 +304,7 @@ class Assembly:
             reaper=reaper,
             breaker=breaker,
             queue_watch=queue_watch,
+            worker_watch=WorkerWatch(self.ledger, self.runs, self.readiness),
             file_preparation=FilePreparation(self.ledger, self.assignment, self.broker, self._build_ticket),
             confinement_watch=ConfinementWatch(self.ledger, self.assignment, self.clock.now),
             skew_watch=SkewWatch(self.ledger, self.assignment),

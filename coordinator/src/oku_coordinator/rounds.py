@@ -22,6 +22,7 @@ from oku_coordinator.runs.end_watch import EndWatch
 from oku_coordinator.runs.file_preparation import FilePreparation
 from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_coordinator.runs.skew_watch import SkewWatch
+from oku_coordinator.runs.worker_watch import WorkerWatch
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_coordinator.telemetry.ticker import Ticker
 from oku_coordinator.workers.assignment import Assignment
@@ -57,6 +58,7 @@ class Rounds:
         reaper: takes lost leases back.
         breaker: ends a run that no worker can go on with.
         queue_watch: takes the turn from a run that cannot begin.
+        worker_watch: cancels runs that have had no worker for too long.
         file_preparation: has workers fetch the files of the run that has its turn.
         confinement_watch: notes workers that cannot confine the user code of the run.
         skew_watch: flags runs whose workers do not know the clock well.
@@ -80,6 +82,7 @@ class Rounds:
     reaper: Reaper
     breaker: CircuitBreaker
     queue_watch: QueueWatch
+    worker_watch: WorkerWatch
     file_preparation: FilePreparation
     confinement_watch: ConfinementWatch
     skew_watch: SkewWatch
@@ -143,6 +146,7 @@ class Rounds:
         """Begin the time of all workers, leases and turns anew: nobody could have been heard."""
         self.roster.reset_timers(now)
         self.queue_watch.reset_timers(now)
+        self.worker_watch.reset_timers(now)
         self.reaper.reset_timers(now)
 
     async def step(self, now: float) -> None:
@@ -177,6 +181,7 @@ class Rounds:
         self.interval_announcer.step(self.roster.heartbeat_interval_s, self.pace.checkpoint_s, now)
         self.file_preparation.look(now)  # now that a worker knows where files are
         self.queue_watch.look(now)
+        self.worker_watch.look(now)
         self.skew_watch.look()
         self.end_watch.add_owing()
         if self.publisher is not None:

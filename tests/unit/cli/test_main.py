@@ -31,8 +31,8 @@ def test_what_pods_run_stands_under_a_heading_of_its_own(
     users, _, pods = capsys.readouterr().out.partition("Processes, as pods run them:")
     pods, _, examples = pods.partition("Options:")
     names = [[line.split()[0] for line in part.splitlines() if line[2:3].isalpha()] for part in (users, pods)]
-    assert names[0][-14:-1] == [
-        "run", "resume", "pause", "cancel", "runs", "show", "failures", "replay", "retry", "report",
+    assert names[0][-15:-1] == [
+        "run", "resume", "pause", "cancel", "wait", "runs", "show", "failures", "replay", "retry", "report",
         "compare", "rm", "import",
     ]  # fmt: skip
     assert names[1] == ["server", "worker", "coordinator"]

@@ -220,3 +220,16 @@ async def test_what_became_of_checkpoints_is_passed_on(parts: Assembly) -> None:
     assert list(parts.roster.list_leases()) == []
     assert parts.roster.workers()[0].find_rate("r1").taken == 10
     assert parts.signals.woken.is_set()
+
+
+async def test_a_run_without_a_worker_is_given_up_but_not_for_an_outage(parts: Assembly) -> None:
+    """Rounds leave out the time in which no worker could be heard."""
+    ledger, rounds, now = parts.ledger, parts.rounds, time.monotonic()
+    ledger.runs.create("r1", Spec(requests=100, give_up_after_s=30.0), 0.0)
+    for passed_s in (0.0, 15.0):
+        await rounds.step(now + passed_s)
+    rounds.reset_timers(now + 115.0)
+    await rounds.step(now + 129.0)
+    assert ledger.runs.fetch("r1").state == RunState.PENDING
+    await rounds.step(now + 131.0)
+    assert ledger.runs.fetch("r1").state == RunState.CANCELLED

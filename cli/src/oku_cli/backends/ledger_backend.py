@@ -115,8 +115,13 @@ class LedgerBackend:
     async def cancel(self, run: str, *, at_once: bool = False) -> RunState:  # noqa: ARG002  # nothing is in flight
         """End a run for good. Its teardown is not called: no worker is here."""
         self.require_run(run)
+        with self._folder.held():
+            return self.cancel_parked(run)
+
+    def cancel_parked(self, run: str) -> RunState:
+        """End a run of a stack that has ended; the caller holds the folder."""
         try:
-            with self._folder.held(), self._change() as ledger:
+            with self._change() as ledger:
                 ledger.runs.change_state(run, RunState.CANCELLED, time.time())
                 ledger.hooks.give_up_teardown(run, _NOT_TORN_DOWN, time.time())
                 return ledger.runs.fetch(run).state

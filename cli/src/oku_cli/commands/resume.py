@@ -15,7 +15,7 @@ from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options
 from oku_cli.options.option_group import option
 from oku_cli.options.run_argument import run_argument
-from oku_cli.options.watch_options import FILE_HINT, watch_options
+from oku_cli.options.watch_options import FILE_HINT, sigterm_option, watch_options
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.remote_run import RunStart
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @option(FieldGroup.DELAY_SERVERS, "--servers", metavar="N", help="Use N delay server processes from now on.")
 @backend_options
 @watch_options
+@sigterm_option
 @loki_options
 @secret_options(has_variables=False)
 @confinement_options(serves_others=False)

@@ -25,7 +25,8 @@ from oku_cli.options.spec.data_scan import scanned
 from oku_cli.options.spec.input_file import STANDARD_INPUT, expand_home, is_stream
 from oku_cli.options.spec.run_files import build_finder, read_files
 from oku_cli.options.spec.spec_options import pick_spec_values, spec_options
-from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
+from oku_cli.options.watch_options import FILE_HINT, pick_watch, sigterm_option, watch_options
+from oku_cli.process.interrupt import SignalAction
 from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.remote.local_file import LocalFile
@@ -65,6 +66,7 @@ _EXAMPLES = {
 @spec_options
 @backend_options
 @watch_options
+@sigterm_option
 @loki_options
 @option(
     OptionGroup.SECRETS, "--files-dir", metavar="FOLDER", type=click.Path(path_type=Path),
@@ -106,7 +108,8 @@ def command(
     _add_code(options, code)
     once, loki = options.pop("once"), pick_loki_options(options)
     given = Source(None, pick_spec_values(options))
-    watch = pick_watch(options)
+    goes_on = once is not None and coordinator is not None
+    watch = pick_watch(options, SignalAction.DETACH if goes_on else SignalAction.PAUSE)
     with (
         watch.explaining_mistakes(),
         scanned(read_code(read_files([*(_read_file(file, files_dir) for file in files), given]))) as read,

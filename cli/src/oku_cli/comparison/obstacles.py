@@ -13,8 +13,8 @@ from oku_core.results.summary import Flag, Summary
 
 SIDES = ("A", "B")
 _HARMLESS_KEYS = frozenset({
-    "name", "requests", "duration", "seed", "workers", "servers", "start-within", "grace", "range-size",
-    "thresholds", "stop-when-down", "cacert", "cert", "key",
+    "name", "requests", "duration", "seed", "workers", "servers", "start-within", "give-up-after", "grace",
+    "range-size", "thresholds", "stop-when-down", "cacert", "cert", "key",
 })  # fmt: skip
 """Keys that say how long a run is, how it is dealt and what is made of it, not what each request meets."""
 _SPOILERS = (Flag.UNBALANCED, Flag.WORKER_SATURATED, Flag.LOOP_LAG)

@@ -6,9 +6,10 @@ A run that another command makes there is followed; if that command dies, the ru
 import asyncio
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from oku_cli.backends.data_dir import DataDir, FolderHeldError
+from oku_cli.backends.data_dir import DataDir, FolderBusyError
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.local_run import run_locally
@@ -16,13 +17,13 @@ from oku_cli.local.stack_plan import StackPlan
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.client import Client, RunDeletedError
-from oku_cli.remote.endpoint import Endpoint
-from oku_cli.remote.follow import Follower, show_end
+from oku_cli.remote.endpoint import Endpoint, UnreachableError
+from oku_cli.remote.follow import Follower, finish
 from oku_cli.remote.once import finish_deleted, report_known
 from oku_cli.remote.remote_run import RunStart, try_add_intervals
 from oku_cli.remote.watch import Watch
 from oku_core.accounting.run_state import FINAL_STATES
-from oku_core.results.summary import Summary, is_unbalanced
+from oku_core.results.summary import Summary
 from oku_core.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ _STARTS_S = 30.0
 _SUBMITS_S = 5.0
 """How long it may take then to submit the run with the key."""
 _LOOK_S = 0.2
-_LAST_WORD_S = 2.0
-"""How long the last event of a stack may take that has ended."""
 
 
 class KeyedSpec(NamedTuple):
@@ -77,7 +76,7 @@ class LocalOnce:
                 if (code := await self._try()) is not None:
                     return code
                 held_since = None
-            except FolderHeldError:
+            except FolderBusyError:
                 held_since = held_since or time.monotonic()
                 if time.monotonic() - held_since > _SUBMITS_S:
                     raise
@@ -106,25 +105,14 @@ class LocalOnce:
         report_known(record.run, self.keyed.key, record.state)
         async with Client(endpoint) as client:
             hints = InterruptHints(self.data_dir.flags, outlives=True)
-            follower = Follower(client, self.watch, hints, Interrupts())
-            following = asyncio.create_task(follower.follow(record.run, self.start.build_title(record.run)))
-            released = asyncio.create_task(self._wait_for_release())
+            is_gone = partial(self.data_dir.is_left_by, endpoint)
+            follower = Follower(client, self.watch, hints, Interrupts(), is_gone=is_gone)
             try:
-                await asyncio.wait({following, released}, return_when=asyncio.FIRST_COMPLETED)
-                await asyncio.wait({following}, timeout=_LAST_WORD_S)
-                if not following.done():
-                    return None
-                return await self._finish(LedgerBackend(self.data_dir), await following)
-            finally:
-                for task in (following, released):
-                    task.cancel()
-                await asyncio.gather(following, released, return_exceptions=True)
-
-    async def _wait_for_release(self) -> None:
-        while self.data_dir.is_held():  # noqa: ASYNC110  # a lock of another process is no event
-            await asyncio.sleep(_LOOK_S)
+                summary = await follower.follow(record.run, self.start.build_title(record.run))
+            except UnreachableError:
+                return None
+            return await self._finish(LedgerBackend(self.data_dir), summary)
 
     async def _finish(self, ledger: LedgerBackend, summary: Summary) -> ExitCode:
         hints = InterruptHints(self.data_dir.flags, folder=self.data_dir.absolute)
-        hint = hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
-        return show_end(self.watch, await try_add_intervals(ledger, summary), hint)
+        return finish(await try_add_intervals(ledger, summary), self.watch, hints)

@@ -13,7 +13,7 @@ from oku_cli.backends.data_dir import DataDir
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.stack import LocalStack
 from oku_cli.local.stack_plan import StackPlan
-from oku_cli.process.interrupt import Interrupts
+from oku_cli.process.interrupt import Interrupts, SignalAction
 from oku_cli.remote.remote_run import RunStart
 from oku_cli.remote.watch import Watch
 from oku_core.errors import UserError
@@ -39,10 +39,17 @@ async def run_locally(data_dir: DataDir, plan: StackPlan, start: RunStart, watch
         data_dir: the stack's folder.
         plan: the shape of the stack.
         start: submits or resumes the run.
-        watch: says how to show the run.
+        watch: says how to show the run, and what SIGTERM does.
+
+    Raises:
+        UserError: SIGTERM is to detach the command: a local run does not outlive it.
     """
+    if watch.on_sigterm is SignalAction.DETACH:
+        raise UserError(
+            "--on-sigterm: detach needs --coordinator or --kube; a local run ends with its command"
+        )
     with data_dir.held():
-        interrupts = Interrupts()
+        interrupts = Interrupts(watch.on_sigterm)
         _park_interrupted(data_dir, start.resumed)
         stack = LocalStack(data_dir, plan)
         stack.launch()

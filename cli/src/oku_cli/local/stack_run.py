@@ -1,11 +1,13 @@
 """Makes a run on a stack that was launched, ends the stack when the run rests, and leaves a report."""
 
+import contextlib
+
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
 from oku_cli.local.loki_delivery import wait_for_delivery
 from oku_cli.local.stack import LocalStack, StackError
-from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
+from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
 from oku_cli.remote.client import Client
 from oku_cli.remote.follow import Follower
@@ -30,7 +32,9 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
     data_dir, plan = stack.data_dir, stack.plan
     console = watch.build_console()
     hints = InterruptHints((*data_dir.flags, *plan.build_flags()), folder=data_dir.absolute)
+    ledger = LedgerBackend(data_dir)
     at_once, run = True, ""
+    failure: InterruptedAtOnceError | StackError | None = None
     try:
         await interrupts.cut(stack.start(), describe_unbegun(start.resumed))
         async with Client(stack.endpoint) as client:
@@ -43,12 +47,14 @@ async def run_on_stack(stack: LocalStack, start: RunStart, watch: Watch, interru
             undelivered = await stack.guard(wait_for_delivery(client)) if plan.has_loki else ""
         at_once = False
     except (InterruptedAtOnceError, StackError) as error:
-        watch.write_reason(ExitCode.CUT_SHORT, str(error))
-        return _give_up(console, hints, run, error)
+        failure = error
     finally:
         await stack.end(at_once=at_once)
-        _park(LedgerBackend(data_dir))
-    code = follower.finish(await try_add_intervals(LedgerBackend(data_dir), summary))
+        _park(ledger)
+    if failure is not None:
+        watch.write_reason(ExitCode.CUT_SHORT, str(failure))
+        return _give_up(console, hints, ledger, run, failure)
+    code = follower.finish(await try_add_intervals(ledger, summary))
     if undelivered:
         # Aligned with the end screen.
         console.print(f" loki        {undelivered}", style=CAUTION, soft_wrap=True)
@@ -78,8 +84,20 @@ async def _leave_report(data_dir: DataDir, run: str, console: Terminal | None) -
         console.print()
 
 
-def _give_up(console: Terminal, hints: InterruptHints, run: str, error: Exception) -> ExitCode:
+def _give_up(
+    console: Terminal,
+    hints: InterruptHints,
+    ledger: LedgerBackend,
+    run: str,
+    error: InterruptedAtOnceError | StackError,
+) -> ExitCode:
     console.print(f"oku: {error}", soft_wrap=True)
-    if run:
+    if not run:
+        return ExitCode.CUT_SHORT
+    if isinstance(error, InterruptedAtOnceError) and error.action is SignalAction.CANCEL:
+        with contextlib.suppress(UserError):  # it is over already
+            ledger.cancel_parked(run)
+        console.print(f"run {run} is {ledger.require_run(run).state}", soft_wrap=True)
+    else:
         console.print(hints.describe_resume_command(run), soft_wrap=True)
     return ExitCode.CUT_SHORT

@@ -1,11 +1,14 @@
-"""The options that say how a run is shown while it goes on, and where its summary goes."""
+"""The options that say how a run is followed, where its summary goes, and what SIGTERM does meanwhile."""
 
 from collections.abc import Callable
 from typing import Any
 
+import click
+
 from oku_cli.options.grafana_option import grafana_option
 from oku_cli.options.json_option import json_option
 from oku_cli.options.option_group import OptionGroup, option
+from oku_cli.process.interrupt import SignalAction
 from oku_cli.remote.watch import Watch
 from oku_core.spec.fields import FieldGroup
 
@@ -51,8 +54,27 @@ def watch_options(command: _Command) -> _Command:
     return json_option("the summary")(command)
 
 
-def pick_watch(options: dict[str, Any]) -> Watch:
-    """Take these options out of `options`; `UserError` if a file cannot be written."""
-    watch = Watch(**{name: options.pop(name) for name in _NAMES})
+def sigterm_option(command: _Command) -> _Command:
+    """`--on-sigterm`, for a command that follows the run that it has begun or resumed."""
+    return option(
+        OptionGroup.STOPPING,
+        "--on-sigterm",
+        metavar="|".join(SignalAction),
+        type=click.Choice([str(action) for action in SignalAction]),
+        help="What SIGTERM does: pause the run, cancel it, or let it go on at its coordinator without this "
+        "command; default: pause, with --once at a coordinator detach.",
+    )(command)
+
+
+def pick_watch(options: dict[str, Any], on_sigterm: SignalAction = SignalAction.PAUSE) -> Watch:
+    """Take these options out of `options`; `UserError` if a file cannot be written.
+
+    Args:
+        options: those of a command.
+        on_sigterm: what SIGTERM does if the user has not said it.
+    """
+    given = options.pop("on_sigterm", None)
+    action = on_sigterm if given is None else SignalAction(given)
+    watch = Watch(**{name: options.pop(name) for name in _NAMES}, on_sigterm=action)
     watch.check()
     return watch

@@ -3,6 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Coroutine
+from enum import StrEnum
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
@@ -11,23 +12,58 @@ PATIENCE_S = 3.0
 """Work that cannot be undone gets this long to end by itself."""
 
 
+class SignalAction(StrEnum):
+    """What a signal does to the run that a command follows."""
+
+    PAUSE = "pause"
+    CANCEL = "cancel"
+    DETACH = "detach"
+    """Only the command ends; the run goes on at its coordinator."""
+
+
 class InterruptedAtOnceError(Exception):
-    """Is raised when a command ends before its run rests; the message says what that leaves behind."""
+    """Is raised when a command ends before its run rests; the message says what that leaves behind.
+
+    Attributes:
+        action: what the signal was to do.
+    """
+
+    def __init__(self, message: str, action: SignalAction = SignalAction.PAUSE) -> None:
+        super().__init__(message)
+        self.action = action
 
 
 class Interrupts:
-    """Catches the signals from its creation until the event loop ends."""
+    """Catches the signals from its creation until the event loop ends.
 
-    def __init__(self) -> None:
+    Args:
+        on_sigterm: what SIGTERM does.
+        on_others: what Ctrl-C and SIGHUP do.
+    """
+
+    def __init__(
+        self,
+        on_sigterm: SignalAction = SignalAction.PAUSE,
+        *,
+        on_others: SignalAction = SignalAction.PAUSE,
+    ) -> None:
         self._noted = asyncio.Event()
+        self._action = on_others
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, self._noted.set)
+        loop.add_signal_handler(signal.SIGTERM, self._note, on_sigterm)
+        for number in (signal.SIGINT, signal.SIGHUP):
+            loop.add_signal_handler(number, self._note, on_others)
 
-    async def take(self) -> None:
-        """Wait for the next signal, or take one that has come already."""
+    def _note(self, action: SignalAction) -> None:
+        if not self._noted.is_set():  # of several that nobody has taken yet, the first counts
+            self._action = action
+        self._noted.set()
+
+    async def take(self) -> SignalAction:
+        """Wait for the next signal, or take one that has come already; return what it does."""
         await self._noted.wait()
         self._noted.clear()
+        return self._action
 
     async def cut(self, work: Coroutine[Any, Any, _T], message: str) -> _T:
         """Do `work`, but abandon it on a signal and raise `InterruptedAtOnceError` with `message`."""

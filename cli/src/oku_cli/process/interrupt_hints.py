@@ -6,21 +6,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
+from typing import NamedTuple
 
 from oku_cli.process import container
+from oku_cli.process.interrupt import SignalAction
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState, is_resumable
 
 
+class _Words(NamedTuple):
+    """How an action reads while it goes on and when it is done."""
+
+    does: str
+    done: str
+
+
+_WORDS = {
+    SignalAction.PAUSE: _Words("pausing", "paused"),
+    SignalAction.CANCEL: _Words("cancelling", "cancelled"),
+}
+
+
 class Delivery(Enum):
-    """Says what became of the request to pause a run."""
+    """Says what became of the request to pause or cancel a run."""
 
     OPEN = auto()
     """The coordinator has not answered."""
     ACCEPTED = auto()
     """The run is coming to rest."""
     REFUSED = auto()
-    """The run cannot be paused: it is over, or the coordinator does not know it."""
+    """The run cannot be paused or cancelled: it is over, or the coordinator does not know it."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +69,17 @@ class InterruptHints:
             return f"resume it with: {command}"
         return container.describe_resume(command, self.folder)
 
-    def describe_first(self, run: str) -> str:
-        """Say what the first Ctrl-C does."""
+    def describe_first(self, run: str, action: SignalAction = SignalAction.PAUSE) -> str:
+        """Say what the first signal does, unless it detaches the command."""
         if self.outlives:
-            return f"pausing run {run}: what is in flight may finish; Ctrl-C again does not wait for them"
-        return "stopping: what is in flight may finish; Ctrl-C again stops at once"
+            what = _WORDS[action].does
+            return f"{what} run {run}: what is in flight may finish; Ctrl-C again does not wait for them"
+        what = "cancelling" if action is SignalAction.CANCEL else "stopping"
+        return f"{what}: what is in flight may finish; Ctrl-C again stops at once"
+
+    def describe_detached(self, run: str) -> str:
+        """Say that a run goes on without this command."""
+        return f"run {run} goes on; wait for it with: {self.build_command('wait', run)}"
 
     def describe_unanswered(self, resumed: str | None) -> str:
         """Say what is unknown when a coordinator was asked to begin or resume a run and has not answered."""
@@ -66,22 +87,38 @@ class InterruptHints:
         what = f"run {resumed} was resumed" if resumed else "a run was begun"
         return f"interrupted, the coordinator has not said whether {what}; see: {look}"
 
-    def describe_second(self, run: str, delivery: Delivery, obstacle: str = "") -> str:
-        """Describe the run that a second Ctrl-C leaves behind, or an obstacle that keeps it from stopping."""
+    def describe_second(
+        self,
+        run: str,
+        delivery: Delivery,
+        obstacle: str = "",
+        action: SignalAction = SignalAction.PAUSE,
+    ) -> str:
+        """Describe the run that a second signal leaves behind, or an obstacle that keeps it from stopping.
+
+        Args:
+            run: its id.
+            delivery: what became of the request to pause or cancel it.
+            obstacle: what keeps the run from stopping; empty if the second signal ends the command.
+            action: what the first signal was to do.
+        """
         if obstacle:
-            return f"{self.describe_second(run, delivery)} ({obstacle})"
+            return f"{self.describe_second(run, delivery, action=action)} ({obstacle})"
         if not self.outlives:
             return "stopped at once"
-        pause, look, resume = (self.build_command(action, run) for action in ("pause", "show", "resume"))
+        verb, done = action, _WORDS[action].done
+        look = f"look at it with: {self.build_command('show', run)}"
         match delivery:
             case Delivery.OPEN:
-                why = "its coordinator could not be told to pause it"
-                return f"run {run} goes on: {why}; pause it with: {pause}"
+                why = f"its coordinator could not be told to {verb} it"
+                return f"run {run} goes on: {why}; {verb} it with: {self.build_command(verb, run)}"
             case Delivery.ACCEPTED:
-                what = "is being paused and comes to rest by itself"
-                return f"run {run} {what}; look at it with: {look}; resume it with: {resume}"
+                what = f"is being {done} and comes to rest by itself"
+                can_resume = action is SignalAction.PAUSE
+                resume = f"; {self.describe_resume_command(run)}" if can_resume else ""
+                return f"run {run} {what}; {look}{resume}"
             case Delivery.REFUSED:
-                return f"run {run} was not paused by this command; look at it with: {look}"
+                return f"run {run} was not {done} by this command; {look}"
 
 
 def describe_unbegun(resumed: str | None) -> str:

@@ -1,12 +1,12 @@
-"""Follows a run until it rests, pauses it on Ctrl-C, and shows and writes its summary."""
+"""Follows a run until it rests, pauses or cancels it on a signal, and shows and writes its summary."""
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from oku_cli.exit_code import ExitCode
-from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
+from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import Delivery, InterruptHints
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import UnreachableError
@@ -22,10 +22,11 @@ from oku_core.results.summary import Summary, is_unbalanced
 if TYPE_CHECKING:
     from oku_cli.terminal.screen import View
 
-PAUSE_PATIENCE_S, PAUSE_TRY_S = 1.0, 10.0
-"""After Ctrl-C, a failure to pause is reported after the first time; one response may take the second."""
+ORDER_PATIENCE_S, ORDER_TRY_S = 1.0, 10.0
+"""After a signal, a failure to tell the coordinator is reported after the first time; one response may take
+the second."""
 STANDSTILL_S = 8.0
-"""After Ctrl-C, `oku` gives up on a coordinator that has not been ready for this long: it cannot pause the
+"""After a signal, `oku` gives up on a coordinator that has not been ready for this long: it cannot stop the
 run. Most supervisors send SIGKILL 10 s after SIGTERM."""
 READINESS_LOOK_S = 0.5
 
@@ -38,9 +39,18 @@ class Follower:
         watch: says how to show the run.
         hints: words the hints for a user who leaves a run before its end.
         interrupts: the signals that make the user leave it.
+        is_gone: whether the coordinator has ended for good, if it does not answer.
     """
 
-    def __init__(self, client: Client, watch: Watch, hints: InterruptHints, interrupts: Interrupts) -> None:
+    def __init__(
+        self,
+        client: Client,
+        watch: Watch,
+        hints: InterruptHints,
+        interrupts: Interrupts,
+        *,
+        is_gone: Callable[[], bool] = bool,
+    ) -> None:
         from oku_cli.terminal.screen import build_view  # noqa: PLC0415  # rich takes long to load
 
         self._client = client
@@ -49,23 +59,24 @@ class Follower:
         self._console = watch.build_console()
         self.view: View = build_view(self._console, quiet=watch.quiet)
         self._interrupts = interrupts
+        self._is_gone = is_gone
 
     def log(self, line: str) -> None:
         """Show a line above the progress."""
         self.view.log(line)
 
     async def follow(self, run: str, title: str) -> Summary:
-        """Show a run until it rests; Ctrl-C pauses it.
+        """Show a run until it rests; a signal pauses it, cancels it, or only ends the command.
 
         Raises:
-            InterruptedAtOnceError: Ctrl-C came twice, or the run cannot come to rest.
-            UnreachableError: only when the run cannot be found any more.
+            InterruptedAtOnceError: a second signal came, the run cannot come to rest, or it goes on alone.
+            UnreachableError: the coordinator is gone.
         """
         self.view.start(title)
         if self._watch.grafana is not None:
             self.view.log(f"dashboard: {build_live_link(self._watch.grafana, run, time.time())}")
         following = asyncio.create_task(self._follow(run))
-        interrupting = asyncio.create_task(self._pause_on_interrupt(run))
+        interrupting = asyncio.create_task(self._act_on_signal(run))
         try:
             await asyncio.wait({following, interrupting}, return_when=asyncio.FIRST_COMPLETED)
             if interrupting.done():
@@ -79,8 +90,7 @@ class Follower:
 
     def finish(self, summary: Summary) -> ExitCode:
         """Show and write the summary; return the exit code."""
-        hint = self._hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
-        return show_end(self._watch, summary, hint)
+        return finish(summary, self._watch, self._hints)
 
     async def _follow(self, run: str) -> Summary:
         outage = Outage(self.view.warn, "the coordinator answers again")
@@ -93,25 +103,29 @@ class Follower:
                         return item
                     self.view.show_tick(item)
             except UnreachableError as error:
+                if self._is_gone():
+                    raise
                 # The stack restarts a dead coordinator; workers continue the run meanwhile.
                 reason = str(error)
             await asyncio.sleep(outage.note(reason))
 
-    async def _pause_on_interrupt(self, run: str) -> None:
-        await self._interrupts.take()
-        self.view.log(self._hints.describe_first(run))
-        pausing = asyncio.create_task(self._pause(run))
+    async def _act_on_signal(self, run: str) -> None:
+        action = await self._interrupts.take()
+        if action is SignalAction.DETACH:
+            raise InterruptedAtOnceError(self._hints.describe_detached(run), action)
+        self.view.log(self._hints.describe_first(run, action))
+        ordering = asyncio.create_task(self._order(run, action))
         again = asyncio.create_task(self._interrupts.take())
         standing = asyncio.create_task(self._find_standstill())
         try:
             await asyncio.wait({again, standing}, return_when=asyncio.FIRST_COMPLETED)
             obstacle = "" if again.done() else await standing
-            delivery = pausing.result() if pausing.done() else Delivery.OPEN
+            delivery = ordering.result() if ordering.done() else Delivery.OPEN
         finally:
-            for task in (pausing, again, standing):
+            for task in (ordering, again, standing):
                 task.cancel()
-            await asyncio.gather(pausing, again, standing, return_exceptions=True)
-        raise InterruptedAtOnceError(self._hints.describe_second(run, delivery, obstacle))
+            await asyncio.gather(ordering, again, standing, return_exceptions=True)
+        raise InterruptedAtOnceError(self._hints.describe_second(run, delivery, obstacle, action), action)
 
     async def _find_standstill(self) -> str:
         """Wait until the coordinator has not been ready for a while, and return why."""
@@ -124,15 +138,17 @@ class Follower:
                 return obstacle
             await asyncio.sleep(READINESS_LOOK_S)
 
-    async def _pause(self, run: str) -> Delivery:
-        outage = Outage(self.view.warn, f"run {run} has been told to pause", PAUSE_PATIENCE_S)
+    async def _order(self, run: str, action: SignalAction) -> Delivery:
+        """Tell the coordinator to pause or cancel a run, until it has answered."""
+        tell = self._client.cancel if action is SignalAction.CANCEL else self._client.pause
+        outage = Outage(self.view.warn, f"run {run} has been told to {action}", ORDER_PATIENCE_S)
         while True:
             try:
-                async with asyncio.timeout(PAUSE_TRY_S):
-                    await self._client.pause(run)
+                async with asyncio.timeout(ORDER_TRY_S):
+                    await tell(run)
             except (UnreachableError, TimeoutError) as error:
-                reason = str(error) or f"no answer within {PAUSE_TRY_S:g} s"
-                await asyncio.sleep(outage.note(f"run {run} could not be told to pause: {reason}"))
+                reason = str(error) or f"no answer within {ORDER_TRY_S:g} s"
+                await asyncio.sleep(outage.note(f"run {run} could not be told to {action}: {reason}"))
             except UserError as error:
                 self.view.log(str(error))  # the run has come to rest by itself
                 return Delivery.REFUSED
@@ -141,16 +157,17 @@ class Follower:
                 return Delivery.ACCEPTED
 
 
-def show_end(watch: Watch, summary: Summary, hint: str | None = None) -> ExitCode:
+def finish(summary: Summary, watch: Watch, hints: InterruptHints | None) -> ExitCode:
     """Show and write the summary of a run at rest; return the exit code.
 
     Args:
-        watch: says how, and to which files.
         summary: of the run.
-        hint: how to resume it; None if it cannot be resumed.
+        watch: says how, and to which files.
+        hints: words how to resume it; None if it cannot be resumed.
     """
     from oku_cli.views.summary_view import print_summary  # noqa: PLC0415  # rich takes long to load
 
+    hint = hints and hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
     print_summary(watch.build_console(), summary, hint=hint)
     watch.print_dashboard_link(summary)
     if watch.as_json:

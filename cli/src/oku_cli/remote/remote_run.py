@@ -96,12 +96,17 @@ class RunStart:
 
     def build_title(self, run: str) -> str:
         """The name of a run, or else its id, its target and its load."""
-        return " · ".join(filter(None, (self.name or run, self.target, self.load)))
+        return build_title(self.name or run, self.target, self.load)
+
+
+def build_title(*parts: str) -> str:
+    """A title of those of its parts that are known."""
+    return " · ".join(filter(None, parts))
 
 
 async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watch) -> ExitCode:
     """Begin a run at a coordinator that is already up, and follow it until it rests."""
-    interrupts, hints = Interrupts(), InterruptHints(coordinator.flags, outlives=True)
+    interrupts, hints = Interrupts(watch.on_sigterm), InterruptHints(coordinator.flags, outlives=True)
     unbegun = describe_unbegun(start.resumed)
     async with AsyncExitStack() as open_client:
         client = await interrupts.cut(open_client.enter_async_context(Client(coordinator)), unbegun)

@@ -1,4 +1,4 @@
-"""The screen of a command that follows a run, and the files that it writes at the end."""
+"""How a command follows a run: its screen, the files that it writes at the end, and what SIGTERM does."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from oku_cli.exit_code import ExitCode
+from oku_cli.process.interrupt import SignalAction
 from oku_cli.process.standard_streams import find_lost_output
 from oku_cli.terminal.json_output import build_json
 from oku_cli.terminal.printable import write_error
@@ -26,7 +27,7 @@ class OutputLostError(UserError):
 
 @dataclass(frozen=True, kw_only=True)
 class Watch:
-    """Says how a run is shown, and where its summary goes.
+    """Says how a run is shown, where its summary goes, and what SIGTERM does meanwhile.
 
     Args:
         as_json: whether the summary is printed as JSON and everything else goes to standard error.
@@ -36,6 +37,7 @@ class Watch:
         allows_undecided: whether an undecided threshold leaves the exit code as it is.
         quiet: whether no progress is shown.
         grafana: the Grafana in which its dashboard is seen; None for none.
+        on_sigterm: what SIGTERM does to the run.
     """
 
     as_json: bool = False
@@ -45,6 +47,7 @@ class Watch:
     allows_undecided: bool = False
     quiet: bool = False
     grafana: str | None = None
+    on_sigterm: SignalAction = SignalAction.PAUSE
 
     def check(self) -> None:
         """Raise `UserError` before the run if a file cannot be written."""

@@ -110,9 +110,13 @@ class LedgerRuns:
         """The active run, else the pending one that has waited longest; None when all runs are at rest."""
         return self._file.read(run_table.fetch_current_run)
 
+    def fetch_live(self) -> list[str]:
+        """The runs that are pending or active, in the order of their turns."""
+        return self._file.read(run_table.fetch_live_runs)
+
     def count_queued(self) -> int:
         """How many runs are pending or active."""
-        return len(self._file.read(run_table.fetch_live_runs))
+        return len(self.fetch_live())
 
     def fetch_standing(self, run: str) -> Standing:
         """How far a run is; takes the same time however long the run is."""

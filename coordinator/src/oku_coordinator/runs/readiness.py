@@ -199,11 +199,28 @@ class Readiness:
         """What a run waits for, and what is wrong, a line each; of a run at rest, what must be known."""
         if run.is_at_rest:
             return recall_unconfined(self.ledger, run)
-        current = self.ledger.runs.fetch_current()
-        if current is not None and current.run != run.run:
-            obstacle = _add(self.find_obstacle(current))
-            return [_shorten(f"waiting for its turn: run {current.run} is {current.state}{obstacle}")]
+        if (turn := self._find_turn(run)) is not None:
+            return [turn]
         return [_shorten(notice) for notice in self._find_all(run)]
+
+    def _find_turn(self, run: RunRecord) -> str | None:
+        """Say what keeps a run from its turn; None if it has its turn."""
+        current = self.ledger.runs.fetch_current()
+        if current is None or current.run == run.run:
+            return None
+        obstacle = _add(self.find_obstacle(current))
+        return _shorten(f"waiting for its turn: run {current.run} is {current.state}{obstacle}")
+
+    def has_worker(self, run: str) -> bool:
+        """Whether a worker is there for a run; none is for one that waits for its turn."""
+        return self.assignment.has_worker(run)
+
+    def find_worker_obstacle(self, run: RunRecord) -> str:
+        """Why a run has no worker, in a line; empty when nothing is known."""
+        if (turn := self._find_turn(run)) is not None:
+            return turn
+        missing = _shorten(next(self._find_of_workers(run), ""))
+        return missing or ("" if self.roster.workers() else NOBODY)
 
     def find_obstacle(self, run: RunRecord) -> str:
         """What keeps the run that has its turn from going on, in a line; empty when nothing is known."""

@@ -134,24 +134,25 @@ class Runs:
         self._readiness.check_queue()
         return self._change(run, RunState.PENDING)
 
-    def cancel(self, run: str, *, at_once: bool = False) -> RunRecord:
-        """End a run before its end; what is in flight may finish, unless it is to end at once.
+    def cancel(self, run: str, *, at_once: bool = False, reason: str = "") -> RunRecord:
+        """End a run before its end, for a reason; what is in flight may finish, unless it is to end at once.
 
         A run that is being cancelled already can still be made to end at once. One that waits for its
         teardown waits no more.
         """
         state = self._ledger.runs.fetch(run).state
         if state == RunState.TEARING_DOWN:
-            return self._give_up_teardown(run)
-        record = self._change(run, RunState.CANCELLING if state in SENDING_STATES else RunState.CANCELLED)
+            return self._give_up_teardown(run, reason or "the run was cancelled")
+        ending = RunState.CANCELLING if state in SENDING_STATES else RunState.CANCELLED
+        record = self._change(run, ending, reason)
         if at_once and record.is_active:
             self._ledger.runs.drop_in_flight(run)
             self._wake()
             return self._ledger.runs.fetch(run)
         return record
 
-    def _give_up_teardown(self, run: str) -> RunRecord:
-        self._ledger.hooks.give_up_teardown(run, "was given up: the run was cancelled", self._clock())
+    def _give_up_teardown(self, run: str, why: str) -> RunRecord:
+        self._ledger.hooks.give_up_teardown(run, f"was given up: {why}", self._clock())
         self._wake()
         self.followers.announce_rest()
         return self._ledger.runs.fetch(run)
@@ -257,11 +258,11 @@ class Runs:
         is_begun = record.spec.brings_servers and record.started_at is not None
         return is_begun and UNSEEN not in self._ledger.runs.fetch_servers(record.run)
 
-    def _change(self, run: str, state: RunState) -> RunRecord:
+    def _change(self, run: str, state: RunState, reason: str = "") -> RunRecord:
         record = self._ledger.runs.fetch(run)
         if record.state == state:
             return record
-        record = self._ledger.runs.change_state(run, state, self._clock())
+        record = self._ledger.runs.change_state(run, state, self._clock(), reason)
         self._wake()
         if record.is_at_rest:
             self.followers.announce_rest()

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from oku_coordinator.ledger.storage.records import Snapshot, ThresholdBasis
+from oku_coordinator.ledger.storage.records import RunRecord, Snapshot, ThresholdBasis
 from oku_coordinator.ledger.storage.run_account import PartName
 from oku_coordinator.runs.account_figures import measure_sent_rps
 from oku_coordinator.runs.failure_summaries import build_failures
@@ -118,7 +118,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         ),
         completes=_build_completes(snapshot),
         plan=plan,
-        verdict=_sum_up(record.state, thresholds, is_nothing_ok=is_nothing_ok),
+        verdict=_sum_up(record, thresholds, is_nothing_ok=is_nothing_ok),
         thresholds=thresholds,
         workers=snapshot.workers,
         processes=snapshot.processes,
@@ -139,10 +139,10 @@ def _judge_thresholds(snapshot: Snapshot, clock_s: float, *, is_balanced: bool) 
 
 
 def _sum_up(
-    state: RunState, thresholds: Sequence[ThresholdSummary], *, is_nothing_ok: bool
+    record: RunRecord, thresholds: Sequence[ThresholdSummary], *, is_nothing_ok: bool
 ) -> ThresholdVerdict | None:
-    """The verdict on a run; one that is paused can go on, and has none yet."""
-    if state is RunState.PAUSED:
+    """The verdict on a run; one that is paused can go on, one without workers has tested nothing."""
+    if record.state is RunState.PAUSED or record.is_given_up:
         return None
     return sum_up([each.verdict for each in thresholds], is_nothing_ok=is_nothing_ok)
 

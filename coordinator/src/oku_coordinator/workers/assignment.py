@@ -98,6 +98,10 @@ class Assignment:
             if worker.can_take(run) and not self._needs.are_met_by(worker)
         ]
 
+    def has_worker(self, run: str) -> bool:
+        """Whether a worker that lives works on a run, can, or prepares for it."""
+        return any(worker.leases or worker.can_take(run) for worker in self.find_members(run))
+
     def owns(self, incarnation: str) -> bool:
         """Whether a process belongs to the run that has its turn."""
         return incarnation in self._members

@@ -299,11 +299,12 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     `watched_s` is how many seconds of all workers were watched for how full their windows were, and
     `underfilled_s` in how many of them less than 97 % of a window was in flight.
     `verdict` says whether the run has passed: `failed` if a threshold has, or if it is over and nothing was
-    ok; None if it has no thresholds and something was ok. `thresholds` has each of them in its order.
+    ok; None if it has no thresholds and something was ok, or if it was given up for lack of workers.
+    `thresholds` has each of them in its order.
     `latency_interval_ms` and `response_time_interval_ms` are filled in by the command, for a run at rest that
     is long enough.
-    `servers` is None if the target is not Oku's own; `reason` says why the run failed; `notices` say what it
-    waits for and what goes wrong, and are empty for a run at rest.
+    `servers` is None if the target is not Oku's own; `reason` says why the run failed or ended
+    by itself; `notices` say what it waits for and what goes wrong, and are empty for a run at rest.
     """
 
     run: str

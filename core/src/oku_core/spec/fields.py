@@ -342,6 +342,10 @@ FIELDS: tuple[Field, ...] = (
         default="10s, in a cluster 1m",
     ),
     Field(
+        "give-up-after", "give_up_after_s", FieldGroup.LOAD, _duration("1s", LONGEST_RUN), "DURATION",
+        "Time without any worker after which the run is cancelled, queued or in the middle: 30s, 5m.",
+    ),
+    Field(
         "engine", "engine", FieldGroup.LOAD, _one_of(Engine), "ENGINE",
         "HTTP engine: aiohttp, httptools for throughput, or nghttp2 for HTTP/2. User code has python or "
         "locust, by what it is.",

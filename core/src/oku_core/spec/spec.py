@@ -108,6 +108,7 @@ class Spec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     shares_concurrency: bool = False
     workers: int | None = None
     start_within_s: float | None = None
+    give_up_after_s: float | None = None
     engine: Engine = Engine.AIOHTTP
     http2: bool = False
     streams: int = 10

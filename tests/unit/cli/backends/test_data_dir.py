@@ -44,6 +44,20 @@ def test_the_stack_of_a_folder_can_be_found(tmp_path: Path) -> None:
     assert DataDir(tmp_path).find_endpoint() is None
 
 
+def test_a_stack_has_left_its_folder_when_it_has_ended_or_another_runs_there(tmp_path: Path) -> None:
+    """Nor is it there any more if it was killed, and left its file behind."""
+    folder, other = DataDir(tmp_path), Endpoint("http://127.0.0.1:2", "token")
+    folder.hold()
+    folder.write_stack(ENDPOINT, {})
+    assert not DataDir(tmp_path).is_left_by(ENDPOINT)
+    folder.write_stack(other, {})
+    assert DataDir(tmp_path).is_left_by(ENDPOINT)
+    assert not DataDir(tmp_path).is_left_by(other)
+    folder.release()
+    folder.write_stack(other, {})
+    assert DataDir(tmp_path).is_left_by(other)
+
+
 @pytest.mark.parametrize("is_ended", [False, True])
 def test_who_asks_while_a_stack_starts_or_ends_waits_for_it(tmp_path: Path, is_ended: bool) -> None:  # noqa: FBT001
     """The folder is held then, and nothing is known of a stack; a moment later it is."""

@@ -108,3 +108,13 @@ async def test_rows_and_files_of_a_run_are_those_of_the_folder(tmp_path: Path) -
         path.rename(f"{path}.part")
     with pytest.raises(UserError, match="this file of the run is not there any more"):
         await backend.fetch_rows("run-1", 1, 2)
+
+
+def test_the_holder_of_a_folder_cancels_what_its_stack_has_left(data_dir: DataDir) -> None:
+    """Once; a run that is over stays as it is."""
+    ledger = LedgerBackend(data_dir)
+    with data_dir.held():
+        ledger.park_interrupted()
+        assert ledger.cancel_parked("run-1") == RunState.CANCELLED
+        with pytest.raises(UserError, match="run run-1 is cancelled, it cannot become cancelled"):
+            ledger.cancel_parked("run-1")

@@ -3,7 +3,11 @@ from typing import Any
 
 import pytest
 
+from oku_cli.backends.data_dir import DataDir
 from oku_cli.local import local_run
+from oku_cli.process.interrupt import SignalAction
+from oku_cli.remote.remote_run import RunStart
+from oku_cli.remote.watch import Watch
 from oku_core.errors import UserError
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.code_file import CodeFile
@@ -122,3 +126,12 @@ def test_bodies_that_do_not_fit_into_this_machine_are_refused(monkeypatch: pytes
     local_run.check_memory(spec, 1, Path)
     with pytest.raises(UserError, match=r"^body: .* 100 in flight .* but a worker may use 100\.0 kB"):
         local_run.check_memory(spec, 2, Path)
+
+
+async def test_a_local_run_cannot_outlive_its_command(tmp_path: Path) -> None:
+    """To detach it is refused before anything is started."""
+    start = RunStart.submit(Spec())
+    watch = Watch(on_sigterm=SignalAction.DETACH)
+    with pytest.raises(UserError, match=r"^--on-sigterm: detach needs --coordinator or --kube; a local run"):
+        await local_run.run_locally(DataDir(tmp_path / "data"), local_run.build_plan(Spec()), start, watch)
+    assert not (tmp_path / "data").exists()

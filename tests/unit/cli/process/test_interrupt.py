@@ -5,7 +5,7 @@ import signal
 import pytest
 
 from oku_cli.process import interrupt
-from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
+from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 
 
 async def work(seconds: float) -> str:
@@ -64,3 +64,29 @@ async def test_each_signal_is_taken_once() -> None:
 
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(interrupts.take(), 0.02)
+
+
+async def test_a_signal_says_what_it_does_to_the_run() -> None:
+    """Ctrl-C and SIGHUP do the same; of several that nobody has taken yet, the first counts."""
+    interrupts = Interrupts(SignalAction.DETACH)
+    for number, action in (
+        (signal.SIGTERM, SignalAction.DETACH),
+        (signal.SIGINT, SignalAction.PAUSE),
+        (signal.SIGHUP, SignalAction.PAUSE),
+    ):
+        os.kill(os.getpid(), number)
+        assert await asyncio.wait_for(interrupts.take(), 1) is action
+
+    os.kill(os.getpid(), signal.SIGTERM)
+    await asyncio.sleep(0)
+    os.kill(os.getpid(), signal.SIGINT)
+    await asyncio.sleep(0)
+    assert await asyncio.wait_for(interrupts.take(), 1) is SignalAction.DETACH
+
+
+async def test_a_command_that_only_waits_leaves_the_run_alone() -> None:
+    """Whichever signal ends it."""
+    interrupts = Interrupts(SignalAction.DETACH, on_others=SignalAction.DETACH)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        os.kill(os.getpid(), number)
+        assert await asyncio.wait_for(interrupts.take(), 1) is SignalAction.DETACH

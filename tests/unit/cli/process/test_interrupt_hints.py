@@ -1,5 +1,6 @@
 import pytest
 
+from oku_cli.process.interrupt import SignalAction
 from oku_cli.process.interrupt_hints import Delivery, InterruptHints, build_hint
 
 HERE = InterruptHints(["--data-dir", "d"])
@@ -48,3 +49,30 @@ def test_a_remote_run_is_not_said_to_be_stopped() -> None:
     assert ELSEWHERE.describe_second("r", Delivery.REFUSED) == (
         "run r was not paused by this command; look at it with: oku show r --kube"
     )
+
+
+def test_a_run_that_is_cancelled_is_not_resumed() -> None:
+    """Nothing that is said of it names a pause."""
+    cancel = SignalAction.CANCEL
+    assert HERE.describe_first("r", cancel) == (
+        "cancelling: what is in flight may finish; Ctrl-C again stops at once"
+    )
+    assert HERE.describe_second("r", Delivery.OPEN, action=cancel) == "stopped at once"
+    assert ELSEWHERE.describe_first("r", cancel) == (
+        "cancelling run r: what is in flight may finish; Ctrl-C again does not wait for them"
+    )
+    assert ELSEWHERE.describe_second("r", Delivery.ACCEPTED, action=cancel) == (
+        "run r is being cancelled and comes to rest by itself; look at it with: oku show r --kube"
+    )
+    assert ELSEWHERE.describe_second("r", Delivery.OPEN, "no broker", cancel) == (
+        "run r goes on: its coordinator could not be told to cancel it; "
+        "cancel it with: oku cancel r --kube (no broker)"
+    )
+    assert ELSEWHERE.describe_second("r", Delivery.REFUSED, action=cancel) == (
+        "run r was not cancelled by this command; look at it with: oku show r --kube"
+    )
+
+
+def test_a_run_that_goes_on_alone_can_be_waited_for() -> None:
+    """The command can be typed as it stands."""
+    assert ELSEWHERE.describe_detached("r") == "run r goes on; wait for it with: oku wait r --kube"

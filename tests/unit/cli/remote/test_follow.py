@@ -7,7 +7,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from oku_cli.exit_code import ExitCode
-from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts
+from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef, Endpoint, UnreachableError
@@ -133,8 +133,8 @@ async def test_the_second_interrupt_says_what_becomes_of_the_run(
     is_here: bool,
 ) -> None:
     """A remote run depends on the coordinator's answer to the first; a local run ends with the command."""
-    monkeypatch.setattr("oku_cli.remote.follow.PAUSE_PATIENCE_S", 0.0)
-    monkeypatch.setattr("oku_cli.remote.follow.PAUSE_TRY_S", 10.0 if status else 0.1)
+    monkeypatch.setattr("oku_cli.remote.follow.ORDER_PATIENCE_S", 0.0)
+    monkeypatch.setattr("oku_cli.remote.follow.ORDER_TRY_S", 10.0 if status else 0.1)
 
     async def pause(_: web.Request) -> web.Response:
         if status == NEVER:
@@ -223,3 +223,90 @@ class TellingClient(Client):
             return await super().pause(run)
         finally:
             self.has_told.set()
+
+    async def cancel(self, run: str, *, at_once: bool = False) -> RunState:
+        """Cancel the run, and note when the coordinator has answered."""
+        try:
+            return await super().cancel(run, at_once=at_once)
+        finally:
+            self.has_told.set()
+
+
+def serve_orders(orders: list[str], status: int = 202) -> web.Application:
+    """A coordinator whose run goes on, and that notes which orders it gets."""
+
+    async def take(request: web.Request) -> web.Response:
+        orders.append(request.path)
+        return web.json_response({"run": "r", "state": "cancelling", "error": "not now"}, status=status)
+
+    async def be_ready(_: web.Request) -> web.Response:
+        return web.Response()
+
+    app = web.Application()
+    app.add_routes([web.get("/api/runs/r/ticks", send_no_ticks), web.post("/api/runs/r/{order}", take)])
+    app.add_routes([web.get("/readyz", be_ready)])
+    return app
+
+
+@pytest.mark.parametrize("status", [202, 503])
+async def test_a_command_that_detaches_ends_at_once(status: int) -> None:
+    """It gives no order and asks for nothing, so it does not matter whether the coordinator answers."""
+    orders: list[str] = []
+    async with TestServer(serve_orders(orders, status)) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        async with Client(Endpoint(url, "t")) as client:
+            hints = InterruptHints(["--x"], outlives=True)
+            follower = Follower(client, Watch(), hints, Interrupts(SignalAction.DETACH))
+            following = asyncio.create_task(follower.follow("r", "title"))
+            await asyncio.sleep(0)
+            signal.raise_signal(signal.SIGTERM)
+            with pytest.raises(InterruptedAtOnceError, match=r"^run r goes on; wait for it with: ") as ended:
+                await asyncio.wait_for(following, 5)
+    assert ended.value.action is SignalAction.DETACH
+    assert orders == []
+
+
+@pytest.mark.parametrize(
+    ("status", "is_here", "end"),
+    [
+        (202, False, "run r is being cancelled and comes to rest by itself; look at it with: "),
+        (409, False, "run r was not cancelled by this command; look at it with: "),
+        (503, False, "run r goes on: its coordinator could not be told to cancel it; cancel it with: "),
+        (202, True, "stopped at once"),
+    ],
+)
+async def test_sigterm_cancels_where_it_is_told_to(
+    monkeypatch: pytest.MonkeyPatch, status: int, end: str, *, is_here: bool
+) -> None:
+    """A second one leaves the run, and says what becomes of it."""
+    monkeypatch.setattr("oku_cli.remote.follow.ORDER_PATIENCE_S", 0.0)
+    orders: list[str] = []
+    async with TestServer(serve_orders(orders, status)) as server:
+        url = f"http://127.0.0.1:{server.port}"
+        async with TellingClient(Endpoint(url, "t")) as client:
+            hints = InterruptHints(["--x"], outlives=not is_here)
+            follower = Follower(client, Watch(), hints, Interrupts(SignalAction.CANCEL))
+            following = asyncio.create_task(follower.follow("r", "title"))
+            await asyncio.sleep(0)
+            signal.raise_signal(signal.SIGTERM)
+            await client.has_told.wait()
+            signal.raise_signal(signal.SIGTERM)
+            with pytest.raises(InterruptedAtOnceError, match=f"^{end}") as ended:
+                await asyncio.wait_for(following, 5)
+    assert ended.value.action is SignalAction.CANCEL
+    assert set(orders) == {"/api/runs/r/cancel"}
+
+
+async def test_a_coordinator_that_is_gone_is_not_asked_again() -> None:
+    """That of a local stack ends with it; until then a silence is an outage, which is waited for."""
+    asked: list[bool] = []
+
+    def is_gone() -> bool:
+        asked.append(len(asked) == 2)
+        return asked[-1]
+
+    async with Client(Endpoint("http://127.0.0.1:1", "t")) as client:
+        follower = Follower(client, Watch(quiet=True), InterruptHints(), Interrupts(), is_gone=is_gone)
+        with pytest.raises(UnreachableError):
+            await asyncio.wait_for(follower.follow("r", "title"), 10)
+    assert asked == [False, False, True]

@@ -298,6 +298,17 @@ def test_a_paused_run_has_no_verdict_yet() -> None:
     }
 
 
+def test_a_run_that_was_given_up_has_no_verdict() -> None:
+    """Without workers it has tested nothing; one that a user or a threshold has cancelled has one."""
+    spec = parse_spec(Source(None, {"requests": 200, "thresholds": ["ok >= 99.9%", "p50 < 1s", "mean < 1s"]}))
+    verdicts = {}
+    for reason in ("no worker for 30 s: nobody", "threshold lost: ok >= 99.9%: abort", ""):
+        snapshot = build_snapshot(spec=spec, requests=200, state=RunState.CANCELLED)
+        snapshot = replace(snapshot, record=replace(snapshot.record, reason=reason))
+        verdicts[reason] = build_summary(snapshot, 9000.0).verdict
+    assert [*verdicts.values()] == [None, ThresholdVerdict.FAILED, ThresholdVerdict.FAILED]
+
+
 def test_a_run_of_user_code_counts_iterations() -> None:
     """The requests that these have made stand beside them; other runs have none."""
     snapshot = build_snapshot()

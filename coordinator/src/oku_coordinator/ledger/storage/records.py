@@ -118,6 +118,11 @@ class RunRow:
         return self.state in ACTIVE_STATES
 
     @property
+    def is_given_up(self) -> bool:
+        """Whether it was cancelled because it had no worker: what it has done is no test of anything."""
+        return self.state == RunState.CANCELLED and self.reason.startswith(NO_WORKER)
+
+    @property
     def cursor(self) -> str:
         """Where a list of runs goes on behind this one."""
         return f"{self.created_at!r}_{self.number}"
@@ -126,6 +131,10 @@ class RunRow:
         """Seconds of activity until `now`, the open period included."""
         open_s = 0.0 if self.active_since is None else max(0.0, now - self.active_since)
         return self.active_s + open_s
+
+
+NO_WORKER = "no worker for "
+"""So begins the reason of a run that is cancelled because it has had no worker for too long."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,133 @@
+"""`oku wait`: follows a run that somebody else has begun until it rests, and ends with its exit code."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from oku_cli.backends.data_dir import DataDir, FolderBusyError
+from oku_cli.backends.run_backend import RunBackend
+from oku_cli.backends.run_lookup import find_run
+from oku_cli.comparison.seconds_reader import Histories, add_intervals
+from oku_cli.exit_code import ExitCode
+from oku_cli.options.backend_options import backend_options
+from oku_cli.options.json_option import JsonCommand
+from oku_cli.options.run_argument import run_argument
+from oku_cli.options.watch_options import FILE_HINT, pick_watch, watch_options
+from oku_cli.process.interrupt import Interrupts, SignalAction
+from oku_cli.process.interrupt_hints import InterruptHints
+from oku_cli.remote.client import Client
+from oku_cli.remote.endpoint import CoordinatorRef, UnreachableError
+from oku_cli.remote.follow import Follower, finish, run_async
+from oku_cli.remote.remote_run import build_title, try_add_intervals
+from oku_cli.remote.watch import Watch
+
+if TYPE_CHECKING:
+    from oku_cli.backends.ledger_backend import LedgerBackend
+
+_T = TypeVar("_T")
+
+_LOOK_S = 0.2
+
+
+@click.command(name="wait", cls=JsonCommand, file_hint=FILE_HINT)
+@run_argument()
+@backend_options
+@watch_options
+def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None, **options: Any) -> int:
+    """Wait for a run to end, and end with its exit code.
+
+    A run that is over, or paused, is not waited for. Ctrl-C and SIGTERM end only this command; the run goes
+    on. RUN is latest, an id, a name, or any unique part of an id.
+    """
+    watch = pick_watch(options)
+    with watch.explaining_mistakes():
+        if coordinator is not None:
+            return run_async(_wait_remotely(run, coordinator, watch), watch)
+        return run_async(_wait_locally(run, DataDir(data_dir), watch), watch)
+
+
+async def _wait_remotely(reference: str, coordinator: CoordinatorRef, watch: Watch) -> ExitCode:
+    waiting = _Waiting(reference, InterruptHints(coordinator.flags, outlives=True), watch)
+    return await waiting.wait_at(coordinator)
+
+
+async def _wait_locally(reference: str, folder: DataDir, watch: Watch) -> ExitCode:
+    """Wait for a run of a folder, whose stack may end meanwhile, or make room for that of another command."""
+    from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # a remote run needs none
+
+    waiting = _Waiting(reference, InterruptHints(folder.flags, outlives=True), watch)
+    while True:
+        try:
+            endpoint = folder.find_endpoint(patience_s=0.0)
+            if endpoint is None:
+                return await waiting.read(LedgerBackend.settle(folder))
+            # The stack ends with its run; the ledger stays.
+            is_gone = partial(folder.is_left_by, endpoint)
+            return await waiting.wait_at(endpoint, LedgerBackend(folder), is_gone)
+        except (FolderBusyError, UnreachableError):
+            await waiting.rest()
+
+
+class _Waiting:
+    """Waits for one run, and leaves it alone when a signal comes.
+
+    Args:
+        reference: how the user named it.
+        hints: words what a signal leaves behind.
+        watch: says how to show the run.
+    """
+
+    def __init__(self, reference: str, hints: InterruptHints, watch: Watch) -> None:
+        self._reference = reference
+        self._hints = hints
+        self._watch = watch
+        self._interrupts = Interrupts(SignalAction.DETACH, on_others=SignalAction.DETACH)
+        self._run = ""
+
+    async def wait_at(
+        self,
+        coordinator: CoordinatorRef,
+        histories: Histories | None = None,
+        is_gone: Callable[[], bool] = bool,
+    ) -> ExitCode:
+        """Follow the run at a coordinator until it rests.
+
+        Args:
+            coordinator: where it is.
+            histories: where its history is kept; None if the coordinator outlives it.
+            is_gone: whether the coordinator has ended for good, if it does not answer.
+
+        Raises:
+            UnreachableError: it did not answer at first, or is gone.
+        """
+        async with AsyncExitStack() as open_client:
+            client = await self._cut(open_client.enter_async_context(Client(coordinator)))
+            run = await self._cut(self._find(client))
+            summary = await self._cut(client.fetch_summary(run))
+            follower = Follower(client, self._watch, self._hints, self._interrupts, is_gone=is_gone)
+            title = build_title(summary.name or run, summary.target, summary.load)
+            summary = await follower.follow(run, title)
+            return follower.finish(await try_add_intervals(histories or client, summary))
+
+    async def read(self, ledger: "LedgerBackend") -> ExitCode:
+        """Show the run of a folder in which no stack runs; it is at rest."""
+        run = await self._find(ledger)
+        summary = await add_intervals(ledger, await ledger.fetch_summary(run))
+        return finish(summary, self._watch, self._hints)
+
+    async def rest(self) -> None:
+        """Pause before the folder is looked at again."""
+        await self._cut(asyncio.sleep(_LOOK_S))
+
+    async def _find(self, backend: RunBackend) -> str:
+        """The id of the run, which stays the same when another run gets its name."""
+        self._run = self._run or await find_run(backend, self._reference, takes_newest=True)
+        return self._run
+
+    async def _cut(self, work: Coroutine[Any, Any, _T]) -> _T:
+        return await self._interrupts.cut(work, self._hints.describe_detached(self._run or self._reference))

@@ -1,0 +1,114 @@
+import json
+from pathlib import Path
+
+import pytest
+from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+
+from oku_cli.exit_code import ExitCode
+from oku_cli.main import main
+from oku_coordinator.ledger import Ledger
+from oku_core.accounting.run_state import RunState
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.threshold import Threshold
+from oku_core.spec.values.url import Url
+
+_PLACE = (Url("http://127.0.0.1:9/"),)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to be in, with a run of each kind in its data folder and no stack."""
+    monkeypatch.chdir(tmp_path)
+    data = tmp_path / ".oku"
+    data.mkdir(mode=0o700)
+    ledger = Ledger(data / "ledger.sqlite3")
+    for index, run in enumerate(("done-1", "cut-1", "failed-1", "paused-1", "killed-1", "queued-1", "bad-1")):
+        thresholds = (Threshold("p99 < 1s"),) if run == "bad-1" else ()
+        name = "night" if index < 2 else ""
+        ledger.runs.create(run, Spec(requests=5, urls=_PLACE, name=name, thresholds=thresholds), float(index))
+    ledger.runs.begin("done-1", 10.0)
+    lease = deal_lease(ledger, "done-1", 5, 10.0)
+    assert lease is not None
+    apply_batches(ledger, [build_batch(lease, build_checkpoint(lease))], now=11.0)
+    for run, state in (
+        ("cut-1", RunState.CANCELLED), ("failed-1", RunState.FAILED), ("paused-1", RunState.PAUSED),
+        ("bad-1", RunState.CANCELLED), ("killed-1", RunState.RUNNING),
+    ):  # fmt: skip
+        ledger.runs.change_state(run, state, 12.0, "so it is" if state == RunState.FAILED else "")
+    ledger.close()
+    return data
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
+    """The exit code of `oku wait` with these arguments."""
+    monkeypatch.setattr("sys.argv", ["oku", "wait", *arguments])
+    with pytest.raises(SystemExit) as ending:
+        main()
+    return ending.value.code
+
+
+def test_a_run_that_is_over_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exit code is that of a command that follows it to its end, also in a folder without a stack."""
+    codes = {
+        "done-1": ExitCode.COMPLETED,
+        "cut-1": ExitCode.CUT_SHORT,
+        "failed-1": ExitCode.CUT_SHORT,
+        "bad-1": ExitCode.NOT_PASSED,
+    }
+    assert {run: call(monkeypatch, run) for run in codes} == codes
+    assert call(monkeypatch, "bad-1", "--allow-undecided") == ExitCode.CUT_SHORT
+
+
+def test_a_run_that_does_not_go_on_by_itself_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was paused, or its stack was killed; the summary says how to resume it."""
+    for run in ("paused-1", "killed-1", "queued-1"):
+        assert call(monkeypatch, run) == ExitCode.CUT_SHORT
+        assert f"oku resume {run}" in capsys.readouterr().out
+
+
+def test_the_flags_of_watching_work_as_they_do_for_a_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """Files and standard output get the summary."""
+    assert call(monkeypatch, "done-1", "--json", "--summary-json", "s.json", "--junit", "s.xml") == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["run"], printed["state"]) == ("done-1", "completed")
+    assert json.loads((tmp_path / "s.json").read_text()) == printed
+    assert "<testsuite" in (tmp_path / "s.xml").read_text()
+
+
+def test_a_name_stands_for_the_newest_run_that_has_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As it does for all commands that change nothing."""
+    assert call(monkeypatch, "night", "--json") == ExitCode.CUT_SHORT
+    assert json.loads(capsys.readouterr().out)["run"] == "cut-1"
+
+
+@pytest.mark.parametrize(
+    ("reference", "said"),
+    [
+        ("paused-2", "there is no run paused-2, did you mean paused-1?"),
+        ("ed-1", "ed-1 may be "),
+        ("", "RUN: "),
+    ],
+)
+def test_a_run_that_is_not_found_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], reference: str, said: str
+) -> None:
+    """The exit code is 2; a file that a pipeline reads says so, too."""
+    assert call(monkeypatch, reference, "--junit", "s.xml") == ExitCode.WRONG_INPUT
+    [line] = capsys.readouterr().err.splitlines()
+    assert said in line
+    assert "<error" in Path("s.xml").read_text()
+
+
+def test_a_folder_without_runs_is_left_as_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is created."""
+    assert call(monkeypatch, "latest", "--data-dir", "none") == ExitCode.WRONG_INPUT
+    assert "none: there are no runs yet" in capsys.readouterr().err
+    assert not Path("none").exists()
