@@ -1,3 +1,4 @@
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -171,7 +172,7 @@ async def test_a_run_whose_command_dies_is_taken_over(
             """Follow for ever."""
             followed.append(run)
             other.release()
-            await local_once.asyncio.Event().wait()
+            await asyncio.Event().wait()
 
     monkeypatch.setattr(local_once, "Follower", Follower)
     monkeypatch.setattr(local_once, "_LAST_WORD_S", 0.01)

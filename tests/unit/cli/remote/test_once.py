@@ -81,9 +81,9 @@ async def test_what_is_done_with_a_run_depends_on_its_state(capsys: pytest.Captu
     assert capsys.readouterr().err == ""
     for state in RunState:
         is_paused = state in (RunState.PAUSED, RunState.PAUSING)
-        answers = {"submitted": [Submitted("r1", state, is_new=False)], "resumed": [RunState.PENDING]}
         calls = ["submit", "resume"] if is_paused else ["submit"]
-        assert await begin(**answers) == ("r1", calls), state
+        submitted = [Submitted("r1", state, is_new=False)]
+        assert await begin(submitted=submitted, resumed=[RunState.PENDING]) == ("r1", calls), state
         assert capsys.readouterr().err == f"run r1 has the key k1 and is {state}\n"
 
 

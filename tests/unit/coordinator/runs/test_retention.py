@@ -1,3 +1,4 @@
+import functools
 import os
 from pathlib import Path
 
@@ -75,7 +76,8 @@ def test_keys_are_kept_longer_than_their_runs(ledger: Ledger, tmp_path: Path) ->
         (99.0 + 30 * days, 1, ["k3"]),
     )
     for now, keep_runs, known in steps:
-        retention = Retention(ledger, tmp_path, RetentionRule(keep_runs=keep_runs), lambda now=now: now)
+        rule = RetentionRule(keep_runs=keep_runs)
+        retention = Retention(ledger, tmp_path, rule, functools.partial(float, now))
         retention.delete_surplus()
         retention.forget_keys()
         assert [key for key in ("k1", "k2", "k3") if ledger.keys.fetch(key)] == known, now
