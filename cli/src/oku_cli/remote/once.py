@@ -1,6 +1,6 @@
 """Submits a run once for its key (`--once`): a run that has the key goes on, whoever began it, or is over."""
 
-import asyncio
+from asyncio import get_running_loop, sleep
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,7 +46,7 @@ class Submission:
             RunDeletedError: the run was deleted.
             UnreachableError: the coordinator does not answer for long.
         """
-        clock = asyncio.get_running_loop().time
+        clock = get_running_loop().time
         until, outage = clock() + PATIENCE_S, Outage(write_note, "the coordinator answers again", clock=clock)
         while True:
             try:
@@ -54,7 +54,7 @@ class Submission:
             except UnreachableError as error:
                 if clock() > until:
                     raise
-                await asyncio.sleep(outage.note(f"{error}; trying again"))
+                await sleep(outage.note(f"{error}; trying again"))
 
     async def _try_to_begin(self, client: Client) -> str:
         submitted = await client.submit_once(self.values, self.claims, self.key)
@@ -73,7 +73,7 @@ async def _resume(client: Client, run: str) -> None:
         except ConflictError:
             if (await client.fetch_summary(run)).state not in _PAUSED_STATES:
                 return
-            await asyncio.sleep(_PAUSING_LOOK_S)
+            await sleep(_PAUSING_LOOK_S)
         else:
             return
 

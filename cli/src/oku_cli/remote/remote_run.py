@@ -113,7 +113,7 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
         if start.servers is not None and await interrupts.cut(client.fetch_scaling(), unbegun) is None:
             refuse_shape(servers=start.servers)
         try:
-            run = await _begin(client, start, interrupts, hints, quiet=watch.quiet)
+            run = await begin_run(client, start, interrupts, hints, quiet=watch.quiet)
         except RunDeletedError as error:
             return finish_deleted(error.summary, watch, str(error))
         follower = Follower(client, watch, hints, interrupts)
@@ -121,7 +121,7 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
         return follower.finish(await try_add_intervals(client, summary))
 
 
-async def _begin(
+async def begin_run(
     client: Client, start: RunStart, interrupts: Interrupts, hints: InterruptHints, *, quiet: bool
 ) -> str:
     """Begin a run, and upload its files first unless that is known to be needless; return its id."""

@@ -1,3 +1,4 @@
+import functools
 import os
 from pathlib import Path
 
@@ -38,7 +39,7 @@ async def test_runs_are_kept_as_the_rule_says(
     for number in range(1, 5):
         end_run(ledger, f"r{number}", 10.0 * number)
     retention = Retention(ledger, tmp_path, rule, lambda: 100.0)
-    retention.delete_surplus()
+    await retention.delete_surplus()
     assert list_runs(ledger) == kept
 
 
@@ -52,7 +53,7 @@ async def test_what_is_left_of_deleted_runs_is_removed(
         (tmp_path / f"{run}.html").write_text("page")
     end_run(ledger, "r3", 3.0)
     retention = Retention(ledger, tmp_path, RetentionRule(keep_runs=2), lambda: 100.0)
-    retention.delete_surplus()
+    await retention.delete_surplus()
     assert "run r1 is deleted" in caplog.text
     await retention.clear()
     assert ledger.deletions.find() is None
@@ -62,20 +63,40 @@ async def test_what_is_left_of_deleted_runs_is_removed(
 
 async def test_keys_are_kept_longer_than_their_runs(ledger: Ledger, tmp_path: Path) -> None:
     """By default for 30 days after the deletion; a run that is there keeps its key."""
-    for number, key in ((1, "k1"), (2, "k2"), (3, "k3")):
-        ledger.runs.create(f"r{number}", Spec(requests=1), 0.0, key)
+    for number in (1, 2, 3):
+        ledger.runs.create(f"r{number}", Spec(requests=1), 0.0, f"k{number}")
         ledger.runs.change_state(f"r{number}", RunState.CANCELLED, float(number))
-    now = 10.0
-    retention = Retention(ledger, tmp_path, RetentionRule(keep_runs=2), lambda: now)
-    retention.delete_surplus()
-    now = 20.0
-    Retention(ledger, tmp_path, RetentionRule(keep_runs=1), lambda: now).delete_surplus()
-    await retention.clear()
-    assert list_runs(ledger) == ["r3"]
-    day = 86_400.0
-    for now, known in ((10.0 + 30 * day, [True, True, True]), (20.0 + 30 * day, [False, True, True])):
+    days = 86_400.0
+    # When the rule is applied, how many runs it keeps, and the keys that are known after that.
+    steps = (
+        (10.0, 2, ["k1", "k2", "k3"]),
+        (20.0, 1, ["k1", "k2", "k3"]),
+        (10.0 + 30 * days, 1, ["k1", "k2", "k3"]),
+        (20.0 + 30 * days, 1, ["k2", "k3"]),
+        (99.0 + 30 * days, 1, ["k3"]),
+    )
+    for now, keep_runs, known in steps:
+        rule = RetentionRule(keep_runs=keep_runs)
+        retention = Retention(ledger, tmp_path, rule, functools.partial(float, now))
+        await retention.delete_surplus()
         retention.forget_keys()
-        assert [ledger.keys.fetch(key) is not None for key in ("k1", "k2", "k3")] == known
-    rule = RetentionRule(keep_keys_s=60.0)
-    Retention(ledger, tmp_path, rule, lambda: 81.0).forget_keys()
-    assert [ledger.keys.fetch(key) is not None for key in ("k1", "k2", "k3")] == [False, False, True]
+        assert [key for key in ("k1", "k2", "k3") if ledger.keys.fetch(key)] == known, now
+    assert list_runs(ledger) == ["r3"]
+
+
+async def test_a_run_that_is_deleted_or_resumed_meanwhile_is_left_alone(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others have their turn between two deletions, each of which may have a summary to make."""
+    for number in range(1, 5):
+        ledger.runs.create(f"r{number}", Spec(requests=1), 1.0)
+        ledger.runs.change_state(f"r{number}", RunState.FAILED, 1.0 + number)
+
+    async def turn(_: float) -> None:
+        if len(list_runs(ledger)) == 3:
+            ledger.runs.change_state("r2", RunState.PENDING, 9.0)
+            ledger.deletions.begin("r3")
+
+    monkeypatch.setattr("oku_coordinator.runs.retention.sleep", turn)
+    await Retention(ledger, tmp_path, RetentionRule(keep_runs=0), lambda: 10.0).delete_surplus()
+    assert list_runs(ledger) == ["r2"]

@@ -89,7 +89,7 @@ def test_every_attribute_of_a_spec_counts() -> None:
 
 
 def test_a_digest_stays_the_same_from_one_oku_to_the_next() -> None:
-    """A job that is started again after an upgrade finds its run. Change this test only with a good reason."""
+    """A job that is started again after an upgrade finds its run."""
     spec = read(
         {
             "url": URL, "header": {"A": "b"}, "rate": "5/s", "duration": "1m", "thresholds": ["p99 < 1s"],
