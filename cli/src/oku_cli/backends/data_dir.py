@@ -117,7 +117,7 @@ class DataDir:
         return key.decode(errors="replace")
 
     def hold(self) -> None:
-        """Make the folder and claim it for one stack; `FolderHeldError` if another one holds it."""
+        """Make the folder and claim it for one stack; `UserError` if another one holds it."""
         try:
             make_data_folder(self._absolute)
             for folder in (self.logs, self.broker, self.counts):
@@ -155,12 +155,16 @@ class DataDir:
         """Remove what was written of the running stack: it answers no more."""
         self.stack_file.unlink(missing_ok=True)
 
+    def is_left_by(self, endpoint: Endpoint) -> bool:
+        """Whether the stack with this API does not run here any more."""
+        return not self.is_held() or self._read_endpoint() != endpoint
+
     def find_endpoint(self, patience_s: float = _SETTLES_S) -> Endpoint | None:
         """The API of the stack that runs in this folder, or None.
 
         Raises:
-            UserError: others may write the folder.
-            FolderHeldError: a stack is still being started or ended in it after `patience_s`.
+            UserError: others may write the folder, or a stack is still being started or ended in it after
+                `patience_s`.
         """
         deadline = time.monotonic() + patience_s
         while self.is_held():
@@ -170,10 +174,6 @@ class DataDir:
                 raise FolderHeldError(f"{self.path}: a run is being started or ended here, try again")
             time.sleep(_LOOK_S)
         return None
-
-    def is_left_by(self, endpoint: Endpoint) -> bool:
-        """Whether the stack with this API does not run here any more."""
-        return not self.is_held() or self._read_endpoint() != endpoint
 
     def is_held(self) -> bool:
         """Whether a stack holds the folder now; `UserError` if others may write it."""
