@@ -26,7 +26,7 @@ def test_a_run_without_a_worker_is_given_up(tmp_path: Path) -> None:
         run_coordinator(broker_url, tmp_path / "data", "--worker-timeout", "1s") as api,
     ):
         with SimulatedWorker(broker_url) as worker:
-            active = api.submit(requests=10, url=_FAR, **{"give-up-after": "4s"})
+            active = api.submit(requests=10, url=_FAR, **{"give-up-after": "6s"})
             worker.take_lease()
             patient = api.submit(requests=10, url=_FAR, **{"give-up-after": "10m"})
             flags = ("--coordinator", api.url, "--give-up-after", "2s", "--threshold", "p99 < 1s")
@@ -42,7 +42,7 @@ def test_a_run_without_a_worker_is_given_up(tmp_path: Path) -> None:
             assert reason in " ".join(queued.stdout.split())
             assert api.summary(active)["state"] == "running"
         summary = api.wait_for_state(active, "cancelled")
-        assert summary["reason"] == f"no worker for 4 s: waiting for a worker to connect{_HINT}"
+        assert summary["reason"] == f"no worker for 6 s: waiting for a worker to connect{_HINT}"
         with SimulatedWorker(broker_url, "other") as worker:
             worker.execute(worker.take_lease())
             assert api.wait_for_state(patient, "completed")["accounted"] == 10

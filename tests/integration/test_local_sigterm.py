@@ -31,8 +31,8 @@ def test_a_local_run_is_cancelled_and_a_command_that_waits_for_it_is_told(tmp_pa
         run.wait_for_accounted(100)
         with waiting_for(run) as waiting:
             run.process.send_signal(signal.SIGTERM)
-            assert run.process.wait(20) == ExitCode.CUT_SHORT
-            output, _ = waiting.communicate(timeout=20)
+            assert run.process.wait(60) == ExitCode.CUT_SHORT
+            output, _ = waiting.communicate(timeout=60)
         assert waiting.returncode == ExitCode.CUT_SHORT
         assert "cancelled" in output
         assert "cancelled" in run.output
@@ -46,7 +46,7 @@ def test_a_command_that_waits_for_a_local_run_outlives_its_stack(tmp_path: Path)
         run.wait_for_accounted(100)
         with waiting_for(run) as waiting:
             run.process.kill()
-            output, _ = waiting.communicate(timeout=30)
+            output, _ = waiting.communicate(timeout=60)
         assert waiting.returncode == ExitCode.CUT_SHORT
         assert f"oku resume {run.run_id()} --data-dir" in " ".join(output.split())
 
@@ -59,6 +59,6 @@ def test_a_second_sigterm_cancels_a_local_run_without_waiting(tmp_path: Path) ->
         run.process.send_signal(signal.SIGTERM)
         wait_until(lambda: "cancelling: what is in flight may finish" in run.output, 20, "the first is taken")
         run.process.send_signal(signal.SIGTERM)
-        assert run.process.wait(20) == ExitCode.CUT_SHORT
+        assert run.process.wait(60) == ExitCode.CUT_SHORT
         assert "oku: stopped at once\n" in run.output
         assert run.output.splitlines()[-1].endswith(" is cancelled")

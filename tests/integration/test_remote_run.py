@@ -164,7 +164,7 @@ def test_sigterm_pauses_cancels_or_detaches_and_a_run_that_goes_on_can_be_waited
         runs[action] = str(api.list_runs()[0]["run"])
     for command in commands.values():
         command.interrupt(signal.SIGTERM)
-    assert {command.process.wait(15) for command in commands.values()} == {ExitCode.CUT_SHORT}
+    assert {command.process.wait(60) for command in commands.values()} == {ExitCode.CUT_SHORT}
     states = {action: api.summary(run)["state"] for action, run in runs.items()}
     assert states == {"detach": "pending", "pause": "paused", "cancel": "cancelled"}
     where = f"{runs['detach']} --coordinator {site.url}"
@@ -176,16 +176,16 @@ def test_sigterm_pauses_cancels_or_detaches_and_a_run_that_goes_on_can_be_waited
     for command in (waiting, leaving):
         command.wait_for("pending")
     leaving.interrupt(signal.SIGTERM)
-    assert leaving.process.wait(15) == ExitCode.CUT_SHORT
+    assert leaving.process.wait(60) == ExitCode.CUT_SHORT
     assert leaving.lines[-1] == commands["detach"].lines[-1]
     site.end()
     site.begin()
     site.start_worker()
-    assert waiting.process.wait(30) == ExitCode.NOT_PASSED
+    assert waiting.process.wait(60) == ExitCode.NOT_PASSED
     late = {action: site.start("wait", run) for action, run in runs.items()} | {
         "none": site.start("wait", "x1")
     }
-    assert {action: command.process.wait(15) for action, command in late.items()} == {
+    assert {action: command.process.wait(60) for action, command in late.items()} == {
         "detach": ExitCode.NOT_PASSED,
         "pause": ExitCode.CUT_SHORT,
         "cancel": ExitCode.CUT_SHORT,

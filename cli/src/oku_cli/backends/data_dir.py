@@ -29,8 +29,8 @@ _SETTLES_S = 5.0
 _LOOK_S = 0.05
 
 
-class FolderBusyError(UserError):
-    """Another command holds the folder at present."""
+class FolderHeldError(UserError):
+    """Another command holds the folder."""
 
 
 class DataDir:
@@ -117,7 +117,7 @@ class DataDir:
         return key.decode(errors="replace")
 
     def hold(self) -> None:
-        """Make the folder and claim it for one stack; `FolderBusyError` if another one holds it."""
+        """Make the folder and claim it for one stack; `UserError` if another one holds it."""
         try:
             make_data_folder(self._absolute)
             for folder in (self.logs, self.broker, self.counts):
@@ -125,7 +125,7 @@ class DataDir:
             # A process that only looks whether a stack runs here holds the lock briefly.
             self._lock = FileLock(self._absolute / "stack.lock", wait_s=0.3)
         except BlockingIOError:
-            raise FolderBusyError(
+            raise FolderHeldError(
                 f"{self.path}: another run holds this data folder; wait for it, or name another by --data-dir"
             ) from None
         except OSError as error:
@@ -155,26 +155,33 @@ class DataDir:
         """Remove what was written of the running stack: it answers no more."""
         self.stack_file.unlink(missing_ok=True)
 
+    def is_left_by(self, endpoint: Endpoint) -> bool:
+        """Whether the stack with this API does not run here any more."""
+        return not self.is_held() or self._read_endpoint() != endpoint
+
     def find_endpoint(self, patience_s: float = _SETTLES_S) -> Endpoint | None:
         """The API of the stack that runs in this folder, or None.
 
         Raises:
-            UserError: others may write the folder.
-            FolderBusyError: a stack is still being started or ended in it after `patience_s`.
+            UserError: others may write the folder, or a stack is still being started or ended in it after
+                `patience_s`.
         """
         deadline = time.monotonic() + patience_s
         while self.is_held():
             if endpoint := self._read_endpoint():
                 return endpoint
             if time.monotonic() > deadline:
-                raise FolderBusyError(f"{self.path}: a run is being started or ended here, try again")
+                raise FolderHeldError(f"{self.path}: a run is being started or ended here, try again")
             time.sleep(_LOOK_S)
         return None
 
+<<<<<<< HEAD
     def is_left_by(self, endpoint: Endpoint) -> bool:
         """Whether the stack with this API does not run here any more."""
         return not self.is_held() or self._read_endpoint() != endpoint
 
+=======
+>>>>>>> h2
     def is_held(self) -> bool:
         """Whether a stack holds the folder now; `UserError` if others may write it."""
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from oku_cli.backends.data_dir import DataDir, FolderBusyError
+from oku_cli.backends.data_dir import DataDir, FolderHeldError
 from oku_cli.backends.run_backend import RunBackend
 from oku_cli.backends.run_lookup import find_run
 from oku_cli.comparison.seconds_reader import Histories, add_intervals
@@ -22,9 +22,10 @@ from oku_cli.process.interrupt import Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef, UnreachableError
-from oku_cli.remote.follow import Follower, finish, run_async
+from oku_cli.remote.follow import Follower, run_async, show_end
 from oku_cli.remote.remote_run import build_title, try_add_intervals
 from oku_cli.remote.watch import Watch
+from oku_core.results.summary import is_unbalanced
 
 if TYPE_CHECKING:
     from oku_cli.backends.ledger_backend import LedgerBackend
@@ -60,7 +61,7 @@ async def _wait_locally(reference: str, folder: DataDir, watch: Watch) -> ExitCo
     """Wait for a run of a folder, whose stack may end meanwhile, or make room for that of another command."""
     from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # a remote run needs none
 
-    waiting = _Waiting(reference, InterruptHints(folder.flags, outlives=True), watch)
+    waiting = _Waiting(reference, InterruptHints(folder.flags, outlives=True, folder=folder.absolute), watch)
     while True:
         try:
             endpoint = folder.find_endpoint(patience_s=0.0)
@@ -69,7 +70,7 @@ async def _wait_locally(reference: str, folder: DataDir, watch: Watch) -> ExitCo
             # The stack ends with its run; the ledger stays.
             is_gone = partial(folder.is_left_by, endpoint)
             return await waiting.wait_at(endpoint, LedgerBackend(folder), is_gone)
-        except (FolderBusyError, UnreachableError):
+        except (FolderHeldError, UnreachableError):
             await waiting.rest()
 
 
@@ -118,7 +119,8 @@ class _Waiting:
         """Show the run of a folder in which no stack runs; it is at rest."""
         run = await self._find(ledger)
         summary = await add_intervals(ledger, await ledger.fetch_summary(run))
-        return finish(summary, self._watch, self._hints)
+        hint = self._hints.describe_resume(run, summary.state, is_broken=is_unbalanced(summary))
+        return show_end(self._watch, summary, hint)
 
     async def rest(self) -> None:
         """Pause before the folder is looked at again."""

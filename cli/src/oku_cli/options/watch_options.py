@@ -62,7 +62,7 @@ def sigterm_option(command: _Command) -> _Command:
         metavar="|".join(SignalAction),
         type=click.Choice([str(action) for action in SignalAction]),
         help="What SIGTERM does: pause the run, cancel it, or let it go on at its coordinator without this "
-        "command; default: pause, with --once at a coordinator detach.",
+        "command; default: pause.",
     )(command)
 
 

@@ -90,7 +90,8 @@ class Follower:
 
     def finish(self, summary: Summary) -> ExitCode:
         """Show and write the summary; return the exit code."""
-        return finish(summary, self._watch, self._hints)
+        hint = self._hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
+        return show_end(self._watch, summary, hint)
 
     async def _follow(self, run: str) -> Summary:
         outage = Outage(self.view.warn, "the coordinator answers again")
@@ -157,6 +158,7 @@ class Follower:
                 return Delivery.ACCEPTED
 
 
+<<<<<<< HEAD
 def finish(summary: Summary, watch: Watch, hints: InterruptHints | None) -> ExitCode:
     """Show and write the summary of a run at rest; return the exit code.
 
@@ -168,6 +170,18 @@ def finish(summary: Summary, watch: Watch, hints: InterruptHints | None) -> Exit
     from oku_cli.views.summary_view import print_summary  # noqa: PLC0415  # rich takes long to load
 
     hint = hints and hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
+=======
+def show_end(watch: Watch, summary: Summary, hint: str | None = None) -> ExitCode:
+    """Show and write the summary of a run at rest; return the exit code.
+
+    Args:
+        watch: says how, and to which files.
+        summary: of the run.
+        hint: how to resume it; None if it cannot be resumed.
+    """
+    from oku_cli.views.summary_view import print_summary  # noqa: PLC0415  # rich takes long to load
+
+>>>>>>> h2
     print_summary(watch.build_console(), summary, hint=hint)
     watch.print_dashboard_link(summary)
     if watch.as_json:
