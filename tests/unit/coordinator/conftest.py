@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 
 from oku_coordinator.assembly import Assembly
@@ -16,9 +15,6 @@ from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.spec.spec import Spec
-
-settings.register_profile("oku", deadline=None)
-settings.load_profile("oku")
 
 
 @pytest.fixture

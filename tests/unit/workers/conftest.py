@@ -1,18 +1,14 @@
-"""How hypothesis looks for counterexamples here: without a time limit, for a laptop may be busy."""
+"""Executions for tests of the workers."""
 
 import asyncio
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import settings
 
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
-
-settings.register_profile("oku", deadline=None)
-settings.load_profile("oku")
 
 
 @pytest.fixture

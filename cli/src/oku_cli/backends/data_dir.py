@@ -175,13 +175,6 @@ class DataDir:
             time.sleep(_LOOK_S)
         return None
 
-<<<<<<< HEAD
-    def is_left_by(self, endpoint: Endpoint) -> bool:
-        """Whether the stack with this API does not run here any more."""
-        return not self.is_held() or self._read_endpoint() != endpoint
-
-=======
->>>>>>> h2
     def is_held(self) -> bool:
         """Whether a stack holds the folder now; `UserError` if others may write it."""
         try:

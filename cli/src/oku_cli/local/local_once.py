@@ -9,21 +9,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from oku_cli.backends.data_dir import DataDir, FolderBusyError
+from oku_cli.backends.data_dir import DataDir, FolderHeldError
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.exit_code import ExitCode
-from oku_cli.local.local_run import run_locally
+from oku_cli.local.local_run import refuse_detaching, run_locally
 from oku_cli.local.stack_plan import StackPlan
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.client import Client, RunDeletedError
 from oku_cli.remote.endpoint import Endpoint, UnreachableError
-from oku_cli.remote.follow import Follower, finish
+from oku_cli.remote.follow import Follower, show_end
 from oku_cli.remote.once import finish_deleted, report_known
 from oku_cli.remote.remote_run import RunStart, try_add_intervals
 from oku_cli.remote.watch import Watch
 from oku_core.accounting.run_state import FINAL_STATES
-from oku_core.results.summary import Summary
+from oku_core.results.summary import Summary, is_unbalanced
 from oku_core.spec.spec import Spec
 
 if TYPE_CHECKING:
@@ -69,14 +69,19 @@ class LocalOnce:
     watch: Watch
 
     async def carry_out(self) -> ExitCode:
-        """Make, resume or follow the run, or show its end; `UserError` if another run holds the folder."""
+        """Make, resume or follow the run, or show its end.
+
+        Raises:
+            UserError: another run holds the folder, or SIGTERM is to detach the command.
+        """
+        refuse_detaching(self.watch)
         held_since: float | None = None
         while True:
             try:
                 if (code := await self._try()) is not None:
                     return code
                 held_since = None
-            except FolderBusyError:
+            except FolderHeldError:
                 held_since = held_since or time.monotonic()
                 if time.monotonic() - held_since > _SUBMITS_S:
                     raise
@@ -106,7 +111,8 @@ class LocalOnce:
         async with Client(endpoint) as client:
             hints = InterruptHints(self.data_dir.flags, outlives=True)
             is_gone = partial(self.data_dir.is_left_by, endpoint)
-            follower = Follower(client, self.watch, hints, Interrupts(), is_gone=is_gone)
+            interrupts = Interrupts(self.watch.on_sigterm)
+            follower = Follower(client, self.watch, hints, interrupts, is_gone=is_gone)
             try:
                 summary = await follower.follow(record.run, self.start.build_title(record.run))
             except UnreachableError:
@@ -115,4 +121,5 @@ class LocalOnce:
 
     async def _finish(self, ledger: LedgerBackend, summary: Summary) -> ExitCode:
         hints = InterruptHints(self.data_dir.flags, folder=self.data_dir.absolute)
-        return finish(await try_add_intervals(ledger, summary), self.watch, hints)
+        hint = hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
+        return show_end(self.watch, await try_add_intervals(ledger, summary), hint)

@@ -44,10 +44,7 @@ async def run_locally(data_dir: DataDir, plan: StackPlan, start: RunStart, watch
     Raises:
         UserError: SIGTERM is to detach the command: a local run does not outlive it.
     """
-    if watch.on_sigterm is SignalAction.DETACH:
-        raise UserError(
-            "--on-sigterm: detach needs --coordinator or --kube; a local run ends with its command"
-        )
+    refuse_detaching(watch)
     with data_dir.held():
         interrupts = Interrupts(watch.on_sigterm)
         _park_interrupted(data_dir, start.resumed)
@@ -57,6 +54,14 @@ async def run_locally(data_dir: DataDir, plan: StackPlan, start: RunStart, watch
         from oku_cli.local.stack_run import run_on_stack  # noqa: PLC0415
 
         return await run_on_stack(stack, start, watch, interrupts)
+
+
+def refuse_detaching(watch: Watch) -> None:
+    """Refuse with a `UserError` to detach a command from a local run, which does not outlive it."""
+    if watch.on_sigterm is SignalAction.DETACH:
+        raise UserError(
+            "--on-sigterm: detach needs --coordinator or --kube; a local run ends with its command"
+        )
 
 
 def _park_interrupted(data_dir: DataDir, resumed: str | None) -> None:

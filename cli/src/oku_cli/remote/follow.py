@@ -158,19 +158,6 @@ class Follower:
                 return Delivery.ACCEPTED
 
 
-<<<<<<< HEAD
-def finish(summary: Summary, watch: Watch, hints: InterruptHints | None) -> ExitCode:
-    """Show and write the summary of a run at rest; return the exit code.
-
-    Args:
-        summary: of the run.
-        watch: says how, and to which files.
-        hints: words how to resume it; None if it cannot be resumed.
-    """
-    from oku_cli.views.summary_view import print_summary  # noqa: PLC0415  # rich takes long to load
-
-    hint = hints and hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
-=======
 def show_end(watch: Watch, summary: Summary, hint: str | None = None) -> ExitCode:
     """Show and write the summary of a run at rest; return the exit code.
 
@@ -181,7 +168,6 @@ def show_end(watch: Watch, summary: Summary, hint: str | None = None) -> ExitCod
     """
     from oku_cli.views.summary_view import print_summary  # noqa: PLC0415  # rich takes long to load
 
->>>>>>> h2
     print_summary(watch.build_console(), summary, hint=hint)
     watch.print_dashboard_link(summary)
     if watch.as_json:

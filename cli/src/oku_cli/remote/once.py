@@ -8,7 +8,7 @@ from typing import Any
 from oku_cli.exit_code import ExitCode
 from oku_cli.remote.client import Client, ConflictError
 from oku_cli.remote.endpoint import UnreachableError
-from oku_cli.remote.follow import finish
+from oku_cli.remote.follow import show_end
 from oku_cli.remote.outage import Outage
 from oku_cli.remote.watch import Watch
 from oku_cli.terminal.printable import write_error, write_note
@@ -87,7 +87,7 @@ def finish_deleted(summary: Summary, watch: Watch, reason: str) -> ExitCode:
     """Show how a run ended that was deleted since; it is not sent again, even if it had not ended."""
     if summary.state in FINAL_STATES:
         write_note(reason)
-        return finish(summary, watch, None)
+        return show_end(watch, summary)
     reason = f"{reason} before its end; it is not sent again, another run needs another key"
     write_error(reason)
     watch.write_reason(ExitCode.CUT_SHORT, reason)

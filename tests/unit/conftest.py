@@ -1,0 +1,6 @@
+"""How properties are tried: on a machine that does other work, neither an example nor its making has a limit."""
+
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("oku", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("oku")
