@@ -1,9 +1,9 @@
 """Pods are restarted when what they read has changed, and only then."""
 
-import base64
 import json
 import re
 import shutil
+from base64 import b64decode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -44,8 +44,8 @@ def upgrade(folder: Path, secrets: Mapping[str, Mapping[str, str]], **values: An
 def read_secrets(objects: list[Object]) -> Data:
     """What is in the Secrets that the chart makes."""
     return {
-        each["metadata"]["name"]: {key: base64.b64decode(value).decode() for key, value in each["data"].items()}
-        for each in find_kind(objects, "Secret")
+        secret["metadata"]["name"]: {key: b64decode(value).decode() for key, value in secret["data"].items()}
+        for secret in find_kind(objects, "Secret")
     }
 
 
@@ -132,13 +132,10 @@ def test_the_version_of_the_chart_restarts_nothing(tmp_path: Path) -> None:
     ({"grafana": {"rootUrl": "https://grafana.example.com"}}, {"grafana"}),
     ({"loki": {"retention": "24h"}}, {"loki"}),
 ])  # fmt: skip
-def test_a_new_configuration_restarts_the_pods_that_read_it(values: dict[str, Any], readers: set[str]) -> None:
-    """And no other ones; nothing is generated here."""
-    assert list_changed(render(EXISTING), render({**EXISTING, **_join(values)})) == readers
-
-
-def _join(values: dict[str, Any]) -> dict[str, Any]:
-    return {part: EXISTING.get(part, {}) | settings for part, settings in values.items()}
+def test_a_new_configuration_restarts_its_readers(values: dict[str, Any], readers: set[str]) -> None:
+    """And no other pods; nothing is generated here."""
+    changed = {part: EXISTING.get(part, {}) | settings for part, settings in values.items()}
+    assert list_changed(render(EXISTING), render(EXISTING | changed)) == readers
 
 
 def test_all_configurations_that_pods_read_are_watched() -> None:
