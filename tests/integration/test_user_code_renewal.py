@@ -187,7 +187,7 @@ def test_a_worker_that_is_replaced_is_not_lost(stack: UserCodeStack, worker: Pro
 
 
 def test_a_worker_that_is_replaced_stays_ready(stack: UserCodeStack) -> None:
-    """Although the fresh one has not heard the coordinator yet: a probe waits for it, or is answered at once."""
+    """The fresh one has not heard the coordinator yet; a probe waits for it, or is answered at once."""
     port = pick_port()
     with start_alone(stack, "--health-port", str(port)) as worker:
         wait_until(lambda: probe(port, "/readyz") == 200, 10, "it is ready")
