@@ -57,7 +57,7 @@ def test_a_coordinator_that_was_silent_is_logged_once_it_is_back(desk: Desk) -> 
 
 def test_a_new_connection_to_the_broker_is_logged_once_the_coordinator_is_heard(desk: Desk) -> None:
     """However short the outage was: Celery has logged that it began."""
-    desk.hear(0.0, *[5.0] * 20)
+    desk.hear(0.0, 5.0)
     desk.link.note_connected()
     assert desk.hear(3.0, 5.0) == ["connected to the coordinator again after 3 s"]
 
@@ -69,7 +69,5 @@ def test_a_connection_that_breaks_again_and_again_does_not_fill_the_log(desk: De
     for silent_s in [2.0, 9.0, 4.0] * 20:
         desk.link.note_connected()
         said += desk.hear(silent_s)
-    assert said == ["connected to the coordinator again after 9 s"] * 5
-    desk.link.note_connected()
-    assert desk.hear(4.0) == []
-    assert desk.hear(*[5.0] * 20) == ["connected to the coordinator again after 4 s"]
+    assert said == [f"connected to the coordinator again after {silent_s} s" for silent_s in (2, 9, 9, 9, 9)]
+    assert desk.hear(*[5.0] * 20) == ["connected to the coordinator again after 9 s"]

@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 _SILENCE_S = 20.0
 """A coordinator that is heard after so long a silence was away."""
 _LOG_EVERY_S = 60.0
-"""Between two lines: a connection that breaks again and again does not fill the log."""
+"""Between two lines that it is back: a connection that breaks again and again does not fill the log."""
 
 
 class CoordinatorLink:
@@ -50,7 +50,7 @@ class CoordinatorLink:
         now = self._clock()
         silent_s, self._heard_at = now - self._heard_at, now
         if not self.is_made:
-            self.is_made, self._logged_at = True, now
+            self.is_made = True
             _log.info("connected to the coordinator through %s", self._broker)
         elif self._is_new or silent_s >= _SILENCE_S:
             self._untold_s = max(self._untold_s or 0.0, silent_s)
