@@ -134,9 +134,9 @@ class FilesAddress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Intervals(msgspec.Struct, frozen=True, kw_only=True, tag="intervals"):
-    """Send heartbeats and checkpoints at these intervals, where the coordinator is, and what it is at.
+    """Send heartbeats and checkpoints at these intervals; for all workers.
 
-    It is for all workers.
+    It also says what all have to know of the coordinator: its clock, where files are, which run has its turn.
 
     Attributes:
         number: rises with each of these orders; an order whose number does not rise is outdated.
