@@ -12,6 +12,8 @@ START_WITHIN_S = 10.0
 KUBE_START_WITHIN_S = 60.0
 """For pods, whose images may have to be pulled first; delay servers get as long."""
 
+KEEP_KEYS_S = 30 * 86_400.0
+
 
 @dataclass(frozen=True)
 class RetentionRule:
@@ -20,10 +22,12 @@ class RetentionRule:
     Args:
         keep_runs: how many of them, the newest.
         keep_for_s: how long after their end.
+        keep_keys_s: how long the keys with which they were submitted are kept after their deletion.
     """
 
     keep_runs: int | None = None
     keep_for_s: float | None = None
+    keep_keys_s: float = KEEP_KEYS_S
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,7 @@ from oku_cli.options.daemon.retention_options import read_retention_variables
 from oku_cli.options.grafana_option import drop_grafana_without_loki
 from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
+from oku_cli.options.once_option import once_option
 from oku_cli.options.option_group import OptionGroup, option
 from oku_cli.options.spec.code_scan import read_code
 from oku_cli.options.spec.data_scan import scanned
@@ -71,8 +72,10 @@ _EXAMPLES = {
 )  # fmt: skip
 @secret_options(has_variables=False)
 @confinement_options(serves_others=False)
+@once_option
 def command(
     targets: tuple[str, ...],
+    once: str | None,
     files_dir: Path | None,
     data_dir: Path,
     coordinator: CoordinatorRef | None,
@@ -114,7 +117,7 @@ def command(
             refuse_loki(loki)
             refuse_secrets(secrets)
             refuse_confinement(confinement)
-            return run_async(run_remotely(coordinator, RunStart.submit(spec, read.files), watch), watch)
+            return run_async(run_remotely(coordinator, RunStart.submit(spec, read.files, once), watch), watch)
         spec = find_files(spec, read.files)
         if not loki.loki:
             watch = replace(watch, grafana=drop_grafana_without_loki(watch.grafana))
@@ -126,7 +129,7 @@ def command(
             confinement=confinement,
         )
         check_memory(spec, plan.workers, build_finder(read.files))
-        start = RunStart.submit(spec, read.files)
+        start = RunStart.submit(spec, read.files, once)
         return run_async(run_locally(DataDir(data_dir), plan, start, watch), watch)
 
 

@@ -5,12 +5,13 @@ import io
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
 from oku_cli.remote.endpoint import CoordinatorRef, UnreachableError
+from oku_core.accounting.idempotency_key import IDEMPOTENCY_KEY_HEADER, quote_idempotency_key
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonDecoder, JsonError
@@ -55,10 +56,25 @@ class _Run(msgspec.Struct):
     state: RunState
 
 
+class Submitted(NamedTuple):
+    """A run that was submitted.
+
+    Args:
+        run: its id.
+        state: its state.
+        is_new: whether this call has made it; else it has the key of the call.
+    """
+
+    run: str
+    state: RunState
+    is_new: bool
+
+
 class _Error(msgspec.Struct):
-    """The answer of a call that fails."""
+    """The answer of a call that fails; it has a summary if it is about a run that was deleted."""
 
     error: str
+    summary: Summary | None = None
 
 
 _RUN: JsonDecoder[_Run] = JsonDecoder(_Run)
@@ -75,8 +91,24 @@ class WrongDigestError(UserError):
     """What was uploaded is not what its digest says."""
 
 
-class _ConflictError(UserError):
+class ConflictError(UserError):
     """The state of what a call is about does not permit it."""
+
+
+class NotUploadedError(UserError):
+    """A file of the spec has to be uploaded before it is submitted."""
+
+
+class RunDeletedError(UserError):
+    """The run that was submitted with a key was deleted.
+
+    Attributes:
+        summary: how it stood then.
+    """
+
+    def __init__(self, message: str, summary: Summary) -> None:
+        super().__init__(message)
+        self.summary = summary
 
 
 class Client:
@@ -117,10 +149,22 @@ class Client:
         """The URL of the coordinator."""
         return self._address.url
 
-    async def submit(self, values: Mapping[str, Any], files: Iterable[FileClaim] = ()) -> str:
-        """Submit a spec, with the proof that its files are ours, and return the id of its run."""
+    async def submit(
+        self, values: Mapping[str, Any], files: Iterable[FileClaim] = (), key: str | None = None
+    ) -> Submitted:
+        """Submit a spec, with the proof that its files are ours, unless a run has the key.
+
+        Returns the run, which is new or has the key.
+
+        Raises:
+            NotUploadedError: a file is not there yet.
+            RunDeletedError: the run that has the key was deleted.
+        """
         proven = {**values, PROOFS: dict(files)}
-        return (await self._call("POST", "/api/runs", _RUN, json=proven)).run
+        headers = {} if key is None else {IDEMPOTENCY_KEY_HEADER: quote_idempotency_key(key)}
+        async with self._request("POST", "/api/runs", json=proven, headers=headers) as response:
+            run = await _decode(response, _RUN)
+            return Submitted(run.run, run.state, response.status == HTTPStatus.CREATED)
 
     async def fetch_file(self, file: FileClaim) -> StoredFile:
         """Fetch what the coordinator has of a file."""
@@ -148,7 +192,7 @@ class Client:
                 headers={PROOF_HEADER: file.proof},
                 timeout=timeout,
             )
-        except _ConflictError:
+        except ConflictError:
             return await self.fetch_file(file)  # another command has sent a piece meanwhile
 
     async def retry(self, run: str) -> str:
@@ -286,9 +330,14 @@ class Client:
     async def _check(self, response: "aiohttp.ClientResponse") -> None:
         if response.status < 400:
             return
-        message = await _read_error(response)
+        found = await _read_error(response)
+        message = found.error
+        if found.summary is not None:
+            raise RunDeletedError(message, found.summary)
+        if response.status == HTTPStatus.FAILED_DEPENDENCY:
+            raise NotUploadedError(message)
         if response.status == HTTPStatus.CONFLICT:
-            raise _ConflictError(message)
+            raise ConflictError(message)
         if response.status == HTTPStatus.UNPROCESSABLE_ENTITY:
             raise WrongDigestError(message)
         if response.status >= 500 and response.status != HTTPStatus.INSUFFICIENT_STORAGE:
@@ -309,11 +358,11 @@ async def _decode(response: "aiohttp.ClientResponse", decoder: JsonDecoder[_T]) 
         raise UserError(f"{response.url}: this version of oku cannot read the answer: {error}") from error
 
 
-async def _read_error(response: "aiohttp.ClientResponse") -> str:
+async def _read_error(response: "aiohttp.ClientResponse") -> _Error:
     try:
-        return _ERROR.decode(await response.read()).error
+        return _ERROR.decode(await response.read())
     except JsonError:
-        return f"{response.url} answers {response.status}: this is not a coordinator of Oku"
+        return _Error(f"{response.url} answers {response.status}: this is not a coordinator of Oku")
 
 
 async def _read_events(stream: "aiohttp.StreamReader") -> AsyncIterator[tuple[str, bytes]]:

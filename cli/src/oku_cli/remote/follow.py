@@ -79,15 +79,8 @@ class Follower:
 
     def finish(self, summary: Summary) -> ExitCode:
         """Show and write the summary; return the exit code."""
-        from oku_cli.views.summary_view import print_summary  # noqa: PLC0415  # rich takes long to load
-
         hint = self._hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
-        print_summary(self._console, summary, hint=hint)
-        self._watch.print_dashboard_link(summary)
-        if self._watch.as_json:
-            print_json(summary)
-        self._watch.write_files(summary)
-        return classify(summary, allows_undecided=self._watch.allows_undecided)
+        return show_end(self._watch, summary, hint)
 
     async def _follow(self, run: str) -> Summary:
         outage = Outage(self.view.warn, "the coordinator answers again")
@@ -146,6 +139,24 @@ class Follower:
             else:
                 outage.end()
                 return Delivery.ACCEPTED
+
+
+def show_end(watch: Watch, summary: Summary, hint: str | None = None) -> ExitCode:
+    """Show and write the summary of a run at rest; return the exit code.
+
+    Args:
+        watch: says how, and to which files.
+        summary: of the run.
+        hint: how to resume it; None if it cannot be resumed.
+    """
+    from oku_cli.views.summary_view import print_summary  # noqa: PLC0415  # rich takes long to load
+
+    print_summary(watch.build_console(), summary, hint=hint)
+    watch.print_dashboard_link(summary)
+    if watch.as_json:
+        print_json(summary)
+    watch.write_files(summary)
+    return classify(summary, allows_undecided=watch.allows_undecided)
 
 
 def classify(summary: Summary, *, allows_undecided: bool = False) -> ExitCode:

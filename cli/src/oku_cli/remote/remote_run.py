@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,10 +10,11 @@ from oku_cli.comparison.seconds_reader import Histories, add_intervals
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import Interrupts
 from oku_cli.process.interrupt_hints import InterruptHints, describe_unbegun
-from oku_cli.remote.client import Client
+from oku_cli.remote.client import Client, NotUploadedError, RunDeletedError
 from oku_cli.remote.endpoint import CoordinatorRef, UnreachableError
 from oku_cli.remote.follow import Follower
 from oku_cli.remote.local_file import LocalFile
+from oku_cli.remote.once import Submission, finish_deleted
 from oku_cli.remote.upload import upload_files
 from oku_cli.remote.watch import Watch
 from oku_cli.terminal.printable import write_note
@@ -40,6 +41,7 @@ class RunStart:
         resumed: the run that is resumed; None for a new one.
         servers: the number of delay server processes that were asked for; None for any number.
         files: what is uploaded first.
+        key: the key of its submission; None for none.
     """
 
     begin: Callable[[Client], Coroutine[Any, Any, str]]
@@ -49,23 +51,32 @@ class RunStart:
     resumed: str | None = None
     servers: int | None = None
     files: Sequence[LocalFile] = ()
+    key: str | None = None
 
     @classmethod
-    def submit(cls, spec: Spec, files: Sequence[LocalFile] = ()) -> Self:
-        """Submit a new run; `UserError` if its spec is too large for a coordinator."""
+    def submit(cls, spec: Spec, files: Sequence[LocalFile] = (), key: str | None = None) -> Self:
+        """Submit a new run, unless one has the key; `UserError` if its spec is too large for a coordinator."""
         mapping, claims = build_mapping(spec), [file.claim for file in files]
         if len(json.dumps(mapping | {PROOFS: dict(claims)})) > _LARGEST_SPEC_BYTES:
             raise UserError(
                 f"the spec has more than {_LARGEST_SPEC_BYTES >> 20} MiB as JSON, which is the most that a"
                 f" coordinator takes; its body alone has {len(spec.body or '')} characters"
             )
+
+
+        async def begin(client: Client) -> str:
+            if key is None:
+                return (await client.submit(mapping, claims)).run
+            return await Submission(mapping, claims, key).begin(client)
+
         return cls(
-            begin=lambda client: client.submit(mapping, claims),
+            begin=begin,
             name=spec.name,
             target=describe_target(spec),
             load=describe_load(spec),
             servers=spec.servers,
             files=files,
+            key=key,
         )
 
     @classmethod
@@ -97,12 +108,26 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
         client = await interrupts.cut(open_client.enter_async_context(Client(coordinator)), unbegun)
         if start.servers is not None and await interrupts.cut(client.fetch_scaling(), unbegun) is None:
             refuse_shape(servers=start.servers)
-        await interrupts.cut(upload_files(client, start.files, quiet=watch.quiet), unbegun)
-        begun = start.begin(client)
-        run = await interrupts.let_end(begun, hints.describe_unanswered(start.resumed))
+        try:
+            run = await _begin(client, start, interrupts, hints, quiet=watch.quiet)
+        except RunDeletedError as error:
+            return finish_deleted(error.summary, watch, str(error))
         follower = Follower(client, watch, hints, interrupts)
         summary = await follower.follow(run, start.build_title(run))
         return follower.finish(await try_add_intervals(client, summary))
+
+
+async def _begin(
+    client: Client, start: RunStart, interrupts: Interrupts, hints: InterruptHints, *, quiet: bool
+) -> str:
+    """Begin a run, and upload its files first unless that is known to be needless; return its id."""
+    unanswered = hints.describe_unanswered(start.resumed)
+    if start.key is not None and start.files:
+        with suppress(NotUploadedError):
+            return await interrupts.let_end(start.begin(client), unanswered)
+    uploading = upload_files(client, start.files, quiet=quiet)
+    await interrupts.cut(uploading, describe_unbegun(start.resumed))
+    return await interrupts.let_end(start.begin(client), unanswered)
 
 
 async def try_add_intervals(histories: Histories, summary: Summary) -> Summary:

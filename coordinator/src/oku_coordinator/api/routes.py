@@ -40,10 +40,13 @@ from oku_coordinator.files.uploads import OffsetError
 from oku_coordinator.ledger import UnknownRunError
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.ledger.storage.storage_health import StorageError
+from oku_coordinator.runs.file_keeper import NotUploadedError
 from oku_coordinator.runs.readiness import QueueFullError, UserCodeRefusedError
+from oku_coordinator.runs.run_keys import KeyTakenError, RunDeletedError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.publisher import Publisher
+from oku_core.accounting.idempotency_key import IDEMPOTENCY_KEY_HEADER, read_idempotency_key
 from oku_core.accounting.interval import ConservationError
 from oku_core.accounting.run_reference import check_reference
 from oku_core.accounting.run_state import TransitionError
@@ -59,6 +62,8 @@ _STATUS_BY_ERROR: Mapping[type[Exception], int] = {
     FileTooLargeError: 413,
     NoRoomError: 507,
     DigestError: 422,
+    KeyTakenError: 422,
+    NotUploadedError: 424,
     UserError: 400,
     OffsetError: 409,
     UnknownRunError: 404,
@@ -127,12 +132,18 @@ def build_api(
 
 def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
     async def submit(request: web.Request) -> web.Response:
+        key = _read_key(request)
         values = await _read_object(request)
         proofs = _take_proofs(values)
         # In a thread, because compiling the patterns of a spec may take seconds.
         spec = await asyncio.to_thread(parse_spec, Source("spec", values))
-        await runs.admit(spec, proofs)
-        return _json(build_run_object(runs.submit(spec)), status=201)
+        if (known := runs.find_submitted(key, spec)) is None:
+            await runs.admit(spec, proofs)
+            # Another call with the key may have come meanwhile.
+            known = runs.find_submitted(key, spec)
+        if known is not None:
+            return _json(build_run_object(known))
+        return _json(build_run_object(runs.submit(spec, key)), status=201)
 
     async def fetch_page(request: web.Request) -> web.Response:
         most = _read_limit(request.query.get("limit", ""))
@@ -183,6 +194,16 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         web.get("/api/runs/{run}/ticks", build_follower(runs)),
         web.post("/api/runs/{run}/{action:pause|resume|cancel}", act),
     ]
+
+
+def _read_key(request: web.Request) -> str | None:
+    given = request.headers.getall(IDEMPOTENCY_KEY_HEADER, ())
+    if not given:
+        return None
+    try:
+        return read_idempotency_key(", ".join(given))
+    except ValueError as error:
+        raise UserError(f"{IDEMPOTENCY_KEY_HEADER}: {error}") from error
 
 
 def _read_limit(text: str) -> int:
@@ -252,6 +273,9 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
     except tuple(_STATUS_BY_ERROR) as error:
         status = next(status for kind, status in _STATUS_BY_ERROR.items() if isinstance(error, kind))
         return _json({"error": str(error)}, status=status)
+    except RunDeletedError as error:
+        summary = msgspec.Raw(error.summary or b"null")
+        return _json({"error": str(error), "summary": summary}, status=410)
     except web.HTTPException as error:
         return _json({"error": f"{request.method} {request.path}: {error.reason}"}, status=error.status)
     except sqlite3.OperationalError as error:

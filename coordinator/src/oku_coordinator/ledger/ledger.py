@@ -12,6 +12,7 @@ from oku_coordinator.ledger.ledger_failures import LedgerFailures
 from oku_coordinator.ledger.ledger_files import LedgerFiles
 from oku_coordinator.ledger.ledger_history import LedgerHistory
 from oku_coordinator.ledger.ledger_hooks import LedgerHooks
+from oku_coordinator.ledger.ledger_keys import LedgerKeys
 from oku_coordinator.ledger.ledger_leases import LedgerLeases
 from oku_coordinator.ledger.ledger_outbox import LedgerOutbox
 from oku_coordinator.ledger.ledger_runs import LedgerRuns
@@ -47,6 +48,7 @@ class Ledger:
         hooks: what is called once for a run, before its first lease and after its last one.
         outbox: lines that wait for Loki.
         deletions: runs that are being removed.
+        keys: with which runs were submitted.
         files: which run uses which file.
         file: the transactions behind the rooms, for what no room offers.
         storage: whether the file can be used.
@@ -74,6 +76,7 @@ class Ledger:
         self.hooks = LedgerHooks(self.file)
         self.outbox = LedgerOutbox(self.file)
         self.deletions = LedgerDeletions(self.file)
+        self.keys = LedgerKeys(self.file)
         self.files = LedgerFiles(self.file)
 
     def close(self) -> None:

@@ -1,7 +1,8 @@
 """The deletions of a ledger: which runs are due, and how one is removed, some rows at a time."""
 
+from oku_coordinator.ledger.storage.records import RunEnd
 from oku_coordinator.ledger.storage.transaction import LedgerFile, Transaction
-from oku_coordinator.ledger.tables import deletion_table, outbox_table
+from oku_coordinator.ledger.tables import deletion_table, key_table, outbox_table
 
 DELETED_AT_ONCE = 500
 """Rows; deleting them takes a few milliseconds."""
@@ -15,10 +16,14 @@ class LedgerDeletions:
     def __init__(self, file: LedgerFile) -> None:
         self._file = file
 
-    def begin(self, run: str) -> int:
+    def begin(self, run: str, end: RunEnd | None = None) -> int:
         """Delete a run: nobody finds it any more, and `delete_some` removes what is kept of it.
 
         Returns how many of its lines still waited for Loki, which does not get them.
+
+        Args:
+            run: its id.
+            end: what is kept of it; must be given if it was submitted with a key.
 
         Raises:
             UnknownRunError: there is none.
@@ -27,6 +32,7 @@ class LedgerDeletions:
 
         def begin(transaction: Transaction) -> int:
             deletion_table.begin_deletion(transaction, run)
+            key_table.note_deletion(transaction, run, end)
             return outbox_table.count_lines(transaction, run)
 
         return self._file.change(begin)

@@ -26,6 +26,7 @@ from oku_coordinator.ledger.tables import (
     history_table,
     hook_table,
     inner_table,
+    key_table,
     lease_table,
     period_table,
     run_table,
@@ -41,6 +42,7 @@ from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event, EventType
 from oku_core.results.summary import ProcessSummary
 from oku_core.spec.spec import Spec
+from oku_core.spec.spec_digest import digest_spec
 
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
@@ -58,13 +60,22 @@ class LedgerRuns:
         self._file = file
         self._publishes = publishes
 
-    def create(self, run: str, spec: Spec, now: float) -> RunRecord:
-        """Enter a new run; its whole request space is pending."""
+    def create(self, run: str, spec: Spec, now: float, key: str | None = None) -> RunRecord:
+        """Enter a new run; its whole request space is pending.
+
+        Args:
+            run: its id.
+            spec: its spec.
+            now: Unix time.
+            key: with which it is submitted, if it is; no run of the ledger has had it.
+        """
 
         def create(transaction: Transaction) -> RunRecord:
             run_table.insert_run(transaction, run, spec, now, is_published=self._publishes)
             slice_table.insert_slices(transaction, run, [Slice(0, spec.requests, SliceState.PENDING)])
             lifecycle.note_submission(transaction, run, now)
+            if key is not None:
+                key_table.insert_key(transaction, key, digest_spec(spec), run)
             return run_table.fetch_run(transaction, run)
 
         return conservation.change(self._file, create, now)

@@ -11,6 +11,10 @@ from oku_core.spec.values.file_proof import PROOFS, FileClaim
 _NOT_HERE = f"was not uploaded to this coordinator, or {PROOFS} has no proof that you have it"
 
 
+class NotUploadedError(UnknownFileError):
+    """A spec names a file that its caller has to upload first."""
+
+
 class FileKeeper:
     """The files of the runs of a ledger.
 
@@ -35,7 +39,7 @@ class FileKeeper:
         for digest, file in files.items():
             size = self._store.hand_over(digest)
             if size is None:
-                raise UnknownFileError(f"{file.name}: {_NOT_HERE}")
+                raise NotUploadedError(f"{file.name}: {_NOT_HERE}")
             if size != file.size:
                 raise UnknownFileError(f"{file.name}: has {size} bytes here, and {file.size} in the spec")
 
@@ -50,7 +54,7 @@ class FileKeeper:
         """
         for file in list_files(spec):
             if not self._store.is_proven(FileClaim(file.digest, proofs.get(file.digest, ""))):
-                raise UnknownFileError(f"{file.name}: {_NOT_HERE}")
+                raise NotUploadedError(f"{file.name}: {_NOT_HERE}")
 
     def release(self, digests: Iterable[str]) -> None:
         """Delete those of the files of a run that was deleted that no other run uses."""

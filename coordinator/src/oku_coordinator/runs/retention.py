@@ -11,6 +11,7 @@ from pathlib import Path
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.runs.file_keeper import FileKeeper
+from oku_coordinator.runs.run_keys import RunKeys, build_end
 from oku_coordinator.settings import RetentionRule
 from oku_core.process.supervision import Health, Supervisor
 
@@ -47,6 +48,7 @@ class Retention:
         self._rule = rule
         self._clock = clock
         self._files = files
+        self._keys = RunKeys(ledger, rule.keep_keys_s, clock)
 
     def start(self, supervisor: Supervisor) -> None:
         """Begin to work in the background."""
@@ -60,11 +62,11 @@ class Retention:
     def delete_surplus(self) -> None:
         """Delete the runs that the rule does not keep."""
         rule = self._rule
-        if rule == RetentionRule():
+        if rule.keep_runs is None and rule.keep_for_s is None:
             return
         before = None if rule.keep_for_s is None else self._clock() - rule.keep_for_s
         for run in self._ledger.deletions.find_surplus(rule.keep_runs, before):
-            delete_run(self._ledger, run)
+            delete_run(self._ledger, run, self._clock())
 
     async def clear(self) -> None:
         """Remove all that is left of deleted runs, and give their space back."""
@@ -87,6 +89,7 @@ class Retention:
         while True:
             if time.monotonic() >= delete_at:
                 self.delete_surplus()
+                self._keys.forget_expired()
                 if self._files is not None:
                     self._files.sweep()
                 delete_at = time.monotonic() + _SURPLUS_EVERY_S
@@ -95,8 +98,8 @@ class Retention:
             await asyncio.sleep(_LOOK_S)
 
 
-def delete_run(ledger: Ledger, run: str) -> None:
+def delete_run(ledger: Ledger, run: str, now: float) -> None:
     """Begin to delete a run, as `Ledger.deletions.begin` does, and say so."""
-    lines = ledger.deletions.begin(run)
+    lines = ledger.deletions.begin(run, build_end(ledger, run, now))
     lost = f"; {lines:,} of its lines were still waiting for Loki and are lost" if lines else ""
     _log.info("run %s is deleted%s", run, lost, extra={"run": run})

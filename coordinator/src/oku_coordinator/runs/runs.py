@@ -16,6 +16,7 @@ from oku_coordinator.runs.followers import Followers
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import delete_run
 from oku_coordinator.runs.run_failures import write_failures
+from oku_coordinator.runs.run_keys import RunKeys
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
 from oku_coordinator.runs.threshold_watch import ThresholdWatch
@@ -49,6 +50,7 @@ class Runs:
         fetch_broker_mb: the peak memory of the broker, None when nobody knows; may block.
         readiness: what is refused here, and what runs wait for.
         clock: Unix time.
+        keys: find what was submitted with a key.
 
     Attributes:
         followers: those who follow runs.
@@ -63,6 +65,7 @@ class Runs:
         fetch_broker_mb: Callable[[], float | None],
         readiness: Readiness,
         clock: Callable[[], float] = time.time,
+        keys: RunKeys | None = None,
     ) -> None:
         self._clock = clock
         self._ledger = ledger
@@ -70,6 +73,7 @@ class Runs:
         self._wake = wake
         self._fetch_broker_mb = fetch_broker_mb
         self._readiness = readiness
+        self._keys = keys or RunKeys(ledger, clock=clock)
         self.followers = Followers(ledger)
         self.thresholds = ThresholdWatch(ledger, wake, clock)
 
@@ -83,12 +87,16 @@ class Runs:
         self._readiness.check_proofs(spec, proofs)
         await self._readiness.check_memory(spec)
 
-    def submit(self, spec: Spec) -> RunRecord:
-        """Submit a run with a spec, which `admit` has let pass."""
+    def find_submitted(self, key: str | None, spec: Spec) -> RunRecord | None:
+        """The run that was submitted with a key, as `RunKeys.find` gives it; None without a key."""
+        return None if key is None else self._keys.find(key, spec)
+
+    def submit(self, spec: Spec, key: str | None = None) -> RunRecord:
+        """Submit a run with a spec, which `admit` has let pass, and with a key that `find_submitted` does not know."""
         now = self._clock()
         self._readiness.check(spec)
         self._readiness.check_queue()
-        record = self._ledger.runs.create(build_run_id(now), spec, now)
+        record = self._ledger.runs.create(build_run_id(now), spec, now, key)
         self._wake()
         return record
 
@@ -153,7 +161,7 @@ class Runs:
 
     def delete(self, run: str) -> None:
         """Delete a run that is over or paused; its space is freed soon."""
-        delete_run(self._ledger, run)
+        delete_run(self._ledger, run, self._clock())
 
     async def summarize(self, run: str) -> Summary:
         """The summary of a run as it stands, with what the delay servers have counted.

@@ -318,6 +318,36 @@ class HookRecord:
         return self.state not in (HookState.OWED, HookState.LOST)
 
 
+class KeyRecord(NamedTuple):
+    """What is kept of a key with which a run was submitted.
+
+    Attributes:
+        key: the key.
+        digest: of the spec that was submitted with it.
+        run: the run.
+        deleted_at: when the run was deleted; None while it is there.
+        summary: of a deleted run, how it stood, as JSON.
+    """
+
+    key: str
+    digest: str
+    run: str
+    deleted_at: float | None = None
+    summary: bytes | None = None
+
+
+class RunEnd(NamedTuple):
+    """What is kept of a deleted run that was submitted with a key.
+
+    Attributes:
+        deleted_at: when it was deleted.
+        summary: how it stood then, as JSON.
+    """
+
+    deleted_at: float
+    summary: bytes
+
+
 class RetryRecord(NamedTuple):
     """What a run completes that sends what failed in another one.
 

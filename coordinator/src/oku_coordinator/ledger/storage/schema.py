@@ -12,6 +12,7 @@ from oku_coordinator.ledger.storage.failure_schema import FAILURE_TABLES
 from oku_coordinator.ledger.storage.file_schema import FILE_TABLES
 from oku_coordinator.ledger.storage.hook_schema import HOOK_TABLES, LIVE_RUNS
 from oku_coordinator.ledger.storage.inner_schema import INNER_TABLES
+from oku_coordinator.ledger.storage.key_schema import KEY_TABLES
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.run_schema import QUEUE_COLUMNS, RESTED_RUNS
 from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
@@ -22,7 +23,7 @@ from oku_coordinator.ledger.storage.upgrades import UPGRADES, teach
 from oku_core.errors import UserError
 from oku_core.process.private_files import prepare_private_file, tighten_private_file
 
-VERSION = 16
+VERSION = 17
 """Of the tables, kept in the file. Each change of them gets a new one, and a step in `UPGRADES`."""
 
 _TABLES = (
@@ -83,6 +84,7 @@ CREATE INDEX pending_slices ON slices (run, start) WHERE state = 'pending';
     + INNER_TABLES
     + HOOK_TABLES
     + LIVE_RUNS
+    + KEY_TABLES
     + QUEUE_COLUMNS
     + RESTED_RUNS
     + """

@@ -11,6 +11,7 @@ from oku_coordinator.ledger.storage.failure_schema import FAILURE_TABLES
 from oku_coordinator.ledger.storage.file_schema import FILE_TABLES
 from oku_coordinator.ledger.storage.hook_schema import HOOK_TABLES, LIVE_RUNS
 from oku_coordinator.ledger.storage.inner_schema import INNER_TABLES
+from oku_coordinator.ledger.storage.key_schema import KEY_TABLES
 from oku_coordinator.ledger.storage.lease_rows import decode_counts, encode_counts
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.records import UNREADABLE
@@ -164,7 +165,8 @@ UPGRADES = {
     12: f"{_ADD_OUTCOME}{INNER_TABLES}{HOOK_TABLES}DROP INDEX IF EXISTS live_runs;{LIVE_RUNS}",
     13: f"{STRETCH_COLUMNS}{_ADD_LAST_END}",
     14: _ADD_COUNT_NAME,
-    15: f"{QUEUE_COLUMNS}{_FIND_QUEUED_S}{RESTED_RUNS}",
+    15: KEY_TABLES,
+    16: f"{QUEUE_COLUMNS}{_FIND_QUEUED_S}{RESTED_RUNS}",
 }
 """What leads from each version to the next; ledgers from before the first of them are not read."""
 _OUTCOMES_BEFORE = (6, 8, 9)

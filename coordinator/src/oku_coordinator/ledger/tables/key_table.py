@@ -1,0 +1,49 @@
+"""The rows of the keys with which runs were submitted."""
+
+from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd
+from oku_coordinator.ledger.storage.transaction import Transaction
+
+_COLUMNS = ", ".join(KeyRecord._fields)
+
+
+def insert_key(transaction: Transaction, key: str, digest: str, run: str) -> None:
+    """Note the key of a new run; no run may have it, and no deleted one."""
+    transaction.execute(
+        "INSERT INTO idempotency_keys (key, digest, run) VALUES (?, ?, ?)", key, digest, run
+    )
+
+
+def fetch_key(transaction: Transaction, key: str) -> KeyRecord | None:
+    """What is kept of a key; None if no run was submitted with it."""
+    return _fetch(transaction, "key", key)
+
+
+def fetch_key_of_run(transaction: Transaction, run: str) -> KeyRecord | None:
+    """The key that a run was submitted with, if it was."""
+    return _fetch(transaction, "run", run)
+
+
+def _fetch(transaction: Transaction, column: str, value: str) -> KeyRecord | None:
+    row = transaction.select_one(
+        f"SELECT {_COLUMNS} FROM idempotency_keys WHERE {column} = ?", value  # noqa: S608  # names of our own
+    )
+    return KeyRecord(*row) if row else None
+
+
+def note_deletion(transaction: Transaction, run: str, end: RunEnd | None) -> None:
+    """Keep with the key of a run, if it has one, that it is deleted and how it stood.
+
+    Raises:
+        ValueError: it has a key, and nothing is to be kept.
+    """
+    if end is not None:
+        transaction.execute(
+            "UPDATE idempotency_keys SET deleted_at = ?, summary = ? WHERE run = ?", *end, run
+        )
+    elif fetch_key_of_run(transaction, run) is not None:
+        raise ValueError(f"run {run} has a key; its end must be kept")
+
+
+def delete_keys(transaction: Transaction, deleted_before: float) -> None:
+    """Forget the keys of runs that were deleted before a time."""
+    transaction.execute("DELETE FROM idempotency_keys WHERE deleted_at < ?", deleted_before)

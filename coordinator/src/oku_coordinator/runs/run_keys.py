@@ -1,0 +1,85 @@
+"""Finds the run that was submitted with a key, also after its deletion: the same key sends nothing twice."""
+
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd, RunRecord
+from oku_coordinator.runs.summaries import build_summary
+from oku_coordinator.settings import KEEP_KEYS_S
+from oku_core.spec.spec import Spec
+from oku_core.spec.spec_digest import digest_spec, list_differences
+
+
+class KeyTakenError(Exception):
+    """A key was given with another spec before."""
+
+    def __init__(self, record: KeyRecord, differences: list[str]) -> None:
+        which = f" (it differs in {', '.join(differences)})" if differences else ""
+        super().__init__(f"key {record.key} belongs to run {record.run}, which has another spec{which}")
+
+
+class RunDeletedError(Exception):
+    """The run with a key was deleted.
+
+    Attributes:
+        summary: how it stood then, as JSON.
+    """
+
+    def __init__(self, record: KeyRecord) -> None:
+        super().__init__(f"run {record.run}, which has the key {record.key}, was deleted")
+        self.summary = record.summary
+
+
+class RunKeys:
+    """The keys of the runs of a ledger.
+
+    Args:
+        ledger: keeps them.
+        keep_s: for how long a key is kept after the deletion of its run.
+        clock: Unix time.
+    """
+
+    def __init__(
+        self, ledger: Ledger, keep_s: float = KEEP_KEYS_S, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._ledger = ledger
+        self._keep_s = keep_s
+        self._clock = clock
+
+    def find(self, key: str, spec: Spec) -> RunRecord | None:
+        """The run that was submitted with a key; None if the key is new.
+
+        Args:
+            key: the key.
+            spec: is to be that of the run.
+
+        Raises:
+            KeyTakenError: it was submitted with another spec.
+            RunDeletedError: it was deleted.
+        """
+        record = self._ledger.keys.fetch(key)
+        if record is None or self._is_expired(record):
+            return None
+        run = None if record.deleted_at is not None else self._ledger.runs.fetch(record.run)
+        if record.digest != digest_spec(spec):
+            raise KeyTakenError(record, [] if run is None else list_differences(run.spec, spec))
+        if run is None:
+            raise RunDeletedError(record)
+        return run
+
+    def forget_expired(self) -> None:
+        """Forget the keys that have been kept long enough."""
+        self._ledger.keys.forget(self._clock() - self._keep_s)
+
+    def _is_expired(self, record: KeyRecord) -> bool:
+        return record.deleted_at is not None and record.deleted_at < self._clock() - self._keep_s
+
+
+def build_end(ledger: Ledger, run: str, now: float) -> RunEnd | None:
+    """What is kept of a run that is about to be deleted; None if it was submitted without a key."""
+    if ledger.keys.fetch_of_run(run) is None:
+        return None
+    return RunEnd(now, msgspec.json.encode(build_summary(ledger.runs.fetch_snapshot(run), now)))
