@@ -161,12 +161,15 @@ def fetch_live_runs(transaction: Transaction) -> list[str]:
 
 def fetch_recent(transaction: Transaction, rested_since: float, most: int) -> list[RunRow]:
     """The active runs, then those that came to rest since a time, the newest first; at most `most`."""
-    active = f"SELECT {_COLUMNS} FROM runs INDEXED BY live_runs WHERE {_LIVE} AND state != 'pending'"  # noqa: S608  # ours
+    active = (
+        f"SELECT {_COLUMNS} FROM runs INDEXED BY live_runs WHERE {_LIVE} AND state != 'pending'"  # noqa: S608  # ours
+        " ORDER BY queued_at DESC, rowid DESC LIMIT ?"
+    )
     rested = (
         f"SELECT {_COLUMNS} FROM runs INDEXED BY rested_runs WHERE state IN {_AT_REST}"  # noqa: S608  # ours
         f" AND {_RESTED_AT} >= ? ORDER BY {_RESTED_AT} DESC, rowid DESC LIMIT ?"
     )
-    rows = transaction.select(active)[:most]
+    rows = transaction.select(active, most)
     rows += transaction.select(rested, rested_since, most - len(rows))
     return [RunRow(**_decode_columns(row)) for row in rows]
 
