@@ -5,7 +5,7 @@ from tests.kit.coordinators.leases import apply_batches, build_batch, build_chec
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.storage.records import LeaseRecord, Standing
 from oku_coordinator.ledger.storage.storage_health import StorageError, StorageFault
 from oku_coordinator.runs.summaries import build_summary
 from oku_coordinator.telemetry.recent_runs import MOST_NAMES, MOST_RUNS, SHOWN_S, RecentRuns
@@ -160,7 +160,12 @@ def test_the_figures_of_a_run_at_rest_are_read_once(world: World, monkeypatch: p
     """Unless its row changes, as that of a paused run whose last checkpoint comes late."""
     reads: list[str] = []
     fetch = world.ledger.runs.fetch_standing
-    monkeypatch.setattr(world.ledger.runs, "fetch_standing", lambda run: (reads.append(run), fetch(run))[1])
+
+    def read(run: str) -> Standing:
+        reads.append(run)
+        return fetch(run)
+
+    monkeypatch.setattr(world.ledger.runs, "fetch_standing", read)
     world.complete("r1")
     world.begin("r2")
     for _ in range(3):
