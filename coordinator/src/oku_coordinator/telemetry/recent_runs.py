@@ -15,6 +15,7 @@ from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.telemetry.run_metrics import RunFigures, build_live_figures, build_run_figures
 from oku_coordinator.telemetry.target_metrics import RequestFigures, build_figures, build_inner_figures
 from oku_core.results.tick import Tick
+from oku_core.spec.spec import USER_CODE_ENGINES
 
 SHOWN_S = 300.0
 """How long a run is shown after it has come to rest."""
@@ -88,6 +89,8 @@ class RecentRuns:
         return self._ledger.runs.read_account(row.run, partial(build_figures, row.run, spec))
 
     def _build_inner(self, row: RunRow) -> list[RequestFigures]:
+        if row.engine not in USER_CODE_ENGINES:
+            return []
         return self._ledger.runs.read_account(row.run, partial(build_inner_figures, row.run))
 
 
