@@ -37,7 +37,7 @@ class RunFigures:
         rate_rps: the requests that ended per second; 0 unless the run is active, as the next two are.
         planned_rps: the requests that its rate made per second.
         in_flight: the requests that were sent and not yet answered.
-        queued_s: how long it was pending.
+        queued_s: how long it was pending, to the millisecond, as in the summary.
     """
 
     run: str
@@ -98,7 +98,7 @@ def build_run_figures(standing: Standing) -> RunFigures:
         requests=(lengths.accounted, lengths.leased, lengths.pending, record.resent_at_most),
         outcomes=record.outcomes,
         not_sent=standing.not_sent,
-        queued_s=record.queued_s,
+        queued_s=round(record.queued_s, 3),
     )
 
 
@@ -113,5 +113,5 @@ def build_live_figures(tick: Tick, queued_s: float) -> RunFigures:
         rate_rps=sample.rate_rps,
         planned_rps=(sample.requests_planned or 0) / max(1.0, sample.seconds),
         in_flight=sample.in_flight or 0.0,
-        queued_s=queued_s,
+        queued_s=round(queued_s, 3),
     )
