@@ -74,7 +74,7 @@ def evaluate(program: Path, rules: Path, before: Scrape, after: Scrape) -> dict[
         f"  {series} {before[series]:f}{(value - before[series]) / MINUTES:+.12f}x{MINUTES}"
         for series, value in after.items()
     ]
-    command = [program, rules, str(MINUTES)]
+    command = [str(program), str(rules), str(MINUTES)]
     done = subprocess.run(command, input="\n".join(lines), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     fired: dict[str, Any] = json.loads(done.stdout)

@@ -6,14 +6,14 @@ import pytest
 import yaml
 from tests.unit.chart.rendering import CHART, find_kind, refuse, render
 
-APPEARS = {"networkPolicy": {"apiClients": [{"podSelector": {}, "namespaceSelector": {}}]}}
+SCRAPED: dict[str, Any] = {"networkPolicy": {"apiClients": [{"podSelector": {}, "namespaceSelector": {}}]}}
 ALERTS = [rule["alert"] for rule in yaml.safe_load((CHART / "files" / "alerts.yaml").read_text())]
 
 
 def render_monitor(**values: Any) -> dict[str, Any]:
     """The ServiceMonitor with these values of it."""
     monitor = {"coordinator": {"serviceMonitor": {"enabled": True, **values}}}
-    (rendered,) = find_kind(render({**APPEARS, **monitor}), "ServiceMonitor")
+    (rendered,) = find_kind(render({**SCRAPED, **monitor}), "ServiceMonitor")
     return rendered
 
 
