@@ -8,6 +8,7 @@ from docs.tools.field_schemas import FIELD_SCHEMAS, TEXT, Json
 from docs.tools.version import VERSION
 
 from oku_coordinator.api.routes import MOST_LISTED
+from oku_core.accounting.idempotency_key import IDEMPOTENCY_KEY_HEADER, LONGEST_KEY
 from oku_core.accounting.interval import Slice
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event
@@ -38,6 +39,13 @@ _PROOF = {
     "required": True,
     "description": f"The HMAC-SHA-256 of the file with the key `{PROOF_KEY.decode()}`: the caller has it.",
     "schema": _HEX,
+}
+_KEY = {
+    "name": IDEMPOTENCY_KEY_HEADER,
+    "in": "header",
+    "required": False,
+    "description": f"Submits the spec once for this key, of 1 to {LONGEST_KEY} characters.",
+    "schema": TEXT,
 }
 _INDEX = {"type": "integer", "minimum": 0, "maximum": 10**15}
 _BYTES = {"type": "integer", "minimum": 0, "maximum": 10**15 - 1}
@@ -168,6 +176,15 @@ def _build_schemas() -> Json:
                 },
             },
         },
+        "DeletedRun": {
+            "type": "object",
+            "description": "How the run with a key stood when it was deleted.",
+            "required": ["error", "summary"],
+            "properties": {
+                "error": {**TEXT, "description": "One sentence."},
+                "summary": {"$ref": _REF.format(name="Summary")},
+            },
+        },
         "Error": {
             "type": "object",
             "required": ["error"],
@@ -245,7 +262,23 @@ def _build_paths() -> Json:
                 ],
             },
             "post": {
-                **_call("Submit a run.", {"201": _json(run)}, 400, 403, 408, 413, 415, 429),
+                **_call(
+                    "Submit a run, unless a run has the key.",
+                    {
+                        "200": {**_json(run), "description": "The run that has the key."},
+                        "201": {**_json(run), "description": "The new run."},
+                        "410": _json({"$ref": "#/components/schemas/DeletedRun"}),
+                    },
+                    400,
+                    403,
+                    408,
+                    413,
+                    415,
+                    422,
+                    424,
+                    429,
+                ),
+                "parameters": [_KEY],
                 "requestBody": {
                     "required": True,
                     "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Spec"}}},

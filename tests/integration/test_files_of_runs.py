@@ -174,7 +174,7 @@ def test_a_file_that_is_not_what_its_digest_says_is_refused(world: World) -> Non
     assert world.list_files() == []
     spec = {"url": "http://127.0.0.1:1/", "cacert": str(FileRef.build(wrong, 3, "ca.pem"))}
     status, document = api.call("POST", "/api/runs", spec)
-    assert (status, document["error"]) == (400, f"ca.pem: {NOT_HERE}")
+    assert (status, document["error"]) == (424, f"ca.pem: {NOT_HERE}")
 
 
 def build_roles(file: FileRef, other: FileRef) -> Iterator[dict[str, Any]]:
@@ -212,7 +212,7 @@ def test_a_digest_opens_no_file_of_another_run(world: World) -> None:
         given = {"requests": 1} | role
         for proofs in ({}, {own.digest: right[own.digest]}, {**right, key.digest: right[own.digest]}):
             status, answer = stranger.call("POST", "/api/runs", given | {"proofs": proofs})
-            if status != 400 or not answer["error"].endswith(NOT_HERE):
+            if status != 424 or not answer["error"].endswith(NOT_HERE):
                 wrong.append((role, proofs, status, answer))
         if (answer := stranger.call("POST", "/api/runs", given | {"proofs": right}))[0] != 201:
             wrong.append((role, right, *answer))

@@ -39,7 +39,6 @@ from oku_coordinator.runs.file_preparation import FilePreparation
 from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import Retention
-from oku_coordinator.runs.run_keys import RunKeys
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.runs.skew_watch import SkewWatch
 from oku_coordinator.runs.storage_watch import StorageWatch
@@ -252,7 +251,6 @@ class Assembly:
             self.broker.fetch_peak_mb,
             self.readiness,
             self.clock.now,
-            RunKeys(self.ledger, settings.retention.keep_keys_s, self.clock.now),
         )
         self.retention = Retention(
             self.ledger, settings.reports_path, settings.retention, self.clock.now, keeper

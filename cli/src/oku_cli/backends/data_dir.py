@@ -29,6 +29,10 @@ _SETTLES_S = 5.0
 _LOOK_S = 0.05
 
 
+class FolderHeldError(UserError):
+    """Another command holds the folder."""
+
+
 class DataDir:
     """Paths in a data folder, made absolute so that children find them from anywhere."""
 
@@ -121,7 +125,7 @@ class DataDir:
             # A process that only looks whether a stack runs here holds the lock briefly.
             self._lock = FileLock(self._absolute / "stack.lock", wait_s=0.3)
         except BlockingIOError:
-            raise UserError(
+            raise FolderHeldError(
                 f"{self.path}: another run holds this data folder; wait for it, or name another by --data-dir"
             ) from None
         except OSError as error:
@@ -159,15 +163,16 @@ class DataDir:
                 `patience_s`.
         """
         deadline = time.monotonic() + patience_s
-        while self._is_held():
+        while self.is_held():
             if endpoint := self._read_endpoint():
                 return endpoint
             if time.monotonic() > deadline:
-                raise UserError(f"{self.path}: a run is being started or ended here, try again")
+                raise FolderHeldError(f"{self.path}: a run is being started or ended here, try again")
             time.sleep(_LOOK_S)
         return None
 
-    def _is_held(self) -> bool:
+    def is_held(self) -> bool:
+        """Whether a stack holds the folder now; `UserError` if others may write it."""
         try:
             check_private_folder(self._absolute)
             FileLock(self._absolute / "stack.lock").release()

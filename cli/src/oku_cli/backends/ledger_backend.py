@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from oku_cli.backends.data_dir import DataDir
+from oku_cli.remote import client
 from oku_coordinator.api.run_json import build_row_object
 from oku_coordinator.files.file_name import find_stored_file
 from oku_coordinator.ledger import Ledger, UnknownRunError
@@ -16,16 +17,20 @@ from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.runs.confinement_watch import recall_unconfined
 from oku_coordinator.runs.run_failures import write_failures
 from oku_coordinator.runs.run_history import write_run_history
+from oku_coordinator.runs.run_keys import KeyTakenError, RunDeletedError, build_end, find_submitted
 from oku_coordinator.runs.run_rows import read_run_rows
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.errors import UserError
+from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.results.run_rows import RunRows
 from oku_core.results.summary import Summary
+from oku_core.spec.spec import Spec
 
 if TYPE_CHECKING:
     from oku_coordinator.runs.file_keeper import FileKeeper
 
+_SUMMARY: JsonDecoder[Summary] = JsonDecoder(Summary)
 _LOCK_WAIT_S = 10.0
 _NOT_TORN_DOWN = "was not called: the run was cancelled where no worker runs"
 
@@ -123,7 +128,7 @@ class LedgerBackend:
         self.require_run(run)
         try:
             with self._folder.held(), self._change() as ledger:
-                ledger.deletions.begin(run)
+                ledger.deletions.begin(run, build_end(ledger, run, time.time()))
                 self._folder.find_report(run).unlink(missing_ok=True)
                 keeper = self._build_keeper(ledger)
                 while (left := ledger.deletions.find()) is not None:
@@ -148,6 +153,27 @@ class LedgerBackend:
         """A run of this folder; `UserError` if it has none with that id."""
         with self._read_run(run) as (_, record):
             return record
+
+    def find_submitted(self, key: str, spec: Spec, keep_keys_s: float) -> RunRecord | None:
+        """The run of this folder that was submitted with a key; None if there is none.
+
+        Args:
+            key: the key.
+            spec: is to be that of the run; `UserError` if it is not.
+            keep_keys_s: how long a key is kept after the deletion of its run.
+
+        Raises:
+            client.RunDeletedError: the run was deleted.
+        """
+        if not self._folder.ledger.exists():
+            return None
+        with self._read() as ledger:
+            try:
+                return find_submitted(ledger, key, spec, time.time() - keep_keys_s)
+            except KeyTakenError as error:
+                raise UserError(f"{self.place}: {error}") from None
+            except RunDeletedError as error:
+                raise client.RunDeletedError(str(error), _read_kept_summary(error.summary)) from None
 
     def park_interrupted(self, *, but: str | None = None) -> None:
         """Pause what a killed stack left running, but for one run; the caller holds the folder."""
@@ -185,3 +211,10 @@ class LedgerBackend:
         finally:
             ledger.close()
             lock.release()
+
+
+def _read_kept_summary(content: bytes) -> Summary:
+    try:
+        return _SUMMARY.decode(content)
+    except JsonError as error:
+        raise UserError(f"this version of oku cannot read how the deleted run ended: {error}") from error

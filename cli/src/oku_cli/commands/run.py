@@ -14,7 +14,7 @@ from oku_cli.local.local_run import build_plan, check_memory, run_locally
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.daemon.allow_options import refuse_secrets, secret_options
 from oku_cli.options.daemon.confinement_options import confinement_options, refuse_confinement
-from oku_cli.options.daemon.retention_options import read_retention_variables
+from oku_cli.options.daemon.retention_options import read_kept_keys_s, read_retention_variables
 from oku_cli.options.grafana_option import drop_grafana_without_loki
 from oku_cli.options.json_option import JsonCommand
 from oku_cli.options.loki_options import loki_options, pick_loki_options, refuse_loki
@@ -75,7 +75,6 @@ _EXAMPLES = {
 @once_option
 def command(
     targets: tuple[str, ...],
-    once: str | None,
     files_dir: Path | None,
     data_dir: Path,
     coordinator: CoordinatorRef | None,
@@ -105,7 +104,7 @@ def command(
     _check_files_dir(files_dir, files)
     options["url"] = (*options["url"], *filter(_is_url, targets))
     _add_code(options, code)
-    loki = pick_loki_options(options)
+    once, loki = options.pop("once"), pick_loki_options(options)
     given = Source(None, pick_spec_values(options))
     watch = pick_watch(options)
     with (
@@ -129,8 +128,13 @@ def command(
             confinement=confinement,
         )
         check_memory(spec, plan.workers, build_finder(read.files))
-        start = RunStart.submit(spec, read.files, once)
-        return run_async(run_locally(DataDir(data_dir), plan, start, watch), watch)
+        start, folder = RunStart.submit(spec, read.files, once), DataDir(data_dir)
+        if once is None:
+            return run_async(run_locally(folder, plan, start, watch), watch)
+        from oku_cli.local.local_once import KeyedSpec, LocalOnce  # noqa: PLC0415  # loads the ledger
+
+        keyed = KeyedSpec(once, spec, read_kept_keys_s())
+        return run_async(LocalOnce(folder, plan, start, keyed, watch).carry_out(), watch)
 
 
 def _read_file(name: str, files_dir: Path | None) -> Source:

@@ -13,11 +13,11 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 def once_option(command: _Command) -> _Command:
     """`--once KEY`."""
     decorated: _Command = option(
-        OptionGroup.RUNS,
+        OptionGroup.RESTARTS,
         "--once",
         metavar="KEY",
         type=Parsed("key", check_idempotency_key),
-        help="Send this run once for KEY, such as the name of a job: follow the run that has KEY, resume it if "
-        "it is paused, or return its exit code if it is over.",
+        help="Send this run once for KEY, such as the name of a job: follow the run that has KEY, resume it "
+        "if it is paused, or return its exit code if it is over.",
     )(command)
     return decorated

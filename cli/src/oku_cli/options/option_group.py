@@ -32,6 +32,7 @@ class OptionGroup(StrEnum):
     OUTPUT = "Output"
     RUNS = "Where runs are"
     STOPPING = "Stopping"
+    RESTARTS = "Restarts"
     LOKI = "Loki and Grafana"
     SECRETS = "Files and secrets"
     USER_CODE = "User code"

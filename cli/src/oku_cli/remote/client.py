@@ -149,19 +149,23 @@ class Client:
         """The URL of the coordinator."""
         return self._address.url
 
-    async def submit(
-        self, values: Mapping[str, Any], files: Iterable[FileClaim] = (), key: str | None = None
-    ) -> Submitted:
-        """Submit a spec, with the proof that its files are ours, unless a run has the key.
+    async def submit(self, values: Mapping[str, Any], files: Iterable[FileClaim] = ()) -> str:
+        """Submit a spec, with the proof that its files are ours, and return the id of its run."""
+        return (await self._submit(values, files, {})).run
 
-        Returns the run, which is new or has the key.
+    async def submit_once(self, values: Mapping[str, Any], files: Iterable[FileClaim], key: str) -> Submitted:
+        """Submit a spec unless a run has the key; return the new run, or the one that has it.
 
         Raises:
             NotUploadedError: a file is not there yet.
             RunDeletedError: the run that has the key was deleted.
         """
+        return await self._submit(values, files, {IDEMPOTENCY_KEY_HEADER: quote_idempotency_key(key)})
+
+    async def _submit(
+        self, values: Mapping[str, Any], files: Iterable[FileClaim], headers: Mapping[str, str]
+    ) -> Submitted:
         proven = {**values, PROOFS: dict(files)}
-        headers = {} if key is None else {IDEMPOTENCY_KEY_HEADER: quote_idempotency_key(key)}
         async with self._request("POST", "/api/runs", json=proven, headers=headers) as response:
             run = await _decode(response, _RUN)
             return Submitted(run.run, run.state, response.status == HTTPStatus.CREATED)

@@ -1,23 +1,25 @@
 """Submits a run once for its key (`--once`): a run that has the key goes on, whoever began it, or is over."""
 
-import asyncio
+from asyncio import get_running_loop, sleep
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from oku_cli.exit_code import ExitCode
-from oku_cli.remote.client import Client, ConflictError, Submitted, wait_before_retry
+from oku_cli.remote.client import Client, ConflictError
 from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.follow import show_end
+from oku_cli.remote.outage import Outage
 from oku_cli.remote.watch import Watch
 from oku_cli.terminal.printable import write_error, write_note
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.summary import Summary
 from oku_core.spec.values.file_proof import FileClaim
 
-_PATIENCE_S = 60.0
-"""How long a coordinator may be away before the submission is given up; with a key it may be sent again."""
+PATIENCE_S = 60.0
+"""How long a coordinator may be away before the submission is given up."""
 _PAUSING_LOOK_S = 0.2
+_PAUSED_STATES = (RunState.PAUSING, RunState.PAUSED)
 
 
 @dataclass(frozen=True)
@@ -35,23 +37,32 @@ class Submission:
     key: str
 
     async def begin(self, client: Client) -> str:
-        """Return the run with the key, submitted if there is none, and resumed if it is paused."""
-        submitted = await self._submit(client)
-        if not submitted.is_new:
-            write_note(f"run {submitted.run} has the key {self.key} and is {submitted.state}")
-        if submitted.state in (RunState.PAUSING, RunState.PAUSED):
-            await _resume(client, submitted.run)
-        return submitted.run
+        """Return the run with the key, submitted if there is none, and resumed if it is paused.
 
-    async def _submit(self, client: Client) -> Submitted:
-        until = asyncio.get_running_loop().time() + _PATIENCE_S
+        With a key, all of this can be tried again while the coordinator does not answer.
+
+        Raises:
+            NotUploadedError: there is none, and a file of the spec is to be uploaded first.
+            RunDeletedError: the run was deleted.
+            UnreachableError: the coordinator does not answer for long.
+        """
+        clock = get_running_loop().time
+        until, outage = clock() + PATIENCE_S, Outage(write_note, "the coordinator answers again", clock=clock)
         while True:
             try:
-                return await client.submit(self.values, self.claims, self.key)
-            except UnreachableError:
-                if asyncio.get_running_loop().time() > until:
+                return await self._try_to_begin(client)
+            except UnreachableError as error:
+                if clock() > until:
                     raise
-                await wait_before_retry()
+                await sleep(outage.note(f"{error}; trying again"))
+
+    async def _try_to_begin(self, client: Client) -> str:
+        submitted = await client.submit_once(self.values, self.claims, self.key)
+        if not submitted.is_new:
+            report_known(submitted.run, self.key, submitted.state)
+        if submitted.state in _PAUSED_STATES:
+            await _resume(client, submitted.run)
+        return submitted.run
 
 
 async def _resume(client: Client, run: str) -> None:
@@ -60,11 +71,16 @@ async def _resume(client: Client, run: str) -> None:
         try:
             await client.resume(run)
         except ConflictError:
-            if (await client.fetch_summary(run)).state not in (RunState.PAUSING, RunState.PAUSED):
+            if (await client.fetch_summary(run)).state not in _PAUSED_STATES:
                 return
-            await asyncio.sleep(_PAUSING_LOOK_S)
+            await sleep(_PAUSING_LOOK_S)
         else:
             return
+
+
+def report_known(run: str, key: str, state: RunState) -> None:
+    """Say that a run has the key, and is not begun anew."""
+    write_note(f"run {run} has the key {key} and is {state}")
 
 
 def finish_deleted(summary: Summary, watch: Watch, reason: str) -> ExitCode:

@@ -55,7 +55,7 @@ class RunStart:
 
     @classmethod
     def submit(cls, spec: Spec, files: Sequence[LocalFile] = (), key: str | None = None) -> Self:
-        """Submit a new run, unless one has the key; `UserError` if its spec is too large for a coordinator."""
+        """Submit a run, unless one has the key; `UserError` if its spec is too large for a coordinator."""
         mapping, claims = build_mapping(spec), [file.claim for file in files]
         if len(json.dumps(mapping | {PROOFS: dict(claims)})) > _LARGEST_SPEC_BYTES:
             raise UserError(
@@ -63,10 +63,9 @@ class RunStart:
                 f" coordinator takes; its body alone has {len(spec.body or '')} characters"
             )
 
-
         async def begin(client: Client) -> str:
             if key is None:
-                return (await client.submit(mapping, claims)).run
+                return await client.submit(mapping, claims)
             return await Submission(mapping, claims, key).begin(client)
 
         return cls(
@@ -109,7 +108,7 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
         if start.servers is not None and await interrupts.cut(client.fetch_scaling(), unbegun) is None:
             refuse_shape(servers=start.servers)
         try:
-            run = await _begin(client, start, interrupts, hints, quiet=watch.quiet)
+            run = await begin_run(client, start, interrupts, hints, quiet=watch.quiet)
         except RunDeletedError as error:
             return finish_deleted(error.summary, watch, str(error))
         follower = Follower(client, watch, hints, interrupts)
@@ -117,7 +116,7 @@ async def run_remotely(coordinator: CoordinatorRef, start: RunStart, watch: Watc
         return follower.finish(await try_add_intervals(client, summary))
 
 
-async def _begin(
+async def begin_run(
     client: Client, start: RunStart, interrupts: Interrupts, hints: InterruptHints, *, quiet: bool
 ) -> str:
     """Begin a run, and upload its files first unless that is known to be needless; return its id."""

@@ -130,7 +130,7 @@ def build_api(
     return api
 
 
-def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
+def _build_submission(runs: Runs) -> Handler:
     async def submit(request: web.Request) -> web.Response:
         key = _read_key(request)
         values = await _read_object(request)
@@ -145,6 +145,10 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
             return _json(build_run_object(known))
         return _json(build_run_object(runs.submit(spec, key)), status=201)
 
+    return submit
+
+
+def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
     async def fetch_page(request: web.Request) -> web.Response:
         most = _read_limit(request.query.get("limit", ""))
         reference = _read_reference(request.query)
@@ -184,7 +188,7 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         return web.Response(status=204)
 
     return [
-        web.post("/api/runs", submit),
+        web.post("/api/runs", _build_submission(runs)),
         web.get("/api/runs", fetch_page),
         web.get("/api/runs/{run}", show),
         web.delete("/api/runs/{run}", delete),
@@ -274,8 +278,7 @@ async def _answer_errors(request: web.Request, handler: Handler) -> web.StreamRe
         status = next(status for kind, status in _STATUS_BY_ERROR.items() if isinstance(error, kind))
         return _json({"error": str(error)}, status=status)
     except RunDeletedError as error:
-        summary = msgspec.Raw(error.summary or b"null")
-        return _json({"error": str(error), "summary": summary}, status=410)
+        return _json({"error": str(error), "summary": msgspec.Raw(error.summary)}, status=410)
     except web.HTTPException as error:
         return _json({"error": f"{request.method} {request.path}: {error.reason}"}, status=error.status)
     except sqlite3.OperationalError as error:

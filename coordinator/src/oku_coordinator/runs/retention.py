@@ -11,7 +11,7 @@ from pathlib import Path
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.runs.file_keeper import FileKeeper
-from oku_coordinator.runs.run_keys import RunKeys, build_end
+from oku_coordinator.runs.run_keys import build_end
 from oku_coordinator.settings import RetentionRule
 from oku_core.process.supervision import Health, Supervisor
 
@@ -48,7 +48,6 @@ class Retention:
         self._rule = rule
         self._clock = clock
         self._files = files
-        self._keys = RunKeys(ledger, rule.keep_keys_s, clock)
 
     def start(self, supervisor: Supervisor) -> None:
         """Begin to work in the background."""
@@ -67,6 +66,10 @@ class Retention:
         before = None if rule.keep_for_s is None else self._clock() - rule.keep_for_s
         for run in self._ledger.deletions.find_surplus(rule.keep_runs, before):
             delete_run(self._ledger, run, self._clock())
+
+    def forget_keys(self) -> None:
+        """Forget the keys of runs that were deleted so long ago that the rule does not keep them."""
+        self._ledger.keys.forget(self._clock() - self._rule.keep_keys_s)
 
     async def clear(self) -> None:
         """Remove all that is left of deleted runs, and give their space back."""
@@ -89,7 +92,7 @@ class Retention:
         while True:
             if time.monotonic() >= delete_at:
                 self.delete_surplus()
-                self._keys.forget_expired()
+                self.forget_keys()
                 if self._files is not None:
                     self._files.sweep()
                 delete_at = time.monotonic() + _SURPLUS_EVERY_S

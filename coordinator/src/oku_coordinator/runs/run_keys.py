@@ -1,14 +1,12 @@
 """Finds the run that was submitted with a key, also after its deletion: the same key sends nothing twice."""
 
-import time
-from collections.abc import Callable
+import math
 
 import msgspec
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd, RunRecord
 from oku_coordinator.runs.summaries import build_summary
-from oku_coordinator.settings import KEEP_KEYS_S
 from oku_core.spec.spec import Spec
 from oku_core.spec.spec_digest import digest_spec, list_differences
 
@@ -30,52 +28,33 @@ class RunDeletedError(Exception):
 
     def __init__(self, record: KeyRecord) -> None:
         super().__init__(f"run {record.run}, which has the key {record.key}, was deleted")
-        self.summary = record.summary
+        self.summary = record.summary or b"null"
 
 
-class RunKeys:
-    """The keys of the runs of a ledger.
+def find_submitted(
+    ledger: Ledger, key: str, spec: Spec, deleted_since: float = -math.inf
+) -> RunRecord | None:
+    """The run that was submitted with a key; None if the key is new.
 
     Args:
-        ledger: keeps them.
-        keep_s: for how long a key is kept after the deletion of its run.
-        clock: Unix time.
+        ledger: keeps the keys.
+        key: the key.
+        spec: is to be that of the run.
+        deleted_since: a run that was deleted before this time is forgotten.
+
+    Raises:
+        KeyTakenError: it was submitted with another spec.
+        RunDeletedError: it was deleted.
     """
-
-    def __init__(
-        self, ledger: Ledger, keep_s: float = KEEP_KEYS_S, clock: Callable[[], float] = time.time
-    ) -> None:
-        self._ledger = ledger
-        self._keep_s = keep_s
-        self._clock = clock
-
-    def find(self, key: str, spec: Spec) -> RunRecord | None:
-        """The run that was submitted with a key; None if the key is new.
-
-        Args:
-            key: the key.
-            spec: is to be that of the run.
-
-        Raises:
-            KeyTakenError: it was submitted with another spec.
-            RunDeletedError: it was deleted.
-        """
-        record = self._ledger.keys.fetch(key)
-        if record is None or self._is_expired(record):
-            return None
-        run = None if record.deleted_at is not None else self._ledger.runs.fetch(record.run)
-        if record.digest != digest_spec(spec):
-            raise KeyTakenError(record, [] if run is None else list_differences(run.spec, spec))
-        if run is None:
-            raise RunDeletedError(record)
-        return run
-
-    def forget_expired(self) -> None:
-        """Forget the keys that have been kept long enough."""
-        self._ledger.keys.forget(self._clock() - self._keep_s)
-
-    def _is_expired(self, record: KeyRecord) -> bool:
-        return record.deleted_at is not None and record.deleted_at < self._clock() - self._keep_s
+    record = ledger.keys.fetch(key)
+    if record is None or (record.deleted_at is not None and record.deleted_at < deleted_since):
+        return None
+    run = None if record.deleted_at is not None else ledger.runs.fetch(record.run)
+    if record.digest != digest_spec(spec):
+        raise KeyTakenError(record, [] if run is None else list_differences(run.spec, spec))
+    if run is None:
+        raise RunDeletedError(record)
+    return run
 
 
 def build_end(ledger: Ledger, run: str, now: float) -> RunEnd | None:

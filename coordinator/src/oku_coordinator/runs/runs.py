@@ -16,8 +16,8 @@ from oku_coordinator.runs.followers import Followers
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import delete_run
 from oku_coordinator.runs.run_failures import write_failures
-from oku_coordinator.runs.run_keys import RunKeys
 from oku_coordinator.runs.run_history import write_run_history
+from oku_coordinator.runs.run_keys import find_submitted
 from oku_coordinator.runs.summaries import build_summary
 from oku_coordinator.runs.threshold_watch import ThresholdWatch
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
@@ -50,7 +50,6 @@ class Runs:
         fetch_broker_mb: the peak memory of the broker, None when nobody knows; may block.
         readiness: what is refused here, and what runs wait for.
         clock: Unix time.
-        keys: find what was submitted with a key.
 
     Attributes:
         followers: those who follow runs.
@@ -65,7 +64,6 @@ class Runs:
         fetch_broker_mb: Callable[[], float | None],
         readiness: Readiness,
         clock: Callable[[], float] = time.time,
-        keys: RunKeys | None = None,
     ) -> None:
         self._clock = clock
         self._ledger = ledger
@@ -73,7 +71,6 @@ class Runs:
         self._wake = wake
         self._fetch_broker_mb = fetch_broker_mb
         self._readiness = readiness
-        self._keys = keys or RunKeys(ledger, clock=clock)
         self.followers = Followers(ledger)
         self.thresholds = ThresholdWatch(ledger, wake, clock)
 
@@ -88,11 +85,11 @@ class Runs:
         await self._readiness.check_memory(spec)
 
     def find_submitted(self, key: str | None, spec: Spec) -> RunRecord | None:
-        """The run that was submitted with a key, as `RunKeys.find` gives it; None without a key."""
-        return None if key is None else self._keys.find(key, spec)
+        """The run that was submitted with a key, as `run_keys` finds it; None without a key."""
+        return None if key is None else find_submitted(self._ledger, key, spec)
 
     def submit(self, spec: Spec, key: str | None = None) -> RunRecord:
-        """Submit a run with a spec, which `admit` has let pass, and with a key that `find_submitted` does not know."""
+        """Submit a run with a spec, which `admit` has let pass, and with a key that no run has."""
         now = self._clock()
         self._readiness.check(spec)
         self._readiness.check_queue()

@@ -1,14 +1,14 @@
 """The key of a submission: the same key submits the same run once, however often it is sent.
 
-It is the header `Idempotency-Key` of draft-ietf-httpapi-idempotency-key-header, in quotes or without them, and
-`--once KEY` of `oku run`.
+It is in the header `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header), in quotes or without them,
+and in `--once KEY` of `oku run`.
 """
 
 from oku_core.errors import format_value
 
 IDEMPOTENCY_KEY_HEADER = "Idempotency-Key"
 LONGEST_KEY = 255
-_EXCLUDED = frozenset("\"\\,")
+_EXCLUDED = frozenset('"\\,')
 """Would have to be escaped in the header, or divides two keys."""
 
 
@@ -16,8 +16,8 @@ def check_idempotency_key(key: str) -> str:
     """Return a key that can be used; `ValueError` says what a key may be."""
     if not 0 < len(key) <= LONGEST_KEY or not all(map(_is_allowed, key)):
         raise ValueError(
-            f"{format_value(key)} is not a key of 1 to {LONGEST_KEY} printable ASCII characters without blanks,"
-            " commas, quotes and backslashes"
+            f"{format_value(key)} is not a key of 1 to {LONGEST_KEY} printable ASCII characters,"
+            " without blanks, commas, double quotes and backslashes"
         )
     return key
 

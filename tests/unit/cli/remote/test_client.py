@@ -1,12 +1,15 @@
 import asyncio
 from collections.abc import AsyncIterator
 
+import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import BaseTestServer, TestServer
+from tests.unit.cli.remote.test_follow import SUMMARY
 
-from oku_cli.remote.client import Client
+from oku_cli.remote.client import Client, NotUploadedError, RunDeletedError
 from oku_cli.remote.endpoint import Endpoint, UnreachableError
+from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.spec.values.file_proof import FileClaim
 
@@ -129,3 +132,36 @@ async def test_what_is_no_answer_of_a_coordinator_is_one_line(content: bytes) ->
             with pytest.raises(UserError, match="this version of oku cannot read the answer: ") as caught:
                 await call
             assert len(str(caught.value).splitlines()) == 1
+
+
+SUBMISSIONS: dict[str, tuple[int, dict[str, object]]] = {
+    '"new"': (201, {"run": "r1", "state": "pending"}),
+    '"known"': (200, {"run": "r1", "state": "paused"}),
+    '"taken"': (422, {"error": "another spec"}),
+    '"files"': (424, {"error": "upload ca.pem first"}),
+    '"deleted"': (410, {"error": "r1 was deleted", "summary": msgspec.to_builtins(SUMMARY)}),
+}
+
+
+async def take_spec(request: web.Request) -> web.Response:
+    """A coordinator that answers by the key; without one, the run is new."""
+    assert (await request.json())["proofs"] == {}
+    status, answer = SUBMISSIONS[request.headers.get("Idempotency-Key", '"new"')]
+    return web.json_response(answer, status=status)
+
+
+async def test_a_submission_with_a_key_says_whether_its_run_is_new() -> None:
+    """The key stands in quotes, as the draft of the header has it; what else may come is told apart."""
+    application = web.Application()
+    application.router.add_post("/api/runs", take_spec)
+    async with TestServer(application) as server, build_client(server) as client:
+        assert await client.submit({}) == "r1"
+        assert await client.submit_once({}, (), "new") == ("r1", RunState.PENDING, True)
+        assert await client.submit_once({}, (), "known") == ("r1", RunState.PAUSED, False)
+        with pytest.raises(UserError, match="another spec"):
+            await client.submit_once({}, (), "taken")
+        with pytest.raises(NotUploadedError, match=r"upload ca\.pem first"):
+            await client.submit_once({}, (), "files")
+        with pytest.raises(RunDeletedError, match="r1 was deleted") as deleted:
+            await client.submit_once({}, (), "deleted")
+        assert deleted.value.summary == SUMMARY

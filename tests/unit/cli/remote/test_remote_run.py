@@ -1,13 +1,21 @@
 from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from oku_cli.process.interrupt import Interrupts
+from oku_cli.process.interrupt_hints import InterruptHints
+from oku_cli.remote.client import NotUploadedError, StoredFile, Submitted
 from oku_cli.remote.endpoint import UnreachableError
-from oku_cli.remote.remote_run import RunStart, refuse_shape, try_add_intervals
+from oku_cli.remote.local_file import read_local_file
+from oku_cli.remote.remote_run import RunStart, begin_run, refuse_shape, try_add_intervals
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.summary import Summary
 from oku_core.spec.parser import Source, parse_spec
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.file_proof import FileClaim
 
 
 def test_a_run_is_titled_with_its_target_and_its_load() -> None:
@@ -47,3 +55,45 @@ async def test_a_run_that_has_ended_keeps_its_summary_without_intervals(
     summary = make_summary(state=RunState.COMPLETED, active_s=60.0)
     assert await try_add_intervals(Gone(), summary) == summary
     assert capsys.readouterr().err == f"the summary has no intervals: no answer about {summary.run}\n"
+
+
+class Coordinator:
+    """Takes files and specs, and says in which order; it asks for files of a spec whose key is new."""
+
+    def __init__(self, *, knows_key: bool) -> None:
+        self.knows_key = knows_key
+        self.calls: list[str] = []
+
+    async def fetch_file(self, claim: FileClaim) -> StoredFile:
+        """Have all of a file as soon as somebody uploads it."""
+        self.calls.append("upload")
+        self.knows_key = True
+        return StoredFile(digest=claim.digest, received=1, is_complete=True)
+
+    async def submit(self, *_: object) -> str:
+        """Take a spec."""
+        self.calls.append("submit")
+        return "r1"
+
+    async def submit_once(self, *_: object) -> Submitted:
+        """Take a spec with a key."""
+        self.calls.append("submit once")
+        if not self.knows_key:
+            raise NotUploadedError("body.txt: was not uploaded")
+        return Submitted("r1", RunState.RUNNING, is_new=True)
+
+
+async def test_files_are_uploaded_only_for_a_new_run(tmp_path: Path) -> None:
+    """With a key, the coordinator is asked first; without one, there is nothing to ask."""
+    (tmp_path / "body.txt").write_text("x")
+    file = read_local_file(str(tmp_path / "body.txt"), "body.txt")
+    cases = (
+        ("k1", False, ["submit once", "upload", "submit once"]),
+        ("k1", True, ["submit once"]),
+        (None, False, ["upload", "submit"]),
+    )
+    for key, knows_key, calls in cases:
+        client: Any = Coordinator(knows_key=knows_key)
+        start = RunStart.submit(Spec(requests=5, body=str(file.reference)), [file], key)
+        assert await begin_run(client, start, Interrupts(), InterruptHints(), quiet=True) == "r1"
+        assert client.calls == calls

@@ -21,6 +21,7 @@ from oku_coordinator.api.authentication import close_metrics
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.runs.readiness import QueueFullError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics
@@ -648,3 +649,92 @@ async def test_whatever_stands_in_a_header_the_caller_is_to_blame(client: Client
             if response.status >= 500:
                 wrong.append((name, value[:60], path, response.status))
     assert not wrong
+
+
+def bear(key: str) -> dict[str, str]:
+    """The headers of a call with a key."""
+    return {"Idempotency-Key": key}
+
+
+async def test_a_spec_is_submitted_once_for_its_key(client: Client, ledger: Ledger) -> None:
+    """Later calls get the run as it is, in whatever form the key and the spec come."""
+    status, first = await call(client, "POST", "/api/runs", json={"requests": "1k"}, headers=bear("k1"))
+    assert (status, first["state"]) == (201, "pending")
+    ledger.runs.change_state(first["run"], RunState.PAUSED, 1.0)
+    for key in ("k1", '"k1"'):
+        status, again = await call(client, "POST", "/api/runs", json={"requests": 1000}, headers=bear(key))
+        assert (status, again["run"], again["state"]) == (200, first["run"], "paused")
+    assert (await call(client, "POST", "/api/runs", json={"requests": 1000}, headers=bear("k2")))[0] == 201
+    assert (await call(client, "POST", "/api/runs", json={"requests": 1000}))[0] == 201
+    assert len(ledger.runs.fetch_page()) == 3
+
+
+async def test_calls_with_one_key_at_the_same_moment_make_one_run(
+    client: Client, world: World, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while what takes long is checked for both of them."""
+    admitting, both_are_there = 0, asyncio.Event()
+
+    async def admit(*_: object) -> None:
+        nonlocal admitting
+        admitting += 1
+        if admitting == 2:
+            both_are_there.set()
+        await both_are_there.wait()
+
+    monkeypatch.setattr(world.runs, "admit", admit)
+    answers = await asyncio.gather(
+        *(call(client, "POST", "/api/runs", json={"requests": 5}, headers=bear("k1")) for _ in range(2))
+    )
+    assert sorted(status for status, _ in answers) == [200, 201]
+    assert {answer["run"] for _, answer in answers} == {row.run for row in ledger.runs.fetch_page()}
+
+
+async def test_a_key_with_another_spec_is_refused(client: Client, ledger: Ledger) -> None:
+    """In one line, with the keys of the spec that differ."""
+    run = (await call(client, "POST", "/api/runs", json={"requests": 5}, headers=bear("k1")))[1]["run"]
+    refused = await call(client, "POST", "/api/runs", json={"requests": 6}, headers=bear("k1"))
+    text = f"key k1 belongs to run {run}, which has another spec (it differs in requests)"
+    assert refused == (422, {"error": text})
+    assert len(ledger.runs.fetch_page()) == 1
+
+
+async def test_a_wrong_key_is_refused_in_one_line(client: Client, ledger: Ledger) -> None:
+    """Nothing is submitted."""
+    twice = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
+    for headers in (bear(""), bear("a b"), bear('"'), bear("x" * 256), twice):
+        status, answer = await call(client, "POST", "/api/runs", json={"requests": 5}, headers=headers)
+        assert status == 400, headers
+        assert re.fullmatch(r"Idempotency-Key: .* is not a key of 1 to 255 [^\n]*", answer["error"])
+    assert ledger.runs.fetch_page() == []
+
+
+async def test_a_deleted_run_is_answered_with_its_summary(client: Client, ledger: Ledger) -> None:
+    """Its key sends nothing again."""
+    run = (await call(client, "POST", "/api/runs", json={"requests": 5}, headers=bear("k1")))[1]["run"]
+    ledger.runs.change_state(run, RunState.CANCELLED, 1.0, "enough")
+    summary = (await call(client, "GET", f"/api/runs/{run}"))[1]
+    assert (await client.delete(f"/api/runs/{run}")).status == 204
+    for _ in range(2):
+        gone = await call(client, "POST", "/api/runs", json={"requests": 5}, headers=bear("k1"))
+        assert gone == (
+            410,
+            {"error": f"run {run}, which has the key k1, was deleted", "summary": summary},
+        )
+    assert (await call(client, "POST", "/api/runs", json={"requests": 6}, headers=bear("k1")))[0] == 422
+    assert ledger.runs.fetch_page() == []
+
+
+async def test_a_known_run_needs_no_room_in_the_queue(
+    client: Client, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is refused to new runs is not checked again for a run that was submitted."""
+    answer = (await call(client, "POST", "/api/runs", json={"requests": 5}, headers=bear("k1")))[1]
+
+    async def admit(*_: object) -> None:
+        raise QueueFullError(1, 1)
+
+    monkeypatch.setattr(world.runs, "admit", admit)
+    again = await call(client, "POST", "/api/runs", json={"requests": 5}, headers=bear("k1"))
+    assert (again[0], again[1]["run"]) == (200, answer["run"])
+    assert (await call(client, "POST", "/api/runs", json={"requests": 5}, headers=bear("k2")))[0] == 429

@@ -1,3 +1,4 @@
+import functools
 import os
 from pathlib import Path
 
@@ -58,3 +59,26 @@ async def test_what_is_left_of_deleted_runs_is_removed(
     assert ledger.deletions.find() is None
     assert {name for name in os.listdir(tmp_path) if name.endswith("html")} == {"r2.html"}  # noqa: PTH208  # no more to it
     await retention.clear()
+
+
+def test_keys_are_kept_longer_than_their_runs(ledger: Ledger, tmp_path: Path) -> None:
+    """By default for 30 days after the deletion; a run that is there keeps its key."""
+    for number in (1, 2, 3):
+        ledger.runs.create(f"r{number}", Spec(requests=1), 0.0, f"k{number}")
+        ledger.runs.change_state(f"r{number}", RunState.CANCELLED, float(number))
+    days = 86_400.0
+    # When the rule is applied, how many runs it keeps, and the keys that are known after that.
+    steps = (
+        (10.0, 2, ["k1", "k2", "k3"]),
+        (20.0, 1, ["k1", "k2", "k3"]),
+        (10.0 + 30 * days, 1, ["k1", "k2", "k3"]),
+        (20.0 + 30 * days, 1, ["k2", "k3"]),
+        (99.0 + 30 * days, 1, ["k3"]),
+    )
+    for now, keep_runs, known in steps:
+        rule = RetentionRule(keep_runs=keep_runs)
+        retention = Retention(ledger, tmp_path, rule, functools.partial(float, now))
+        retention.delete_surplus()
+        retention.forget_keys()
+        assert [key for key in ("k1", "k2", "k3") if ledger.keys.fetch(key)] == known, now
+    assert list_runs(ledger) == ["r3"]

@@ -17,12 +17,13 @@ if TYPE_CHECKING:
 
 _Command = TypeVar("_Command", bound=Any)
 
-_KEEP_RUNS, _KEEP_FOR = "OKU_KEEP_RUNS", "OKU_KEEP_FOR"
-_KEEP_FOR_TYPE = build_duration("1m", "36500d")
+_KEEP_RUNS, _KEEP_FOR, _KEEP_KEYS = "OKU_KEEP_RUNS", "OKU_KEEP_FOR", "OKU_KEEP_KEYS"
+_DURATION = build_duration("1m", "36500d")
+_KEPT_KEYS = "30d"
 
 
 def retention_options(command: _Command) -> _Command:
-    """`--keep-runs` and `--keep-for`."""
+    """`--keep-runs`, `--keep-for` and `--keep-keys`."""
     keep_runs = option(
         OptionGroup.LEDGER,
         "--keep-runs",
@@ -35,11 +36,21 @@ def retention_options(command: _Command) -> _Command:
         OptionGroup.LEDGER,
         "--keep-for",
         "keep_for_s",
-        type=_KEEP_FOR_TYPE,
+        type=_DURATION,
         envvar=_KEEP_FOR,
         help="Delete runs this long after their end, such as 30d; default: never.",
     )
-    decorated: _Command = keep_runs(keep_for(command))
+    keep_keys = option(
+        OptionGroup.LEDGER,
+        "--keep-keys",
+        "keep_keys_s",
+        type=_DURATION,
+        envvar=_KEEP_KEYS,
+        default=_KEPT_KEYS,
+        show_default=True,
+        help="Forget the key of a run, which oku run --once gave it, this long after the run was deleted.",
+    )
+    decorated: _Command = keep_runs(keep_for(keep_keys(command)))
     return decorated
 
 
@@ -47,16 +58,22 @@ def pick_retention(options: dict[str, Any]) -> "RetentionRule":
     """Take what was given out of the options of a command."""
     from oku_coordinator.settings import RetentionRule  # noqa: PLC0415  # loads the ledger
 
-    return RetentionRule(keep_runs=options.pop("keep_runs"), keep_for_s=options.pop("keep_for_s"))
+    return RetentionRule(**{name: options.pop(name) for name in ("keep_runs", "keep_for_s", "keep_keys_s")})
 
 
 def read_retention_variables() -> dict[str, str]:
     """Those that are set, for the coordinator of a local stack; `UserError` when one is wrong."""
-    found = {name: value for name in (_KEEP_RUNS, _KEEP_FOR) if (value := os.environ.get(name))}
+    found = {name: value for name in (_KEEP_RUNS, _KEEP_FOR, _KEEP_KEYS) if (value := os.environ.get(name))}
     keep_runs = found.get(_KEEP_RUNS, "0")
     if not (keep_runs.isascii() and keep_runs.isdigit()):
         raise UserError(f"{_KEEP_RUNS}: {format_value(keep_runs)} is not a number of runs")
-    if _KEEP_FOR in found:
-        with naming(_KEEP_FOR):
-            _KEEP_FOR_TYPE.parse(found[_KEEP_FOR])
+    for name in found.keys() - {_KEEP_RUNS}:
+        with naming(name):
+            _DURATION.parse(found[name])
     return found
+
+
+def read_kept_keys_s() -> float:
+    """How many seconds the keys of a data folder are kept after the deletion of their runs."""
+    with naming(_KEEP_KEYS):
+        return float(str(_DURATION.parse(os.environ.get(_KEEP_KEYS) or _KEPT_KEYS)))

@@ -8,9 +8,7 @@ _COLUMNS = ", ".join(KeyRecord._fields)
 
 def insert_key(transaction: Transaction, key: str, digest: str, run: str) -> None:
     """Note the key of a new run; no run may have it, and no deleted one."""
-    transaction.execute(
-        "INSERT INTO idempotency_keys (key, digest, run) VALUES (?, ?, ?)", key, digest, run
-    )
+    transaction.execute("INSERT INTO idempotency_keys (key, digest, run) VALUES (?, ?, ?)", key, digest, run)
 
 
 def fetch_key(transaction: Transaction, key: str) -> KeyRecord | None:
@@ -24,9 +22,8 @@ def fetch_key_of_run(transaction: Transaction, run: str) -> KeyRecord | None:
 
 
 def _fetch(transaction: Transaction, column: str, value: str) -> KeyRecord | None:
-    row = transaction.select_one(
-        f"SELECT {_COLUMNS} FROM idempotency_keys WHERE {column} = ?", value  # noqa: S608  # names of our own
-    )
+    statement = f"SELECT {_COLUMNS} FROM idempotency_keys WHERE {column} = ?"  # noqa: S608  # names of our own
+    row = transaction.select_one(statement, value)
     return KeyRecord(*row) if row else None
 
 

@@ -1,0 +1,180 @@
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from oku_cli.backends.data_dir import DataDir, FolderHeldError
+from oku_cli.backends.ledger_backend import LedgerBackend
+from oku_cli.exit_code import ExitCode
+from oku_cli.local import local_once
+from oku_cli.local.local_once import KeyedSpec, LocalOnce
+from oku_cli.local.stack_plan import StackPlan
+from oku_cli.remote.endpoint import Endpoint
+from oku_cli.remote.remote_run import RunStart
+from oku_cli.remote.watch import Watch
+from oku_coordinator.ledger import Ledger
+from oku_core.accounting.run_state import RunState
+from oku_core.errors import UserError
+from oku_core.spec.spec import Spec
+
+SPEC = Spec(requests=5)
+PLAN = StackPlan(workers=1, servers=1, delay="0s", seed=0)
+DAYS_S = 86_400.0
+Run = Callable[..., Any]
+
+
+class Stack:
+    """Takes the place of a local stack: notes the runs that it is to make."""
+
+    def __init__(self) -> None:
+        self.started: list[str | None] = []
+        self.refusals = 0
+
+    async def run_locally(self, _: DataDir, _plan: StackPlan, start: RunStart, _watch: Watch) -> ExitCode:
+        """Make a run: None for a new one, else the one that is resumed."""
+        if self.refusals:
+            self.refusals -= 1
+            raise FolderHeldError("another run holds this data folder")
+        self.started.append(start.resumed)
+        return ExitCode.COMPLETED
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> DataDir:
+    """A data folder without a ledger."""
+    folder = DataDir(tmp_path / "data")
+    with folder.held():
+        pass
+    return folder
+
+
+@pytest.fixture
+def stack(monkeypatch: pytest.MonkeyPatch) -> Stack:
+    """A stack that makes runs at once."""
+    stack = Stack()
+    monkeypatch.setattr(local_once, "run_locally", stack.run_locally)
+    monkeypatch.setattr(local_once, "_LOOK_S", 0.0)
+    return stack
+
+
+@pytest.fixture
+def ledger(folder: DataDir) -> Iterator[Ledger]:
+    """Its ledger."""
+    with closing(Ledger(folder.ledger)) as ledger:
+        yield ledger
+
+
+async def carry_out(folder: DataDir, spec: Spec = SPEC, **watch: Any) -> ExitCode:
+    """Make a run with the key k1."""
+    keyed = KeyedSpec("k1", spec, 30 * DAYS_S)
+    start = RunStart.submit(spec, (), "k1")
+    return await LocalOnce(folder, PLAN, start, keyed, Watch(quiet=True, **watch)).carry_out()
+
+
+async def test_a_run_is_made_if_the_folder_has_none_with_the_key(
+    folder: DataDir, stack: Stack, ledger: Ledger
+) -> None:
+    """Others have nothing to do with it, with or without a key."""
+    ledger.runs.create("r1", SPEC, 1.0, "k2")
+    ledger.runs.create("r2", SPEC, 1.0)
+    assert await carry_out(folder) is ExitCode.COMPLETED
+    assert stack.started == [None]
+
+
+async def test_a_run_that_is_paused_or_was_interrupted_is_resumed(
+    folder: DataDir, stack: Stack, ledger: Ledger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One that a killed stack left active is paused first, as any command in the folder does."""
+    ledger.runs.create("r1", SPEC, 1.0, "k1")
+    ledger.runs.change_state("r1", RunState.RUNNING, 2.0)
+    for _ in ("interrupted", "paused"):
+        assert await carry_out(folder) is ExitCode.COMPLETED
+        assert ledger.runs.fetch("r1").state is RunState.PAUSED
+        assert capsys.readouterr().err == "run r1 has the key k1 and is paused\n"
+    assert stack.started == ["r1", "r1"]
+
+
+async def test_a_run_that_is_over_is_shown_without_a_stack(
+    folder: DataDir, stack: Stack, ledger: Ledger, tmp_path: Path
+) -> None:
+    """Its exit code and its files are those of the first time."""
+    ledger.runs.create("r1", SPEC, 1.0, "k1")
+    ledger.runs.change_state("r1", RunState.CANCELLED, 2.0, "enough")
+    file = tmp_path / "oku.xml"
+    assert await carry_out(folder, junit_file=str(file)) is ExitCode.CUT_SHORT
+    assert "the run is cancelled: enough" in file.read_text()
+    assert stack.started == []
+
+
+async def test_another_spec_is_refused(folder: DataDir, stack: Stack, ledger: Ledger) -> None:
+    """The line names the folder, the run and what differs."""
+    ledger.runs.create("r1", SPEC, 1.0, "k1")
+    said = r"data: key k1 belongs to run r1, which has another spec \(it differs in requests\)"
+    with pytest.raises(UserError, match=said):
+        await carry_out(folder, Spec(requests=6))
+    assert stack.started == []
+
+
+async def test_a_deleted_run_is_not_sent_again_before_its_key_is_forgotten(
+    folder: DataDir, stack: Stack, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the state was in which it was deleted."""
+    ledger.runs.create("r1", SPEC, 1.0, "k1")
+    ledger.runs.change_state("r1", RunState.PAUSED, 2.0)
+    await LedgerBackend(folder).delete("r1")
+    assert await carry_out(folder) is ExitCode.CUT_SHORT
+    assert stack.started == []
+    later = time.time() + 30 * DAYS_S + 60
+    monkeypatch.setattr("time.time", lambda: later)
+    assert await carry_out(folder) is ExitCode.COMPLETED
+    assert stack.started == [None]
+
+
+async def test_a_command_that_comes_second_looks_again(folder: DataDir, stack: Stack, ledger: Ledger) -> None:
+    """The first one has the folder, and may not have submitted the run yet."""
+    stack.refusals = 3
+    assert await carry_out(folder) is ExitCode.COMPLETED
+    assert (stack.started, stack.refusals) == ([None], 0)
+    assert ledger.runs.fetch_page() == []
+
+
+async def test_a_folder_that_another_run_holds_is_refused(
+    folder: DataDir, stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a moment, with the line of any other command."""
+    monkeypatch.setattr(local_once, "_SUBMITS_S", -1.0)
+    stack.refusals = 1
+    with pytest.raises(FolderHeldError, match="another run holds this data folder"):
+        await carry_out(folder)
+
+
+async def test_a_run_whose_command_dies_is_taken_over(
+    folder: DataDir, stack: Stack, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is followed as long as the other command holds the folder."""
+    ledger.runs.create("r1", SPEC, 1.0, "k1")
+    other = DataDir(folder.absolute)
+    other.hold()
+    other.write_stack(Endpoint("http://127.0.0.1:9", "token"), {})
+    followed = []
+
+    class Follower:
+        """Dies with the other command, without a word of the run."""
+
+        def __init__(self, *_: object) -> None:
+            pass
+
+        async def follow(self, run: str, _: str) -> None:
+            """Follow for ever."""
+            followed.append(run)
+            other.release()
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(local_once, "Follower", Follower)
+    monkeypatch.setattr(local_once, "_LAST_WORD_S", 0.01)
+    assert await carry_out(folder) is ExitCode.COMPLETED
+    assert (followed, stack.started) == (["r1"], ["r1"])
