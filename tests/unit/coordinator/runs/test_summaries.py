@@ -315,9 +315,8 @@ def test_a_run_of_user_code_counts_iterations() -> None:
 
 def test_the_time_in_the_queue_goes_on_while_a_run_is_pending() -> None:
     """Of a run at rest it is what the ledger has summed up."""
-    waits = {"queued_at": 100.0, "queued_s": 2.5}
     queued_s = [
-        build_summary(build_snapshot(state=state, **waits), now=107.0).queued_s
+        build_summary(build_snapshot(state=state, queued_at=100.0, queued_s=2.5), now=107.0).queued_s
         for state in (RunState.PENDING, RunState.COMPLETED)
     ]
     assert queued_s == [9.5, 2.5]
