@@ -12,7 +12,7 @@ from tests.kit.kubernetes.kubernetes_schemas import LOCATION, write_schemas
 from tests.kit.kubernetes.release import CHART, ROOT, Release
 
 VALUE_FILES = sorted((ROOT / "k8s" / "values").glob("*.yaml"))
-_RESOURCES_OF_OTHERS = "ServiceMonitor"
+_RESOURCES_OF_OTHERS = "ServiceMonitor,PrometheusRule"
 
 
 @pytest.fixture(scope="module")
