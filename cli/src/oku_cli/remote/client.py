@@ -71,10 +71,16 @@ class Submitted(NamedTuple):
 
 
 class _Error(msgspec.Struct):
-    """The answer of a call that fails; it has a summary if it is about a run that was deleted."""
+    """The answer of a call that fails."""
 
     error: str
-    summary: Summary | None = None
+
+
+class _DeletedRun(msgspec.Struct):
+    """The answer about the run of a key that was deleted."""
+
+    error: str
+    summary: Summary
 
 
 _RUN: JsonDecoder[_Run] = JsonDecoder(_Run)
@@ -85,6 +91,7 @@ _TICK: JsonDecoder[Tick] = JsonDecoder(Tick)
 _ROWS: JsonDecoder[RunRows] = JsonDecoder(RunRows)
 _OBJECT: JsonDecoder[dict[str, Any] | None] = JsonDecoder(dict[str, Any] | None)
 _ERROR: JsonDecoder[_Error] = JsonDecoder(_Error)
+_DELETED: JsonDecoder[_DeletedRun] = JsonDecoder(_DeletedRun)
 
 
 class WrongDigestError(UserError):
@@ -334,10 +341,10 @@ class Client:
     async def _check(self, response: "aiohttp.ClientResponse") -> None:
         if response.status < 400:
             return
-        found = await _read_error(response)
-        message = found.error
-        if found.summary is not None:
-            raise RunDeletedError(message, found.summary)
+        if response.status == HTTPStatus.GONE:
+            deleted = await _decode(response, _DELETED)
+            raise RunDeletedError(deleted.error, deleted.summary)
+        message = await _read_error(response)
         if response.status == HTTPStatus.FAILED_DEPENDENCY:
             raise NotUploadedError(message)
         if response.status == HTTPStatus.CONFLICT:
@@ -362,11 +369,11 @@ async def _decode(response: "aiohttp.ClientResponse", decoder: JsonDecoder[_T]) 
         raise UserError(f"{response.url}: this version of oku cannot read the answer: {error}") from error
 
 
-async def _read_error(response: "aiohttp.ClientResponse") -> _Error:
+async def _read_error(response: "aiohttp.ClientResponse") -> str:
     try:
-        return _ERROR.decode(await response.read())
+        return _ERROR.decode(await response.read()).error
     except JsonError:
-        return _Error(f"{response.url} answers {response.status}: this is not a coordinator of Oku")
+        return f"{response.url} answers {response.status}: this is not a coordinator of Oku"
 
 
 async def _read_events(stream: "aiohttp.StreamReader") -> AsyncIterator[tuple[str, bytes]]:

@@ -6,10 +6,13 @@ It works in the background, some rows and pages at a time, and goes on where ano
 import asyncio
 import logging
 import time
+from asyncio import sleep
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
-from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger import Ledger, UnknownRunError
+from oku_coordinator.ledger.storage.records import RunInUseError
 from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.run_keys import build_end
 from oku_coordinator.settings import RetentionRule
@@ -58,14 +61,16 @@ class Retention:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
-    def delete_surplus(self) -> None:
+    async def delete_surplus(self) -> None:
         """Delete the runs that the rule does not keep."""
         rule = self._rule
         if rule.keep_runs is None and rule.keep_for_s is None:
             return
         before = None if rule.keep_for_s is None else self._clock() - rule.keep_for_s
         for run in self._ledger.deletions.find_surplus(rule.keep_runs, before):
-            delete_run(self._ledger, run, self._clock())
+            with suppress(UnknownRunError, RunInUseError):  # others have had their turn meanwhile
+                delete_run(self._ledger, run, self._clock())
+            await sleep(_REST_S)
 
     def forget_keys(self) -> None:
         """Forget the keys of runs that were deleted so long ago that the rule does not keep them."""
@@ -80,25 +85,25 @@ class Retention:
             (self._reports / f"{run}.html").unlink(missing_ok=True)
             digests = self._ledger.files.fetch(run)
             while self._ledger.deletions.delete_some(run):  # noqa: ASYNC110  # this is work, not waiting
-                await asyncio.sleep(_REST_S)
+                await sleep(_REST_S)
             if self._files is not None:
                 self._files.release(digests)
             run = self._ledger.deletions.find()
         while self._ledger.deletions.give_back():  # noqa: ASYNC110  # this is work, not waiting
-            await asyncio.sleep(_REST_S)
+            await sleep(_REST_S)
 
     async def _work(self, health: Health) -> None:
         delete_at = 0.0
         while True:
             if time.monotonic() >= delete_at:
-                self.delete_surplus()
+                await self.delete_surplus()
                 self.forget_keys()
                 if self._files is not None:
                     self._files.sweep()
                 delete_at = time.monotonic() + _SURPLUS_EVERY_S
             await self.clear()
             health.note_well()
-            await asyncio.sleep(_LOOK_S)
+            await sleep(_LOOK_S)
 
 
 def delete_run(ledger: Ledger, run: str, now: float) -> None:

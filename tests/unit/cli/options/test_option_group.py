@@ -10,7 +10,7 @@ from oku_cli.options.option_group import GroupedCommand, GroupedOption, OptionGr
 from oku_core.spec.fields import FieldGroup
 
 HEADINGS = {
-    "run": [*FieldGroup, "Where runs are", "Loki and Grafana", "Files and secrets", "Help"],
+    "run": [*FieldGroup, "Where runs are", "Loki and Grafana", "Files and secrets", "Restarts", "Help"],
     "resume": [
         "Load", "Delay servers", "Where runs are", "Output", "Thresholds", "Loki and Grafana",
         "Files and secrets", "User code", "Help",

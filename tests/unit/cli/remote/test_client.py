@@ -139,6 +139,7 @@ SUBMISSIONS: dict[str, tuple[int, dict[str, object]]] = {
     '"known"': (200, {"run": "r1", "state": "paused"}),
     '"taken"': (422, {"error": "another spec"}),
     '"files"': (424, {"error": "upload ca.pem first"}),
+    '"deleted by another Oku"': (410, {"error": "r1 was deleted", "summary": {"run": "r1"}}),
     '"deleted"': (410, {"error": "r1 was deleted", "summary": msgspec.to_builtins(SUMMARY)}),
 }
 
@@ -165,3 +166,5 @@ async def test_a_submission_with_a_key_says_whether_its_run_is_new() -> None:
         with pytest.raises(RunDeletedError, match="r1 was deleted") as deleted:
             await client.submit_once({}, (), "deleted")
         assert deleted.value.summary == SUMMARY
+        with pytest.raises(UserError, match="this version of oku cannot read the answer"):
+            await client.submit_once({}, (), "deleted by another Oku")

@@ -39,7 +39,7 @@ async def test_runs_are_kept_as_the_rule_says(
     for number in range(1, 5):
         end_run(ledger, f"r{number}", 10.0 * number)
     retention = Retention(ledger, tmp_path, rule, lambda: 100.0)
-    retention.delete_surplus()
+    await retention.delete_surplus()
     assert list_runs(ledger) == kept
 
 
@@ -53,7 +53,7 @@ async def test_what_is_left_of_deleted_runs_is_removed(
         (tmp_path / f"{run}.html").write_text("page")
     end_run(ledger, "r3", 3.0)
     retention = Retention(ledger, tmp_path, RetentionRule(keep_runs=2), lambda: 100.0)
-    retention.delete_surplus()
+    await retention.delete_surplus()
     assert "run r1 is deleted" in caplog.text
     await retention.clear()
     assert ledger.deletions.find() is None
@@ -61,7 +61,7 @@ async def test_what_is_left_of_deleted_runs_is_removed(
     await retention.clear()
 
 
-def test_keys_are_kept_longer_than_their_runs(ledger: Ledger, tmp_path: Path) -> None:
+async def test_keys_are_kept_longer_than_their_runs(ledger: Ledger, tmp_path: Path) -> None:
     """By default for 30 days after the deletion; a run that is there keeps its key."""
     for number in (1, 2, 3):
         ledger.runs.create(f"r{number}", Spec(requests=1), 0.0, f"k{number}")
@@ -78,7 +78,25 @@ def test_keys_are_kept_longer_than_their_runs(ledger: Ledger, tmp_path: Path) ->
     for now, keep_runs, known in steps:
         rule = RetentionRule(keep_runs=keep_runs)
         retention = Retention(ledger, tmp_path, rule, functools.partial(float, now))
-        retention.delete_surplus()
+        await retention.delete_surplus()
         retention.forget_keys()
         assert [key for key in ("k1", "k2", "k3") if ledger.keys.fetch(key)] == known, now
     assert list_runs(ledger) == ["r3"]
+
+
+async def test_a_run_that_is_deleted_or_resumed_meanwhile_is_left_alone(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others have their turn between two deletions, each of which may have a summary to make."""
+    for number in range(1, 5):
+        ledger.runs.create(f"r{number}", Spec(requests=1), 1.0)
+        ledger.runs.change_state(f"r{number}", RunState.FAILED, 1.0 + number)
+
+    async def turn(_: float) -> None:
+        if len(list_runs(ledger)) == 3:
+            ledger.runs.change_state("r2", RunState.PENDING, 9.0)
+            ledger.deletions.begin("r3")
+
+    monkeypatch.setattr("oku_coordinator.runs.retention.sleep", turn)
+    await Retention(ledger, tmp_path, RetentionRule(keep_runs=0), lambda: 10.0).delete_surplus()
+    assert list_runs(ledger) == ["r2"]
