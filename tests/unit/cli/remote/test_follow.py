@@ -207,7 +207,7 @@ async def test_one_interrupt_is_enough_where_the_run_cannot_come_to_rest(
                 await following
     assert str(ended.value).startswith(end)
     assert str(ended.value).endswith(" (the ledger cannot be used)")
-    assert asked[-1] - asked[3] >= 0.1
+    assert asyncio.get_running_loop().time() - asked[3] >= 0.1
 
 
 class TellingClient(Client):
