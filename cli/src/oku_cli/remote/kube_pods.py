@@ -32,6 +32,7 @@ class _Conditions(msgspec.Struct):
 
 class _Name(msgspec.Struct):
     name: str
+    namespace: str
 
 
 class _Deployment(msgspec.Struct):
@@ -81,9 +82,9 @@ class KubePods:
 
     async def _explain_absence(self) -> str:
         for deployment in await self._fetch("deployments", "coordinator", _Deployment):
-            name = deployment.metadata.name
             if deployment.spec.replicas == 0:
-                return f"it is scaled to 0 (kubectl scale deployment/{name} --replicas=1 starts it)"
+                where = f"-n {deployment.metadata.namespace} deployment/{deployment.metadata.name}"
+                return f"it is scaled to 0 (kubectl scale {where} --replicas=1 starts it)"
             for condition in deployment.status.conditions:
                 if condition.type == "ReplicaFailure" and condition.status == "True":
                     return shorten(condition.message)
@@ -101,7 +102,7 @@ class KubePods:
         events = [event for event in msgspec.convert(found, list[_Event]) if event.reason != _SCHEDULING]
         if events:
             return shorten(max(events, key=lambda event: event.last_timestamp or "").message)
-        return f"its pod is {pod.status.phase or 'Pending'} (kubectl describe pod {pod.name} shows more)"
+        return f"its pod is {pod.status.phase or 'Pending'} (kubectl describe {pod.where}pod {pod.name} shows more)"
 
     async def _fetch(self, kind: str, component: str, wanted: type[_T]) -> list[_T]:
         found = await self._kubectl.fetch(kind, build_selector(self.release, component))

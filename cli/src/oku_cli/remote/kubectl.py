@@ -114,7 +114,9 @@ async def _call(command: Sequence[str]) -> tuple[int, bytes, str]:
         async with asyncio.timeout(TIMEOUT_S):
             output, error = await process.communicate()
     except TimeoutError:
-        process.kill()
-        await process.wait()
         return 1, b"", f"no answer within {TIMEOUT_S:.0f} s"
+    finally:
+        if process.returncode is None:  # too late, or the caller was cancelled
+            process.kill()
+            await process.wait()
     return process.returncode or 0, output, error.decode(errors="replace")

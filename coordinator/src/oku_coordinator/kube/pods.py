@@ -64,9 +64,10 @@ class Container(msgspec.Struct, rename="camel"):
 
 
 class Metadata(msgspec.Struct, rename="camel"):
-    """Name, labels and annotations of a pod, and when it is to be gone if it was deleted."""
+    """Where a pod is, its labels and annotations, and when it is to be gone if it was deleted."""
 
     name: str
+    namespace: str = ""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     deletion_timestamp: str | None = None
@@ -101,6 +102,11 @@ class Pod(msgspec.Struct):
     def name(self) -> str:
         """Of the pod; a worker has the same."""
         return self.metadata.name
+
+    @property
+    def where(self) -> str:
+        """The flag that names its namespace in a command of kubectl; empty if that is not known."""
+        return f"-n {self.metadata.namespace} " if self.metadata.namespace else ""
 
     @property
     def ips(self) -> set[str]:
@@ -176,7 +182,7 @@ class Pod(msgspec.Struct):
 
     def _point_to_log(self, container: Container, flag: str) -> str:
         which = f" -c {container.name}" if len(self._containers) > 1 and container.name else ""
-        return f"kubectl logs {flag}{self.name}{which} shows why"
+        return f"kubectl logs {self.where}{flag}{self.name}{which} shows why"
 
     @property
     def cost(self) -> int | None:

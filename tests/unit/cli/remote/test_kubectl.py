@@ -31,6 +31,7 @@ MISTAKES = [
     'error: The gcp auth plugin has been removed.\nPlease use the "gke-gcloud-auth-plugin" instead.',
     "Unable to connect to the server: getting credentials: exec: executable aws not found\n\nIt looks",
     "invalid namespace \"A b/\": [may not contain '/']",
+    'Error from server (NotFound): secrets "mine" not found',
     'Error from server (BadRequest): Unable to find "/v1, Resource=services" that match label selector',
 ]
 PASSING = [
@@ -107,6 +108,10 @@ async def test_kubectl_gets_the_environment_without_what_is_of_oku(
 
 async def test_a_tunnel_gets_the_same(read_environment: Callable[[], str]) -> None:
     """It lives as long as the command that needs it."""
-    async with open_tunnel(Kubectl("", "").build_command("port-forward")):
+
+    async def explain() -> str:
+        return ""
+
+    async with open_tunnel(Kubectl("", "").build_command("port-forward"), explain):
         assert "KUBECONFIG=a-config" in read_environment()
         assert "OKU_TOKEN" not in read_environment()
