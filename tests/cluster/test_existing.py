@@ -101,7 +101,7 @@ def carry_out(release: Release, notes: str, folder: Path) -> None:
         for command in commands:
             done.add(verb := find_verb(command))
             if verb == "oku run":
-                assert terminal.run_until(command, "% (") == ExitCode.CUT_SHORT
+                assert terminal.run_until(command, " running ") == ExitCode.CUT_SHORT
             elif verb == "kubectl port-forward":
                 terminal.start(command, "Forwarding from")
             elif verb == "kubectl delete":

@@ -102,7 +102,7 @@ class KubePods:
         events = [event for event in msgspec.convert(found, list[_Event]) if event.reason != _SCHEDULING]
         if events:
             return shorten(max(events, key=lambda event: event.last_timestamp or "").message)
-        return f"its pod is {pod.status.phase or 'Pending'} (kubectl describe {pod.where}pod {pod.name} shows more)"
+        return f"its pod is {pod.status.phase} (kubectl describe {pod.where}pod {pod.name} shows more)"
 
     async def _fetch(self, kind: str, component: str, wanted: type[_T]) -> list[_T]:
         found = await self._kubectl.fetch(kind, build_selector(self.release, component))

@@ -33,7 +33,7 @@ def wait_for(reason: str, message: str = "") -> dict[str, Any]:
     }
 
 
-CRASHED = {
+CRASHED: dict[str, Any] = {
     "phase": "Running",
     "podIP": "10.0.0.1",
     "conditions": [{"type": "Ready", "status": "False"}],
@@ -41,7 +41,7 @@ CRASHED = {
         {"state": {"running": {}}, "lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
     ],
 }
-UNSCHEDULED = {
+UNSCHEDULED: dict[str, Any] = {
     "phase": "Pending",
     "conditions": [
         {
@@ -199,7 +199,7 @@ async def test_a_broker_that_does_not_run_is_reported(
 ) -> None:
     """The coordinator answers without it, so that its runs can be seen; no run goes on."""
     waiting = build_pod("v", "valkey", **wait_for("ErrImagePull"))
-    answers = [
+    answers: list[tuple[dict[str, Any], str]] = [
         ({"valkey pods": [waiting]}, f"ErrImagePull (set valkey.image.registry {HINT})"),
         ({"valkey pods": [build_pod("v", "valkey", phase="Running", podIP="10.0.0.1")]}, ""),
         ({"valkey pods": []}, ""),
