@@ -1,17 +1,21 @@
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
-from tests.unit.cli.kubectl_on_path import KubectlOnPath, find_forwards, wait_until
+from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath, find_forwards, wait_until
 
 from oku_cli.remote import tunnel as tunnel_module
 from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.kube import KubeEndpoint
+from oku_cli.remote.kube_pods import KubePods
+from oku_cli.remote.kubectl import Kubectl
+from oku_core.errors import UserError
 
 PENDING = "error: unable to forward port because pod is not running. Current status=Pending"
 HINT = "of the chart to a registry that has the image and that nodes can pull from"
@@ -33,6 +37,26 @@ def wait_for(reason: str, message: str = "") -> dict[str, Any]:
     }
 
 
+class Answers(Kubectl):
+    """A kubectl that knows the objects of each kind, by their component where they are selected by that.
+
+    Args:
+        known: the objects, or the error that asking for them raises.
+    """
+
+    def __init__(self, known: Mapping[str, Any]) -> None:
+        self._known = known
+
+    async def fetch(self, kind: str, selector: str, *_: str) -> list[dict[str, Any]]:
+        """Those of the kind."""
+        component = selector.partition("app.kubernetes.io/component=")[2].partition(",")[0]
+        answer = self._known.get(f"{component} {kind}".strip(), [])
+        if isinstance(answer, Exception):
+            raise answer
+        return list(answer)
+
+
+READY = [{"type": "Ready", "status": "True"}]
 CRASHED: dict[str, Any] = {
     "phase": "Running",
     "podIP": "10.0.0.1",
@@ -111,7 +135,7 @@ REFUSED = DEPLOYMENT | {
         (
             {
                 "coordinator pods": [build_pod("c", **wait_for("ContainerCreating"))],
-                "errors": {"port-forward": PENDING, "get events": "Error from server (Forbidden): events"},
+                "events": UserError("forbidden"),
             },
             "its pod is Pending (kubectl describe -n n pod c shows more)",
         ),
@@ -123,54 +147,55 @@ REFUSED = DEPLOYMENT | {
     ],
     ids=["image", "cpu", "secret", "crash-loop", "crash", "volume", "creating", "no-events", "quota", "none"],
 )
-async def test_a_coordinator_that_does_not_run_is_explained(
-    kubectl: KubectlOnPath, known: dict[str, Any], obstacle: str
-) -> None:
-    """One line says what Kubernetes knows, in place of what kubectl says of the port."""
-    kubectl.set(**{"errors": {"port-forward": PENDING}} | known)
-    with pytest.raises(UnreachableError) as caught:
-        await enter(KubeEndpoint())
-    assert str(caught.value) == NOT_RUNNING + obstacle
+async def test_a_coordinator_that_does_not_run_is_explained(known: dict[str, Any], obstacle: str) -> None:
+    """One line says what Kubernetes knows."""
+    assert await KubePods(Answers(known), "demo").explain() == obstacle
 
 
 @pytest.mark.parametrize(
     "known",
     [
-        {"coordinator pods": []},
+        {},
         {"coordinator pods": ["?"]},
-        {"coordinator pods": [build_pod("c", **wait_for(**BACK_OFF))], "hidden": "get pods"},
-        {"coordinator deployments": [REFUSED], "hidden": "get deployments"},
+        {"coordinator pods": UserError("forbidden")},
+        {"coordinator pods": UnreachableError("no answer")},
+        {"coordinator deployments": UserError("forbidden")},
         {"coordinator deployments": [DEPLOYMENT]},
+        {"coordinator pods": [build_pod("c", phase="Running", podIP="10.0.0.1", conditions=READY)]},
+        {
+            "coordinator pods": [
+                build_pod("a", phase="Failed", reason="Evicted", message="The node was low on memory."),
+                build_pod("b", phase="Running", podIP="10.0.0.1", conditions=READY),
+            ]
+        },
     ],
-    ids=["nothing", "odd", "hidden-pods", "hidden-deployment", "a-moment"],
+    ids=["nothing", "odd", "hidden", "silent", "hidden-deployment", "a-moment", "ready", "evicted"],
 )
-async def test_what_kubernetes_does_not_say_is_left_to_kubectl(
-    kubectl: KubectlOnPath, known: dict[str, Any]
-) -> None:
-    """Without the right to see pods, too."""
-    hidden = {known.pop("hidden"): "Error from server (Forbidden): no"} if "hidden" in known else {}
-    kubectl.set(errors={"port-forward": PENDING} | hidden, **known)
+async def test_what_kubernetes_does_not_say_stays_open(known: dict[str, Any]) -> None:
+    """Nothing depends on it: without the right to see pods, too. Pods that were evicted stay in the list."""
+    assert await KubePods(Answers(known), "demo").explain() == ""
+
+
+async def test_a_port_that_cannot_be_forwarded_is_explained(kubectl: KubectlOnPath) -> None:
+    """If Kubernetes does not say why, kubectl is quoted."""
+    kubectl.set(errors={"port-forward": PENDING})
     with pytest.raises(UnreachableError, match=r"no port can be forwarded .* Current status=Pending$"):
-        await enter(KubeEndpoint())
+        await enter(KubeEndpoint(token=TOKEN))
+    kubectl.set(**{"coordinator pods": [build_pod("c", **UNSCHEDULED)]})
+    with pytest.raises(UnreachableError) as caught:
+        await enter(KubeEndpoint(token=TOKEN))
+    assert str(caught.value) == f"{NOT_RUNNING}0/3 nodes are available: 3 Insufficient cpu"
 
 
 async def test_a_port_that_leads_nowhere_is_explained(kubectl: KubectlOnPath) -> None:
     """A port can be forwarded to a pod whose container is between two crashes."""
     kubectl.set(**{"target": ["127.0.0.1", 1], "coordinator pods": [build_pod("c", **CRASHED)]})
     with pytest.raises(UnreachableError) as caught:
-        await enter(KubeEndpoint())
+        await enter(KubeEndpoint(token=TOKEN))
     assert (
         str(caught.value)
         == f"{NOT_RUNNING}OOMKilled: exit code 137 (kubectl logs -n n --previous c shows why)"
     )
-
-
-async def test_a_coordinator_that_runs_has_no_obstacle(kubectl: KubectlOnPath) -> None:
-    """Nobody asks for pods then. Pods that were evicted stay in the list beside the one that runs."""
-    evicted = build_pod("a", phase="Failed", reason="Evicted", message="The node was low on memory.")
-    kubectl.set(**{"coordinator pods": [evicted, build_pod("b", phase="Running", podIP="10.0.0.1")]})
-    await enter(KubeEndpoint())
-    assert not [call for call in kubectl.calls if "get pods" in call]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
@@ -181,7 +206,7 @@ async def test_a_coordinator_that_goes_in_the_middle_is_explained(
     monkeypatch.setattr(tunnel_module, "LOOK_S", 0.1)
     monkeypatch.setattr(tunnel_module, "FIRST_PAUSE_S", 0.1)
     monkeypatch.setattr(tunnel_module, "PROBE_TIMEOUT", aiohttp.ClientTimeout(total=0.5))
-    async with KubeEndpoint().open() as endpoint:
+    async with KubeEndpoint(token=TOKEN).open() as endpoint:
         kubectl.set(
             **{"errors": {"port-forward": PENDING}, "coordinator pods": [build_pod("c", **UNSCHEDULED)]}
         )
@@ -199,12 +224,6 @@ async def test_a_broker_that_does_not_run_is_reported(
 ) -> None:
     """The coordinator answers without it, so that its runs can be seen; no run goes on."""
     waiting = build_pod("v", "valkey", **wait_for("ErrImagePull"))
-    answers: list[tuple[dict[str, Any], str]] = [
-        ({"valkey pods": [waiting]}, f"ErrImagePull (set valkey.image.registry {HINT})"),
-        ({"valkey pods": [build_pod("v", "valkey", phase="Running", podIP="10.0.0.1")]}, ""),
-        ({"valkey pods": []}, ""),
-        ({"valkey pods": [waiting], "errors": {"get pods": "Error from server (Forbidden): no"}}, ""),
-    ]
 
     async def probe(_: web.Request) -> web.Response:
         return web.Response(status=503, text="no broker\n")
@@ -212,12 +231,17 @@ async def test_a_broker_that_does_not_run_is_reported(
     app = web.Application()
     app.add_routes([web.get("/readyz", probe)])
     async with TestServer(app) as server:
-        kubectl.set(target=["127.0.0.1", server.port])
-        for known, obstacle in answers:
-            kubectl.set(**known)
-            await enter(KubeEndpoint())
-            said = f"oku: --kube: the broker of release demo is not running: {obstacle}\n" if obstacle else ""
-            assert capsys.readouterr().err == said
+        kubectl.set(**{"target": ["127.0.0.1", server.port], "valkey pods": [waiting]})
+        await enter(KubeEndpoint(token=TOKEN))
+    said = f"the broker of release demo is not running: ErrImagePull (set valkey.image.registry {HINT})"
+    assert capsys.readouterr().err == f"oku: --kube: {said}\n"
+
+
+async def test_a_broker_that_runs_or_is_not_seen_has_no_obstacle() -> None:
+    """It may also be one of the user's, of which there are no pods."""
+    running = build_pod("v", "valkey", phase="Running", podIP="10.0.0.1")
+    for pods in ([running], [], UserError("forbidden"), ["?"]):
+        assert await KubePods(Answers({"valkey pods": pods}), "demo").find_broker_obstacle() == ""
 
 
 async def enter(endpoint: KubeEndpoint) -> None:
