@@ -60,10 +60,11 @@ _OF_OTHERS: dict[str, Any] = {
 
 
 def test_kubectl_diff_shows_nothing_after_a_run(release: Release) -> None:
-    """The pods that the coordinator has scaled are none of the chart's business."""
+    """The pods that the coordinator has scaled are none of the chart's business; Secrets are not made anew."""
     release.oku("run", "--requests", "1000", "--workers", "2", "--servers", "1", "--quiet")
     assert release.count_wanted("workers") == 2
     assert_stored(release.cluster, release.namespace, release.fetch_manifest())
+    assert_stored(release.cluster, release.namespace, release.render())
 
 
 @pytest.mark.parametrize(
