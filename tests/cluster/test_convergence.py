@@ -60,7 +60,7 @@ _OF_OTHERS: dict[str, Any] = {
 
 
 def test_kubectl_diff_shows_nothing_after_a_run(release: Release) -> None:
-    """The pods that the coordinator has scaled are none of the chart's business; Secrets are not made anew."""
+    """Sizes that the coordinator has set, and Secrets that were generated, stay as they are."""
     release.oku("run", "--requests", "1000", "--workers", "2", "--servers", "1", "--quiet")
     assert release.count_wanted("workers") == 2
     assert_stored(release.cluster, release.namespace, release.fetch_manifest())
