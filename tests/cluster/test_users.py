@@ -14,7 +14,7 @@ from tests.kit.runs.local_run import OKU, wait_until
 
 _ACCOUNT = "tester"
 """Named in `coordinator.kubeUsers` of the values for tests."""
-_PATIENCE_S = 20.0
+_PATIENCE_S = 60.0
 _LOOK_S = 0.1
 
 
