@@ -3,9 +3,14 @@
 {{- default (include "oku.name" (dict "root" . "suffix" "token")) .Values.coordinator.token.existingSecret -}}
 {{- end -}}
 
-{{/* The key of the token in it. `oku --kube` looks for this one. */}}
+{{/* The key of the token in it. */}}
 {{- define "oku.tokenKey" -}}
 {{- ternary .Values.coordinator.token.key "token" (not (empty .Values.coordinator.token.existingSecret)) -}}
+{{- end -}}
+
+{{/* A command that prints the value of a key, which may have dots: (dict "root" $ "secret" NAME "key" TEXT). */}}
+{{- define "oku.readSecret" -}}
+kubectl -n {{ .root.Release.Namespace }} get secret {{ .secret }} -o go-template='{{ "{{" }}index .data {{ .key | quote }} | base64decode}}'
 {{- end -}}
 
 {{/* Name of the Secret with the passwords of Valkey's users. */}}

@@ -1,4 +1,7 @@
-{{/* The head of a policy for a component: (dict "root" $ "component" NAME "suffix" TEXT). */}}
+{{/*
+The head of a policy for a component: (dict "root" $ "component" NAME "suffix" TEXT). A direction without rules
+is left out, which denies it: the API server stores `ingress: []` without the list, and would differ for ever.
+*/}}
 {{- define "oku.policyHead" -}}
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
@@ -31,7 +34,7 @@ podSelector:
 {{- $dns := .Values.networkPolicy.dns -}}
 - {{- with $dns.to }}
   to:
-    {{- toYaml . | nindent 4 }}
+    {{- include "oku.asStored" . | nindent 4 }}
   {{- end }}
   ports:
     {{- range $dns.ports }}
@@ -72,4 +75,34 @@ podSelector:
     {{- range .Values.networkPolicy.kubernetesApiPorts }}
     - {port: {{ . }}, protocol: TCP}
     {{- end }}
+{{- end -}}
+
+{{/*
+A list of rules or peers as the API server stores it: LIST. It drops empty lists, and the empty `matchLabels` of
+a selector; an empty selector or rule stays, because it selects everything.
+*/}}
+{{- define "oku.asStored" -}}
+{{- $stored := list -}}
+{{- range . -}}
+{{- $stored = append $stored (include "oku.mappingAsStored" . | fromYaml) -}}
+{{- end -}}
+{{- toYaml $stored -}}
+{{- end -}}
+
+{{- define "oku.mappingAsStored" -}}
+{{- $stored := dict -}}
+{{- range $key, $value := . -}}
+{{- if kindIs "map" $value -}}
+{{- if or $value (ne $key "matchLabels") -}}
+{{- $_ := set $stored $key (include "oku.mappingAsStored" $value | fromYaml) -}}
+{{- end -}}
+{{- else if not (kindIs "slice" $value) -}}
+{{- $_ := set $stored $key $value -}}
+{{- else if and $value (kindIs "map" (first $value)) -}}
+{{- $_ := set $stored $key (include "oku.asStored" $value | fromYamlArray) -}}
+{{- else if $value -}}
+{{- $_ := set $stored $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $stored -}}
 {{- end -}}

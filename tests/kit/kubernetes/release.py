@@ -53,10 +53,6 @@ class Release:
         self.cluster.wait_until_gone("pods", self.namespace, self.build_selector())
         return said
 
-    def test(self) -> str:
-        """Run `helm test`; what helm says."""
-        return self._helm("test", "--timeout=330s", "--logs=false")
-
     def build_selector(self, component: str = "") -> str:
         """The labels of its objects, or of one of its components."""
         labels = f"app.kubernetes.io/name=oku,app.kubernetes.io/instance={self.name}"
@@ -148,9 +144,25 @@ class Release:
         return summary
 
     def fetch_token(self) -> str:
-        """The token of its API."""
-        secret = self.cluster.fetch("secret", f"{self.name}-token", self.namespace)
-        return base64.b64decode(secret["data"]["token"]).decode()
+        """The token of its API, from where its Service says that it is."""
+        service = self.cluster.fetch("service", f"{self.name}-coordinator", self.namespace)
+        name, key = service["metadata"]["annotations"]["oku/token-secret"].split("/")
+        secret = self.cluster.fetch("secret", name, self.namespace)
+        return base64.b64decode(secret["data"][key]).decode()
+
+    def fetch_notes(self) -> str:
+        """What Helm said after the installation."""
+        return self._helm("get notes")
+
+    def fetch_manifest(self) -> str:
+        """The objects that Helm has installed."""
+        return self._helm("get manifest")
+
+    def render(self) -> str:
+        """The same objects, rendered again without changing any; those of `helm test` are left out."""
+        # Even so, Helm takes the version from its own build.
+        flags = (*self._build_flags(), "--dry-run=server", "--skip-tests", "--kube-version=1.30.0")
+        return self._helm("template", str(CHART), *flags)
 
     @contextmanager
     def open_api(self) -> Iterator[ForwardedApi]:
@@ -171,7 +183,10 @@ class Release:
     def _helm(self, verb: str, *arguments: str) -> str:
         where = ("--kube-context", self.cluster.context, "--namespace", self.namespace)
         done = subprocess.run(
-            ["helm", verb, self.name, *arguments, *where], capture_output=True, text=True, check=False
+            ["helm", *verb.split(), self.name, *arguments, *where],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

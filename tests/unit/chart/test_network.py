@@ -17,12 +17,12 @@ def _list_flows(objects: list[Object]) -> set[tuple[str, str, int]]:
     outward = {
         (name, other, port)
         for name, spec in policies.items()
-        for other, port in _list_peers(spec["egress"], "to", pods)
+        for other, port in _list_peers(spec.get("egress", []), "to", pods)
     }
     inward = {
         (other, name, port)
         for name, spec in policies.items()
-        for other, port in _list_peers(spec["ingress"], "from", pods)
+        for other, port in _list_peers(spec.get("ingress", []), "from", pods)
     }
     assert outward == inward
     return outward
@@ -82,7 +82,10 @@ def test_what_leaves_the_release_is_named_by_port() -> None:
     """DNS is open to all pods that resolve names, the Kubernetes API to those that have a token for it."""
     outside = {
         each["metadata"]["labels"]["app.kubernetes.io/component"]: {
-            port["port"] for rule in each["spec"]["egress"] if "to" not in rule for port in rule["ports"]
+            port["port"]
+            for rule in each["spec"].get("egress", [])
+            if "to" not in rule
+            for port in rule["ports"]
         }
         for each in find_kind(render(), "NetworkPolicy")
     }
@@ -175,6 +178,72 @@ def test_a_loki_behind_a_service_is_reached_by_the_port_of_its_pods() -> None:
     objects = render({"loki": {"enabled": False, "external": external}})
     egress = find(objects, "NetworkPolicy", "oku-coordinator")["spec"]["egress"]
     assert {"ports": [{"port": 8080, "protocol": "TCP"}]} in egress
+
+
+def _find_unstored(value: Any, place: str) -> list[str]:
+    """Where there is something empty that the API server drops: any list, and the labels of a selector."""
+    if isinstance(value, dict):
+        found = [each for key, inner in value.items() for each in _find_unstored(inner, f"{place}.{key}")]
+        return [*found, *(f"{place}.{key}" for key in value if key == "matchLabels" and not value[key])]
+    if isinstance(value, list):
+        return [each for inner in value for each in _find_unstored(inner, place)] if value else [place]
+    return []
+
+
+_SELECTORS: list[dict[str, Any]] = [
+    {"podSelector": {}},
+    {"namespaceSelector": {"matchLabels": {}, "matchExpressions": []}},
+    {"podSelector": {"matchExpressions": [{"key": "a", "operator": "Exists", "values": []}]}},
+    {"ipBlock": {"cidr": "10.0.0.0/8", "except": []}},
+]
+_STORED: list[dict[str, Any]] = [
+    {"podSelector": {}},
+    {"namespaceSelector": {}},
+    {"podSelector": {"matchExpressions": [{"key": "a", "operator": "Exists"}]}},
+    {"ipBlock": {"cidr": "10.0.0.0/8"}},
+]
+
+
+def test_policies_are_rendered_as_the_api_server_stores_them() -> None:
+    """`kubectl diff` would show an empty list for ever; what a rule or a selector selects stays the same."""
+    theirs = dict.fromkeys(("apiClients", "lokiClients", "grafanaClients"), _SELECTORS)
+    rules: list[dict[str, Any]] = [
+        {}, {"to": [], "ports": []}, {"to": _SELECTORS, "ports": [{"port": 80, "protocol": "TCP"}]}
+    ]  # fmt: skip
+    everything = theirs | {"targets": rules, "dns": {"to": _SELECTORS}}
+    external = {"existingSecret": "mine", "port": 5671}
+    combinations: list[dict[str, Any]] = [
+        {}, {"networkPolicy": everything}, {"scaling": {"enabled": False}}, {"servers": {"enabled": False}},
+        {"valkey": {"enabled": False}, "broker": {"external": external}, "networkPolicy": everything},
+        {"loki": {"enabled": False}, "grafana": {"enabled": False}, "networkPolicy": everything},
+    ]  # fmt: skip
+    for values in combinations:
+        policies = find_kind(render(values), "NetworkPolicy")
+        assert len(policies) > 3
+        unstored = [
+            each for policy in policies for each in _find_unstored(policy["spec"], policy["metadata"]["name"])
+        ]
+        assert not unstored, values
+    policies = find_kind(render({"networkPolicy": everything}), "NetworkPolicy")
+    ports = [{"port": 80, "protocol": "TCP"}]
+    workers = find(policies, "NetworkPolicy", "oku-workers")["spec"]["egress"]
+    assert workers[0]["to"] == _STORED
+    assert workers[-3:] == [{}, {}, {"to": _STORED, "ports": ports}]
+    for name in ("oku-coordinator", "oku-loki", "oku-grafana"):
+        assert find(policies, "NetworkPolicy", name)["spec"]["ingress"][0]["from"][-4:] == _STORED
+
+
+def test_a_direction_without_rules_is_denied() -> None:
+    """A policy that names a direction and lists no rule for it lets nothing through."""
+    denied = {
+        each["metadata"]["name"]: [name for name in ("ingress", "egress") if name not in each["spec"]]
+        for each in find_kind(render(), "NetworkPolicy")
+        if each["spec"]["policyTypes"] == ["Ingress", "Egress"]
+    }
+    assert denied == {
+        "oku-coordinator": [], "oku-workers": ["ingress"], "oku-servers": ["egress"],
+        "oku-valkey": ["egress"], "oku-loki": ["egress"], "oku-grafana": ["ingress"], "oku-test": ["ingress"],
+    }  # fmt: skip
 
 
 def test_without_policies_there_are_none() -> None:

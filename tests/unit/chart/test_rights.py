@@ -1,3 +1,5 @@
+from typing import Any
+
 from tests.unit.chart.rendering import find, find_kind, find_pods, read_environment, render
 
 
@@ -71,6 +73,39 @@ def test_helm_test_may_give_its_own_rights_back_and_no_others() -> None:
     assert (rule["resources"], rule["verbs"]) == (["rolebindings"], ["delete"])
     assert rule["resourceNames"] == ["oku-test"]
     assert read_environment(find_pods(render())["test"])["TEST_ROLE_BINDING"] == "oku-test"
+
+
+def test_users_of_kube_get_what_it_needs_and_no_more() -> None:
+    """It lists Services, and reads the one of the coordinator, the Secret that this names, and pods."""
+    users: list[dict[str, str]] = [
+        {"kind": "User", "name": "ada@example.com"},
+        {"kind": "Group", "name": "testers"},
+        {"kind": "ServiceAccount", "name": "ci"},
+        {"kind": "ServiceAccount", "name": "ci", "namespace": "builds"},
+    ]
+    mine = {"existingSecret": "mine", "key": "t"}
+    cases: list[tuple[dict[str, Any], str]] = [({}, "night-token"), ({"token": mine}, "mine")]
+    for values, secret in cases:
+        objects = render({"coordinator": values | {"kubeUsers": users}}, release="night")
+        assert find(objects, "Role", "night-kube-users")["rules"] == [
+            {"apiGroups": [""], "resources": ["services"], "verbs": ["list"]},
+            {
+                "apiGroups": [""],
+                "resources": ["services"],
+                "resourceNames": ["night-coordinator"],
+                "verbs": ["get"],
+            },
+            {"apiGroups": [""], "resources": ["secrets"], "resourceNames": [secret], "verbs": ["get"]},
+            {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]},
+            {"apiGroups": [""], "resources": ["pods/portforward"], "verbs": ["create"]},
+        ]
+    binding = find(objects, "RoleBinding", "night-kube-users")
+    assert binding["roleRef"]["name"] == "night-kube-users"
+    group = {"apiGroup": "rbac.authorization.k8s.io"}
+    assert binding["subjects"] == [
+        users[0] | group, users[1] | group, users[2] | {"namespace": "load"}, users[3]
+    ]  # fmt: skip
+    assert not [each for each in find_kind(render(), "Role") if "kube-users" in each["metadata"]["name"]]
 
 
 def test_patches_are_restricted_for_the_coordinators_account_alone() -> None:

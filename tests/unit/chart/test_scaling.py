@@ -58,7 +58,7 @@ def test_the_run_in_the_notes_is_allowed(tmp_path: Path, scaling: dict[str, obje
     """It asks for no more workers than a run may have."""
     template = 'notes: {{ include (print .Template.BasePath "/NOTES.txt") . | toJson }}'
     notes = evaluate(template, {"scaling": scaling}, tmp_path)["notes"]
-    assert f"oku run --kube --namespace load --requests 1M{asked}\n" in notes
+    assert f"oku run --kube --namespace load --release oku --requests 1M{asked}\n" in notes
 
 
 def test_servers_are_found_by_all_their_addresses() -> None:

@@ -66,6 +66,27 @@ def test_the_notes_say_what_a_token_of_ones_own_must_be_like(tmp_path: Path) -> 
     assert said not in evaluate(template, {}, tmp_path / "default")["notes"]
 
 
+def test_the_notes_name_commands_that_work_with_any_values(tmp_path: Path) -> None:
+    """A key may have dots, a port below 1024 is not everybody's, a long `helm test` needs more than 5 min."""
+    template = 'notes: {{ include (print .Template.BasePath "/NOTES.txt") . | toJson }}'
+    token = {"existingSecret": "mine", "key": "api.token"}
+    values = {
+        "coordinator": {"token": token, "service": {"port": 80}},
+        "grafana": {"admin": {"existingSecret": "theirs", "passwordKey": "admin.pw"}},
+        "tests": {"timeoutSeconds": 600},
+    }
+    notes = evaluate(template, values, tmp_path / "theirs")["notes"]
+    read = "kubectl -n load get secret {} -o go-template='{{{{index .data \"{}\" | base64decode}}}}'"
+    assert f"export OKU_TOKEN=$({read.format('mine', 'api.token')})\n" in notes
+    assert f"  {read.format('theirs', 'admin.pw')}\n" in notes
+    assert "port-forward service/oku-coordinator 8700:80\n" in notes
+    assert "export OKU_COORDINATOR=http://127.0.0.1:8700\n" in notes
+    assert "helm test oku -n load --timeout 690s\n" in notes
+    default = evaluate(template, {}, tmp_path / "default")["notes"]
+    assert "helm test oku -n load\n" in default
+    assert default.count(" --kube ") == default.count(" --kube --namespace load --release oku") == 2
+
+
 def test_existing_secrets_are_used_and_none_is_made() -> None:
     """They are read under the keys that were set."""
     values = {

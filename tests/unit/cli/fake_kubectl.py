@@ -1,7 +1,8 @@
 """A `kubectl` for tests: answers from `kubectl.json` beside it, and forwards ports to what it is told there.
 
-Keys: `services`, `secrets` and `pods` (lists), `context` (the current one), `errors` (by the words of a
-call), `target` (host and port that is forwarded to), `calls` (a file that gets a line for each call).
+Keys: `services`, `secrets` and `events` (lists), `COMPONENT pods` and `COMPONENT deployments` (lists of those
+with that label), `context` (the current one), `errors` (by the words of a call), `target` (host and port that
+is forwarded to), `calls` (a file that gets a line for each call).
 """
 
 import json
@@ -9,6 +10,7 @@ import socket
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 
 def main() -> int:
@@ -25,10 +27,27 @@ def main() -> int:
         return 0 if settings.get("context") else 1
     if "port-forward" in words:
         return forward(words.split()[-1], settings["target"])
-    for kind in ("services", "secrets", "pods"):
-        if f"get {kind}" in words:
-            sys.stdout.write(json.dumps({"kind": "List", "items": settings.get(kind, [])}))
+    wanted = words.partition("get ")[2].split()[0]
+    kind, _, name = wanted.partition("/")
+    return print_object(settings["secrets"], name) if kind == "secret" else print_list(settings, kind, words)
+
+
+def print_list(settings: dict[str, Any], kind: str, words: str) -> int:
+    """Print the objects of a kind, of one component if they are selected by that."""
+    component = words.partition("app.kubernetes.io/component=")[2].partition(",")[0].split(" ")[0]
+    key = f"{component} {kind}"
+    items = settings.get(key, []) if kind in {"pods", "deployments"} else settings.get(kind, [])
+    sys.stdout.write(json.dumps({"kind": "List", "items": items}))
+    return 0
+
+
+def print_object(objects: list[dict[str, Any]], name: str) -> int:
+    """Print the object of this name, or what kubectl says if there is none."""
+    for each in objects:
+        if each["metadata"]["name"] == name:
+            sys.stdout.write(json.dumps(each))
             return 0
+    sys.stderr.write(f'Error from server (NotFound): secrets "{name}" not found\n')
     return 1
 
 

@@ -44,7 +44,11 @@ class KubectlOnPath:
 def build_service(release: str, *ports: dict[str, Any]) -> dict[str, Any]:
     """The Service of a coordinator."""
     return {
-        "metadata": {"name": f"{release}-oku", "labels": {"app.kubernetes.io/instance": release}},
+        "metadata": {
+            "name": f"{release}-oku",
+            "labels": {"app.kubernetes.io/instance": release},
+            "annotations": {"oku/token-secret": "s/token"},
+        },
         "spec": {"ports": list(ports) or [{"name": "http", "port": 8700}]},
     }
 

@@ -1,28 +1,32 @@
 """Finds the coordinator of a release in a cluster through the user's kube context, for `--kube`.
 
-Its Service and the Secret with its token are found by labels, and a local port is forwarded to it for as
-long as the command runs.
+Its Service is found by labels and says in an annotation which key of which Secret has the token. A local port
+is forwarded to the Service for as long as the command runs.
 """
 
 import base64
 import binascii
+import string
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
-
-import msgspec
 
 from oku_cli.remote.api_token import GIVEN, read_token
 from oku_cli.remote.endpoint import UnreachableError
+from oku_cli.remote.kube_pods import INSTANCE, KubePods, build_selector
 from oku_cli.remote.kubectl import Kubectl
 from oku_cli.remote.tunnel import Tunnel, open_tunnel
-from oku_coordinator.kube.pods import Pod
+from oku_cli.terminal.printable import write_error
 from oku_core.errors import UserError
 
-_LABELS = "app.kubernetes.io/name=oku,app.kubernetes.io/component=coordinator"
-_INSTANCE = "app.kubernetes.io/instance"
-_TOKEN_KEY = "token"  # noqa: S105  # the key, not the token
+TOKEN_ANNOTATION = "oku/token-secret"  # noqa: S105  # where the token is, not the token
+"""Of the Service: `SECRET/KEY`."""
+POD_TIMEOUT_S = 5
+"""How long `kubectl` waits for a pod where there is none; a tunnel tries again anyway."""
+_NAME_CHARACTERS = frozenset(string.ascii_lowercase + string.digits + "-.")
+_KEY_CHARACTERS = _NAME_CHARACTERS | frozenset(string.ascii_uppercase + "_")
 
 
 @dataclass(frozen=True)
@@ -33,7 +37,7 @@ class KubeEndpoint:
         context: the kube context; empty for the current one.
         namespace: the namespace; empty for that of the context.
         release: the name of the release; empty if it is the only one.
-        token: the token; empty to read it from the release's Secret.
+        token: the token; empty to read it from the Secret that the Service of the release names.
     """
 
     context: str = ""
@@ -58,14 +62,18 @@ class KubeEndpoint:
         kubectl = Kubectl(self.context, self.namespace)
         service = await self._find_service(kubectl)
         release = _name_release(service)
-        token = self.token or await self._find_token(kubectl, release)
+        token = self.token or await _read_token(kubectl, service)
         note = f"{GIVEN} is set and was used instead of the Secret of release {release}" if self.token else ""
         name, port = service["metadata"]["name"], find_port(service)
+        pods = KubePods(kubectl, release)
         async with AsyncExitStack() as stack:
+            forward = build_forward(kubectl, name, port)
             try:
-                tunnel = await stack.enter_async_context(open_tunnel(build_forward(kubectl, name, port)))
+                tunnel = await stack.enter_async_context(open_tunnel(forward, pods.explain))
             except UnreachableError as error:
-                raise await _explain(kubectl, release, error) from error
+                obstacle = await pods.explain()
+                raise (_build_error(pods, obstacle) if obstacle else error) from error
+            await _check(tunnel, pods)
             yield ForwardedEndpoint(tunnel, token, note)
 
     async def _find_service(self, kubectl: Kubectl) -> dict[str, Any]:
@@ -79,17 +87,6 @@ class KubeEndpoint:
             raise UserError(f"--kube: there are several releases in {where}, name one by --release: {names}")
         what = f"no release {self.release} of Oku" if self.release else "no Oku"
         raise UserError(f"--kube: there is {what} in {where}; install it, or name another by --namespace")
-
-    async def _find_token(self, kubectl: Kubectl, release: str) -> str:
-        secrets = await kubectl.fetch("secrets", build_selector(release))
-        for secret in secrets:
-            if encoded := (secret.get("data") or {}).get(_TOKEN_KEY):
-                try:
-                    text = base64.b64decode(encoded, validate=True).decode()
-                except (binascii.Error, UnicodeDecodeError):
-                    break
-                return read_token(text, f"--token: that in the Secret of release {release}")
-        raise UserError(f"--token: release {release} has no Secret with its token, give it by --token")
 
 
 @dataclass(frozen=True)
@@ -116,11 +113,6 @@ class ForwardedEndpoint:
         return self.tunnel.find_trouble()
 
 
-def build_selector(release: str) -> str:
-    """Build the label selector for the coordinator of a release, or of any release if that is empty."""
-    return f"{_LABELS},{_INSTANCE}={release}" if release else _LABELS
-
-
 def find_port(service: dict[str, Any]) -> int:
     """Return the port of the API, which is called `http`; 0 if the Service has none."""
     ports = service["spec"]["ports"]
@@ -129,20 +121,46 @@ def find_port(service: dict[str, Any]) -> int:
 
 def build_forward(kubectl: Kubectl, service: str, port: int) -> list[str]:
     """Build the command that forwards a free local port to a Service."""
-    return kubectl.build_command("port-forward", "--address", "127.0.0.1", f"service/{service}", f":{port}")
+    flags = ("--address", "127.0.0.1", "--pod-running-timeout", f"{POD_TIMEOUT_S}s")
+    return kubectl.build_command("port-forward", *flags, f"service/{service}", f":{port}")
 
 
-async def _explain(kubectl: Kubectl, release: str, error: UnreachableError) -> UnreachableError:
-    """The error with what keeps the pod of the coordinator from running, if Kubernetes says that."""
+async def _read_token(kubectl: Kubectl, service: dict[str, Any]) -> str:
+    """Read the token where the Service says that it is; no other Secret is asked for."""
+    release = _name_release(service)
+    where = str((service["metadata"].get("annotations") or {}).get(TOKEN_ANNOTATION, ""))
+    name, _, key = where.partition("/")
+    if not (name and key and _NAME_CHARACTERS.issuperset(name) and _KEY_CHARACTERS.issuperset(key)):
+        said = f"{TOKEN_ANNOTATION} of its Service is {where!r}" if where else f"without {TOKEN_ANNOTATION}"
+        raise UserError(f"--token: release {release} names no Secret ({said}): upgrade it, or give --token")
+    place = f"key {key} of Secret {name}"
     try:
-        pods = msgspec.convert(await kubectl.fetch("pods", build_selector(release)), list[Pod])
-    except (UserError, UnreachableError, msgspec.ValidationError):
-        return error  # it may be that pods cannot be seen either
-    obstacle = next((pod.obstacle for pod in pods if pod.obstacle), "")
-    said = f"--kube: the coordinator of release {release} is not running: {obstacle}"
-    return UnreachableError(said) if obstacle else error
+        secret = await kubectl.fetch_one("secret", name)
+    except UserError as error:
+        reason = str(error).removeprefix("--kube: ")
+        raise UserError(f"--token: {place} of release {release} cannot be read: {reason}") from error
+    try:
+        text = base64.b64decode(str((secret.get("data") or {})[key]), validate=True).decode()
+    except KeyError:
+        raise UserError(f"--token: Secret {name} of release {release} has no key {key}") from None
+    except (binascii.Error, UnicodeDecodeError):
+        raise UserError(f"--token: {place} of release {release} is no text") from None
+    return read_token(text, f"--token: {place} of release {release}")
+
+
+async def _check(tunnel: Tunnel, pods: KubePods) -> None:
+    """Ask Kubernetes about a coordinator that does not answer, or has no broker."""
+    status = await tunnel.probe("/readyz")
+    if status is None and (obstacle := await pods.explain()):
+        raise _build_error(pods, obstacle)
+    if status == HTTPStatus.SERVICE_UNAVAILABLE and (obstacle := await pods.find_broker_obstacle()):
+        write_error(f"--kube: the broker of release {pods.release} is not running: {obstacle}")
+
+
+def _build_error(pods: KubePods, obstacle: str) -> UnreachableError:
+    return UnreachableError(f"--kube: the coordinator of release {pods.release} is not running: {obstacle}")
 
 
 def _name_release(service: dict[str, Any]) -> str:
     metadata = service["metadata"]
-    return str((metadata.get("labels") or {}).get(_INSTANCE, metadata["name"]))
+    return str((metadata.get("labels") or {}).get(INSTANCE, metadata["name"]))

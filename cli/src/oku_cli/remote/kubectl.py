@@ -21,7 +21,7 @@ _MISTAKES = re.compile(
     r'|(context|cluster|auth info) "[^"]*" does not exist|context was not found'
     r"|unable to read (certificate-authority|client-cert|client-key)|unable to load root certificates"
     r"|executable \S+ not found|auth plugin has been removed|no auth provider found"
-    r"|\((forbidden|unauthorized|badrequest)\)|is forbidden:|must be logged in|provide credentials"
+    r"|\((forbidden|unauthorized|badrequest|notfound)\)|is forbidden:|must be logged in|provide credentials"
     r"|invalid namespace",
     re.IGNORECASE,
 )
@@ -55,15 +55,27 @@ class Kubectl:
             UserError: there is no such context, or no right to see them.
             UnreachableError: the cluster does not answer.
         """
-        arguments = ("get", kind, "--selector", selector, "--output", "json", *flags)
-        code, output, error = await _call(self.build_command("--request-timeout=10s", *arguments))
+        document = await self._get(kind, "--selector", selector, "--output", "json", *flags)
+        items = document.get("items")
+        if not isinstance(items, list):
+            raise UnreachableError("--kube: kubectl did not print a list of objects")
+        return items
+
+    async def fetch_one(self, kind: str, name: str) -> dict[str, Any]:
+        """Fetch one object by its name; what `fetch` raises, and `UserError` if there is none."""
+        return await self._get(f"{kind}/{name}", "--output", "json")
+
+    async def _get(self, *arguments: str) -> dict[str, Any]:
+        code, output, error = await _call(self.build_command("--request-timeout=10s", "get", *arguments))
         if code:
             raise await self._explain(find_reason(error))
         try:
-            items: list[dict[str, Any]] = decode_document(output)["items"]
-        except (JsonError, LookupError, TypeError):
-            raise UnreachableError("--kube: kubectl did not print a list of objects") from None
-        return items
+            document = decode_document(output)
+        except JsonError:
+            document = None
+        if not isinstance(document, dict):
+            raise UnreachableError("--kube: kubectl did not print an object")
+        return document
 
     async def _explain(self, reason: str) -> Exception:
         if is_mistake(reason):
@@ -102,7 +114,9 @@ async def _call(command: Sequence[str]) -> tuple[int, bytes, str]:
         async with asyncio.timeout(TIMEOUT_S):
             output, error = await process.communicate()
     except TimeoutError:
-        process.kill()
-        await process.wait()
         return 1, b"", f"no answer within {TIMEOUT_S:.0f} s"
+    finally:
+        if process.returncode is None:  # too late, or the caller was cancelled
+            process.kill()
+            await process.wait()
     return process.returncode or 0, output, error.decode(errors="replace")

@@ -9,7 +9,7 @@ import asyncio
 import os
 import re
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -33,17 +33,20 @@ _NO_REASON = re.compile(r"^$|^Forwarding from |^Handling connection for ")
 
 
 @asynccontextmanager
-async def open_tunnel(command: Sequence[str]) -> AsyncIterator["Tunnel"]:
+async def open_tunnel(
+    command: Sequence[str], explain: Callable[[], Awaitable[str]]
+) -> AsyncIterator["Tunnel"]:
     """Forward a port as long as the context lasts.
 
     Args:
         command: the command that forwards a free local port.
+        explain: finds out why nothing answers at the other end; an empty text if that is not known.
 
     Raises:
         UnreachableError: the tunnel does not get ready.
     """
     with tempfile.TemporaryDirectory(prefix="oku-") as folder:
-        tunnel = Tunnel(command, Path(folder))
+        tunnel = Tunnel(command, Path(folder), explain)
         try:
             await tunnel.start()
             watching = asyncio.create_task(tunnel.watch())
@@ -62,17 +65,20 @@ class Tunnel:
     Args:
         command: the command that forwards a free local port, and prints which one.
         folder: the folder for the logs of the children.
+        explain: finds out why nothing answers at the other end; an empty text if that is not known.
     """
 
-    def __init__(self, command: Sequence[str], folder: Path) -> None:
+    def __init__(self, command: Sequence[str], folder: Path, explain: Callable[[], Awaitable[str]]) -> None:
         self._command = command
         self._folder = folder
+        self._explain = explain
         self._children = 0
         self._port: str | None = None
         self._child = self._build_child()
         self._pause_s = FIRST_PAUSE_S
         self._silent_probes = 0
         self._trouble = ""
+        self._obstacle = ""
 
     @property
     def url(self) -> str:
@@ -89,7 +95,7 @@ class Tunnel:
 
     def find_trouble(self) -> str:
         """Return why the tunnel leads nowhere; empty while it works, or while that is not known."""
-        return self._read_death() or self._trouble
+        return self._obstacle or self._read_death() or self._trouble
 
     async def start(self) -> None:
         """Start the first child, and wait until it has a port."""
@@ -104,6 +110,11 @@ class Tunnel:
                 break
             await asyncio.sleep(_POLL_S)
         raise _build_error(find_reason(self._child.read_last_line()))
+
+    async def probe(self, path: str) -> int | None:
+        """Return the status with which the coordinator answers at a path; None if it does not answer."""
+        async with aiohttp.ClientSession(timeout=PROBE_TIMEOUT) as session:
+            return await self._request(session, path)
 
     async def watch(self) -> None:
         """Restart the child whenever it leads nowhere, until cancelled."""
@@ -122,8 +133,9 @@ class Tunnel:
 
     async def _look(self, session: aiohttp.ClientSession) -> None:
         if not self._is_down():
-            if await self._leads_somewhere(session):
-                self._pause_s, self._silent_probes, self._trouble = FIRST_PAUSE_S, 0, ""
+            if await self._request(session, "/healthz") is not None:
+                self._pause_s, self._silent_probes = FIRST_PAUSE_S, 0
+                self._trouble = self._obstacle = ""
                 return
             self._silent_probes += 1
             if self._silent_probes < _MAX_SILENT_PROBES:
@@ -131,6 +143,8 @@ class Tunnel:
         self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
         self._trouble = self._read_death() or "kubectl port-forward led nowhere, it is started again"
         self._start_again()
+        # Afterwards: it takes as long as the cluster does, and meanwhile the child gets ready.
+        self._obstacle = await self._explain()
 
     def _start_again(self) -> None:
         self.end()
@@ -138,12 +152,12 @@ class Tunnel:
         self._child = self._build_child()
         self._child.start()
 
-    async def _leads_somewhere(self, session: aiohttp.ClientSession) -> bool:
+    async def _request(self, session: aiohttp.ClientSession, path: str) -> int | None:
         try:
-            async with session.get(f"{self.url}/healthz"):
-                return True
+            async with session.get(f"{self.url}{path}") as response:
+                return response.status
         except (aiohttp.ClientError, TimeoutError, OSError, UnreachableError):
-            return False
+            return None
 
     def _is_down(self) -> bool:
         return not self._child.is_alive

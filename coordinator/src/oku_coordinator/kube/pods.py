@@ -20,7 +20,9 @@ _ON_ITS_WAY = frozenset({"ContainerCreating", "PodInitializing"})
 """Reasons for which every container waits for a while."""
 _NO_IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"})
 _CRASHING = "CrashLoopBackOff"
-_IMAGE_HINT = "set image.registry of the chart to a registry that has the image and that nodes can pull from"
+_OWN_COMPONENTS = frozenset({"coordinator", "workers", "servers"})
+"""They share the image of Oku."""
+_COMPONENT_LABEL = "app.kubernetes.io/component"
 
 
 class Condition(msgspec.Struct):
@@ -38,22 +40,35 @@ class Waiting(msgspec.Struct):
     message: str = ""
 
 
+class Terminated(msgspec.Struct, rename="camel"):
+    """How a container ended."""
+
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
 class ContainerState(msgspec.Struct):
-    """What a container does; `waiting` only where it does that."""
+    """What a container does: at most one of these, none while it runs."""
 
     waiting: Waiting | None = None
+    terminated: Terminated | None = None
 
 
-class Container(msgspec.Struct):
-    """A container of a pod."""
+class Container(msgspec.Struct, rename="camel"):
+    """A container of a pod, and how it ended before it was started again."""
 
+    name: str = ""
     state: ContainerState = msgspec.field(default_factory=ContainerState)
+    last_state: ContainerState = msgspec.field(default_factory=ContainerState)
 
 
 class Metadata(msgspec.Struct, rename="camel"):
-    """Name and annotations of a pod, and when it is to be gone if it was deleted."""
+    """Where a pod is, its labels and annotations, and when it is to be gone if it was deleted."""
 
     name: str
+    namespace: str = ""
+    labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
     deletion_timestamp: str | None = None
 
@@ -73,6 +88,7 @@ class Status(msgspec.Struct):
     ip: str = msgspec.field(default="", name="podIP")
     ips: list[PodIp] | None = msgspec.field(default=None, name="podIPs")
     conditions: list[Condition] | None = None
+    init_containers: list[Container] | None = msgspec.field(default=None, name="initContainerStatuses")
     containers: list[Container] | None = msgspec.field(default=None, name="containerStatuses")
 
 
@@ -86,6 +102,11 @@ class Pod(msgspec.Struct):
     def name(self) -> str:
         """Of the pod; a worker has the same."""
         return self.metadata.name
+
+    @property
+    def where(self) -> str:
+        """The flag that names its namespace in a command of kubectl; empty if that is not known."""
+        return f"-n {self.metadata.namespace} " if self.metadata.namespace else ""
 
     @property
     def ips(self) -> set[str]:
@@ -118,18 +139,50 @@ class Pod(msgspec.Struct):
         for condition in self.status.conditions or ():
             if condition.type == "PodScheduled" and condition.status == "False":
                 return shorten(condition.message or "it has no node yet")
-        for container in self.status.containers or ():
+        for container in self._containers:
             waiting = container.state.waiting
             if waiting is not None and waiting.reason not in _ON_ITS_WAY:
                 said = _say(waiting.reason, waiting.message)
-                hint = self._hint(waiting.reason)
+                hint = self._hint(waiting.reason, container)
                 return f"{said} ({hint})" if hint else said
-        return _say(self.status.reason, self.status.message) if self.status.phase == "Failed" else ""
+        if self.status.phase == "Failed":
+            return _say(self.status.reason, self.status.message)
+        ended = ((each, each.state.terminated) for each in self._containers)
+        return next((self._describe_end(each, end) for each, end in ended if end and end.exit_code), "")
 
-    def _hint(self, reason: str) -> str:
+    @property
+    def last_crash(self) -> str:
+        """How the last container that was started again had ended; empty if none was, or all ended well."""
+        ended = ((each, each.last_state.terminated) for each in self._containers)
+        crashes = [
+            self._describe_end(each, end, "--previous ") for each, end in ended if end and end.exit_code
+        ]
+        return crashes[-1] if crashes else ""
+
+    @property
+    def component(self) -> str:
+        """The component of the release that it belongs to; empty if it does not say."""
+        return (self.metadata.labels or {}).get(_COMPONENT_LABEL, "")
+
+    @property
+    def _containers(self) -> list[Container]:
+        """Those that run before the others come first: what holds one of them up holds up the rest."""
+        return [*(self.status.init_containers or ()), *(self.status.containers or ())]
+
+    def _hint(self, reason: str, container: Container) -> str:
         if reason in _NO_IMAGE:
-            return _IMAGE_HINT
-        return f"kubectl logs --previous {self.name} shows why" if reason == _CRASHING else ""
+            shares = not self.component or self.component in _OWN_COMPONENTS
+            value = "image.registry" if shares else f"{self.component}.image.registry"
+            return f"set {value} of the chart to a registry that has the image and that nodes can pull from"
+        return self._point_to_log(container, "--previous ") if reason == _CRASHING else ""
+
+    def _describe_end(self, container: Container, end: Terminated, flag: str = "") -> str:
+        said = _say(end.reason or "Error", end.message or f"exit code {end.exit_code}")
+        return f"{said} ({self._point_to_log(container, flag)})"
+
+    def _point_to_log(self, container: Container, flag: str) -> str:
+        which = f" -c {container.name}" if len(self._containers) > 1 and container.name else ""
+        return f"kubectl logs {self.where}{flag}{self.name}{which} shows why"
 
     @property
     def cost(self) -> int | None:

@@ -2,26 +2,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.chart.rendering import find_kind, render
+from tests.unit.chart.rendering import find, find_kind, render
 from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath, build_secret, build_service
 
 from oku_cli.remote import kubectl as kubectl_module
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import UnreachableError
-from oku_cli.remote.kube import KubeEndpoint, build_selector, find_port
+from oku_cli.remote.kube import KubeEndpoint, find_port
+from oku_cli.remote.kube_pods import build_selector
 from oku_core.errors import UserError
 
 COORDINATOR = "app.kubernetes.io/name=oku,app.kubernetes.io/component=coordinator"
 
 
 async def test_the_coordinator_is_found_and_reached(kubectl: KubectlOnPath) -> None:
-    """It is found by labels in the current context and namespace, and its token is read from the Secret."""
+    """It is found by labels in the current context and namespace, and its Service names the Secret."""
     async with Client(KubeEndpoint()) as client:
         assert await client.fetch_runs() == [{"run": "r1"}]
     services, secrets, forward = kubectl.calls
     assert services == f"--request-timeout=10s get services --selector {COORDINATOR} --output json"
-    assert f"get secrets --selector {COORDINATOR},app.kubernetes.io/instance=demo" in secrets
-    assert forward == "port-forward --address 127.0.0.1 service/demo-oku :8700"
+    assert secrets == "--request-timeout=10s get secret/s --output json"
+    assert forward == "port-forward --address 127.0.0.1 --pod-running-timeout 5s service/demo-oku :8700"
 
 
 async def test_services_for_workers_are_not_taken_for_releases(kubectl: KubectlOnPath) -> None:
@@ -45,8 +46,12 @@ async def test_context_namespace_and_release_are_handed_on(kubectl: KubectlOnPat
 
 
 async def test_a_token_that_is_given_is_not_looked_for(kubectl: KubectlOnPath) -> None:
-    """Some users may not read Secrets."""
-    kubectl.set(errors={"get secrets": "Error from server (Forbidden): secrets is forbidden"})
+    """Some users may not read Secrets, and the Service of an old release names none."""
+    service = build_service("demo")
+    del service["metadata"]["annotations"]
+    kubectl.set(
+        services=[service], errors={"get secret": "Error from server (Forbidden): secrets is forbidden"}
+    )
     async with Client(KubeEndpoint(token=TOKEN)) as client:
         assert await client.fetch_runs()
 
@@ -72,13 +77,35 @@ async def test_without_kubectl_nothing_can_be_found(monkeypatch: pytest.MonkeyPa
             {"services": [build_service("b"), build_service("a")]},
             "there are several releases in namespace n, name one by --release: a, b",
         ),
-        (KubeEndpoint(), {"secrets": []}, "--token: release demo has no Secret with its token"),
-        (KubeEndpoint(), {"secrets": [build_secret(TOKEN, "other")]}, "--token: release demo has no Secret"),
-        (KubeEndpoint(), {"secrets": [{"data": {"token": "="}}]}, "--token: release demo has no Secret"),
+        (
+            KubeEndpoint(),
+            {"secrets": []},
+            'cannot be read: Error from server (NotFound): secrets "s" not found',
+        ),
+        (
+            KubeEndpoint(),
+            {"errors": {"get secret": 'Error from server (Forbidden): secrets "s" is forbidden'}},
+            "--token: key token of Secret s of release demo cannot be read: Error from server (Forbidden)",
+        ),
+        (
+            KubeEndpoint(),
+            {"secrets": [build_secret(TOKEN, "other")]},
+            "--token: Secret s of release demo has no key token",
+        ),
+        (
+            KubeEndpoint(),
+            {"secrets": [{"metadata": {"name": "s"}}]},
+            "--token: Secret s of release demo has no key token",
+        ),
+        (
+            KubeEndpoint(),
+            {"secrets": [{"metadata": {"name": "s"}, "data": {"token": "="}}]},
+            "--token: key token of Secret s of release demo is no text",
+        ),
         (
             KubeEndpoint(),
             {"secrets": [build_secret("two words")]},
-            "--token: that in the Secret of release demo: has other than printable ASCII",
+            "--token: key token of Secret s of release demo: has other than printable ASCII",
         ),
         (
             KubeEndpoint(),
@@ -148,25 +175,49 @@ async def test_a_cluster_that_does_not_answer_is_out_of_reach(kubectl: KubectlOn
         await enter(KubeEndpoint())
 
 
-async def test_a_coordinator_without_an_image_is_named_with_what_to_set(kubectl: KubectlOnPath) -> None:
-    """The chart's default image can be pulled from nowhere. Without a right on pods, kubectl is quoted."""
-    waiting = {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "localhost/oku/oku:0.1.0"'}
-    pod = {"metadata": {"name": "c"}, "status": {"containerStatuses": [{"state": {"waiting": waiting}}]}}
-    pending = "error: unable to forward port because pod is not running. Current status=Pending"
-    kubectl.set(errors={"port-forward": pending}, pods=[pod])
-    with pytest.raises(UnreachableError) as caught:
+async def test_the_token_is_read_from_the_key_that_the_service_names(kubectl: KubectlOnPath) -> None:
+    """A Secret of the user's own may have any name, and its key may have dots."""
+    service = build_service("demo")
+    service["metadata"]["annotations"]["oku/token-secret"] = "shop.load/api.token_1"
+    secret = build_secret(TOKEN, "api.token_1") | {"metadata": {"name": "shop.load"}}
+    kubectl.set(services=[service], secrets=[build_secret("other"), secret])
+    async with Client(KubeEndpoint()) as client:
+        assert await client.fetch_runs()
+    assert [call for call in kubectl.calls if "secret" in call] == [
+        "--request-timeout=10s get secret/shop.load --output json"
+    ]
+
+
+@pytest.mark.parametrize(
+    "named", [None, "", "s", "s/", "/token", "s/a/b", "s,pods/token", "-o=x y/token", "S/token"]
+)
+async def test_a_service_that_names_no_key_of_a_secret_is_said(
+    kubectl: KubectlOnPath, named: str | None
+) -> None:
+    """Releases of older charts have no annotation, and only names are handed to kubectl."""
+    service = build_service("demo")
+    service["metadata"]["annotations"] = {} if named is None else {"oku/token-secret": named}
+    kubectl.set(services=[service])
+    with pytest.raises(
+        UserError, match=r"^--token: release demo names no Secret .*: upgrade it, or give --token$"
+    ):
         await enter(KubeEndpoint())
-    assert str(caught.value) == (
-        "--kube: the coordinator of release demo is not running: "
-        'ImagePullBackOff: Back-off pulling image "localhost/oku/oku:0.1.0" '
-        "(set image.registry of the chart to a registry that has the image and that nodes can pull from)"
-    )
-    hidden = {"port-forward": pending, "get pods": "Forbidden"}
-    answers: tuple[dict[str, Any], ...] = ({"pods": []}, {"pods": ["?"]}, {"errors": hidden})
-    for known in answers:
-        kubectl.set(**known)
-        with pytest.raises(UnreachableError, match=r"no port can be forwarded .* Current status=Pending$"):
-            await enter(KubeEndpoint())
+    assert len(kubectl.calls) == 1
+
+
+def test_the_service_of_the_chart_names_the_secret_of_the_token() -> None:
+    """It is that of the chart or one of the user's, and no annotation of the user's takes its place."""
+    theirs = {"oku/token-secret": "a/b", "other": "kept"}
+    mine = {"token": {"existingSecret": "mine", "key": "t.1"}, "service": {"annotations": theirs}}
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({}, "oku-token/token"),
+        ({"coordinator": {"token": {"key": "unread"}}}, "oku-token/token"),
+        ({"coordinator": mine, "extraAnnotations": theirs}, "mine/t.1"),
+    ]
+    for values, named in cases:
+        service = find(render(values), "Service", "oku-coordinator")
+        assert service["metadata"]["annotations"]["oku/token-secret"] == named, values
+    assert service["metadata"]["annotations"]["other"] == "kept"
 
 
 async def test_nobody_waits_for_a_kubectl_that_hangs(

@@ -1,7 +1,10 @@
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.kit.runs.local_run import is_alive
+from tests.unit.cli.kubectl_on_path import wait_until
 
 from oku_cli.remote.kubectl import Kubectl, find_reason, is_mistake
 from oku_cli.remote.tunnel import open_tunnel
@@ -31,6 +34,7 @@ MISTAKES = [
     'error: The gcp auth plugin has been removed.\nPlease use the "gke-gcloud-auth-plugin" instead.',
     "Unable to connect to the server: getting credentials: exec: executable aws not found\n\nIt looks",
     "invalid namespace \"A b/\": [may not contain '/']",
+    'Error from server (NotFound): secrets "mine" not found',
     'Error from server (BadRequest): Unable to find "/v1, Resource=services" that match label selector',
 ]
 PASSING = [
@@ -107,6 +111,26 @@ async def test_kubectl_gets_the_environment_without_what_is_of_oku(
 
 async def test_a_tunnel_gets_the_same(read_environment: Callable[[], str]) -> None:
     """It lives as long as the command that needs it."""
-    async with open_tunnel(Kubectl("", "").build_command("port-forward")):
+
+    async def explain() -> str:
+        return ""
+
+    async with open_tunnel(Kubectl("", "").build_command("port-forward"), explain):
         assert "KUBECONFIG=a-config" in read_environment()
         assert "OKU_TOKEN" not in read_environment()
+
+
+async def test_a_kubectl_that_nobody_waits_for_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command may end in the middle of a call."""
+    program, pid = tmp_path / "kubectl", tmp_path / "pid"
+    program.write_text(f"#!/bin/sh\necho $$ > {pid}.part; mv {pid}.part {pid}\nexec sleep 60\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    asking = asyncio.create_task(Kubectl("", "").fetch("pods", "a=b"))
+    await wait_until(pid.exists)
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    assert not is_alive(int(pid.read_text()))

@@ -68,6 +68,11 @@ def wait_for(reason: str, message: str = "") -> dict[str, object]:
     return {"name": "worker", "state": {"waiting": {"reason": reason, "message": message}}}
 
 
+def end(code: int, reason: str = "Error") -> dict[str, object]:
+    """The status of a container that has ended."""
+    return {"name": "ended", "state": {"terminated": {"exitCode": code, "reason": reason}}}
+
+
 @pytest.mark.parametrize(
     ("status", "obstacle"),
     [
@@ -89,16 +94,53 @@ def wait_for(reason: str, message: str = "") -> dict[str, object]:
         ({"containerStatuses": [wait_for("ErrImagePull", "failed: " * 40)]},
          "ErrImagePull: " + "failed: " * 22 + "failed: …" + HINT),
         ({"containerStatuses": [{"state": {"running": {}}}, wait_for("CrashLoopBackOff", "back-off 10s")]},
-         "CrashLoopBackOff: back-off 10s (kubectl logs --previous p shows why)"),
+         "CrashLoopBackOff: back-off 10s (kubectl logs --previous p -c worker shows why)"),
         ({"phase": "Failed", "reason": "SysctlForbidden", "message": "forbidden sysctl. More words."},
          "SysctlForbidden: forbidden sysctl"),
         ({"phase": "Running", "reason": "Odd", "message": "Odder"}, ""),
+        (
+            {
+                "initContainerStatuses": [wait_for("ErrImagePull")],
+                "containerStatuses": [wait_for("PodInitializing")],
+            },
+            f"ErrImagePull{HINT}",
+        ),
+        ({"initContainerStatuses": [end(0, "Completed")], "containerStatuses": [end(2)]},
+         "Error: exit code 2 (kubectl logs p -c ended shows why)"),
+        ({"containerStatuses": [end(137, "OOMKilled")]},
+         "OOMKilled: exit code 137 (kubectl logs p shows why)"),
+        ({"phase": "Failed", "reason": "Evicted", "message": "low on disk", "containerStatuses": [end(137)]},
+         "Evicted: low on disk"),
     ],
 )  # fmt: skip
 def test_a_pod_says_what_keeps_it_from_running(status: dict[str, object], obstacle: str) -> None:
     """The obstacle is one line; what every pod goes through is not one."""
     pod = msgspec.convert({"metadata": {"name": "p"}, "status": status}, Pod)
     assert pod.obstacle == obstacle
+
+
+def test_the_image_to_set_is_that_of_the_component() -> None:
+    """Only the components of Oku share an image; a command names the namespace where it is known."""
+    for component, value in (("workers", "image"), ("valkey", "valkey.image"), ("loki", "loki.image")):
+        metadata = {"name": "p", "labels": {"app.kubernetes.io/component": component}}
+        status = {"containerStatuses": [wait_for("ErrImagePull")]}
+        pod = msgspec.convert({"metadata": metadata, "status": status}, Pod)
+        assert f"(set {value}.registry of the chart" in pod.obstacle
+    status = {"containerStatuses": [wait_for("CrashLoopBackOff")]}
+    pod = msgspec.convert({"metadata": {"name": "p", "namespace": "n"}, "status": status}, Pod)
+    assert pod.obstacle == "CrashLoopBackOff (kubectl logs -n n --previous p shows why)"
+
+
+def test_a_container_that_was_started_again_says_how_it_had_ended() -> None:
+    """What ended well, or was never started again, has not crashed."""
+    for last, crash in (
+        (end(1), "Error: exit code 1 (kubectl logs --previous p shows why)"),
+        (end(0, "Completed"), ""),
+        ({"state": {}}, ""),
+    ):
+        status = {"containerStatuses": [{"state": {"running": {}}, "lastState": last["state"]}]}
+        pod = msgspec.convert({"metadata": {"name": "p"}, "status": status}, Pod)
+        assert (pod.last_crash, pod.obstacle) == (crash, "")
 
 
 def test_busy_workers_are_deleted_last() -> None:
