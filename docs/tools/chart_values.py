@@ -16,6 +16,25 @@ CHART = Path(__file__).parents[2] / "charts" / "oku"
 
 _BEGIN, _END = "<!-- values:begin -->", "<!-- values:end -->"
 _SECTION, _SCHEMA = "-- ", "@schema "
+_SOURCE = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {"name": {"type": "string", "minLength": 1}, "optional": {"type": "boolean"}},
+    "additionalProperties": False,
+}
+_QUANTITY = {"type": ["string", "number", "null"]}
+_RESOURCES = "^(cpu|memory|ephemeral-storage|hugepages-.+|[^/]+/.+)$"
+_DEFINITIONS: dict[str, Any] = {
+    "source": _SOURCE,
+    "quantity": _QUANTITY,
+    "quantities": {
+        "type": ["object", "null"],
+        "propertyNames": {"pattern": _RESOURCES},
+        "additionalProperties": {"$ref": "#/definitions/quantity"},
+    },
+    "gatewayDuration": {"type": "string", "pattern": "^([0-9]{1,5}(h|m|s|ms)){1,4}$"},
+}
+"""What several values refer to: parts of objects of Kubernetes."""
 _TYPES: dict[type, str] = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object"}
 
 
@@ -106,6 +125,7 @@ def build_schema(values: Sequence[Value]) -> dict[str, Any]:
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Values of the chart oku",
         "type": "object",
+        "definitions": _DEFINITIONS,
         "additionalProperties": False,
         "properties": {
             # Helm passes it to charts that are part of another one.
