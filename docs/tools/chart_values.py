@@ -29,8 +29,8 @@ _DEFINITIONS: dict[str, Any] = {
     "quantity": _QUANTITY,
     "quantities": {
         "type": ["object", "null"],
-        "propertyNames": {"pattern": _RESOURCES},
-        "additionalProperties": {"$ref": "#/definitions/quantity"},
+        "patternProperties": {_RESOURCES: {"$ref": "#/definitions/quantity"}},
+        "additionalProperties": False,
     },
     "gatewayDuration": {"type": "string", "pattern": "^([0-9]{1,5}(h|m|s|ms)){1,4}$"},
 }
