@@ -1,27 +1,12 @@
-"""Values of the chart that platform teams set: one for each key of `pods`, and what stands beside the pods."""
+"""Values of the chart that platform teams set: one for each key of `pods`, and what is beside the pods."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-from tests.unit.chart.rendering import CHART
+from tests.kit.kubernetes.cluster import ANY_USER, build_container
 
-_IMAGE = "localhost/oku/oku:0.1.0"
-_RESTRICTED = {
-    "allowPrivilegeEscalation": False,
-    "capabilities": {"drop": ["ALL"]},
-    "readOnlyRootFilesystem": True,
-}
-
-OPENSHIFT = CHART.parents[1] / "k8s" / "values" / "openshift.yaml"
-
-ANY_USER = 1_000_650_000
-"""A user and a group as the restricted-v2 SCC of OpenShift picks them."""
-
-
-def build_container(name: str, *arguments: str) -> dict[str, Any]:
-    """A container that a namespace of the restricted standard lets in; its image is on the node."""
-    return {"name": name, "image": _IMAGE, "command": list(arguments), "securityContext": _RESTRICTED}
-
+OPENSHIFT = Path(__file__).parents[3] / "k8s" / "values" / "openshift.yaml"
 
 PODS: Mapping[str, Any] = {
     "labels": {"team": "load"},
@@ -50,25 +35,28 @@ PODS: Mapping[str, Any] = {
     "dnsConfig": {"options": [{"name": "ndots", "value": "2"}], "searches": ["example.com"]},
     "hostAliases": [{"ip": "10.0.0.7", "hostnames": ["shop.example.com"]}],
     "extraEnv": [{"name": "TZ", "value": "UTC"}],
-    "envFrom": [{"secretRef": {"name": "more", "optional": True}}, {"prefix": "A_", "configMapRef": {"name": "b"}}],
+    "envFrom": [
+        {"secretRef": {"name": "more", "optional": True}},
+        {"prefix": "A_", "configMapRef": {"name": "b"}},
+    ],
     "extraVolumes": [{"name": "shared", "emptyDir": {"sizeLimit": "1Mi"}}],
     "extraVolumeMounts": [{"name": "shared", "mountPath": "/shared"}],
-    "extraInitContainers": [build_container("first", "true")],
-    "extraContainers": [build_container("beside", "sleep", "infinity")],
+    "extraInitContainers": [build_container("first", ["true"], user=ANY_USER)],
+    "extraContainers": [build_container("beside", ["sleep", "infinity"], user=ANY_USER)],
     "sizeLimits": {"tmp": "3Gi"},
 }  # fmt: skip
 """A value for each key of `pods`, none of which is the default."""
 
-STORAGE = {"requests": {"ephemeral-storage": "64Mi"}, "limits": {"ephemeral-storage": "16Gi"}}
+STORAGE: dict[str, Any] = {"requests": {"ephemeral-storage": "64Mi"}, "limits": {"ephemeral-storage": "16Gi"}}
 PEER = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "ingress"}}}
-INGRESS = {
+INGRESS: dict[str, Any] = {
     "enabled": True,
     "className": "nginx",
     "annotations": {"nginx.ingress.kubernetes.io/proxy-buffering": "off"},
     "hosts": ["oku.example.com"],
     "tls": [{"secretName": "oku-tls", "hosts": ["oku.example.com"]}],
 }
-HTTP_ROUTE = {
+HTTP_ROUTE: dict[str, Any] = {
     "enabled": True,
     "annotations": {"example.com/owner": "load"},
     "parentRefs": [{"name": "public", "namespace": "gateways", "sectionName": "https"}],
@@ -85,7 +73,12 @@ OBJECTS: list[Any] = [
         "metadata": {"name": "{{ .Release.Name }}-extra"},
         "data": {"coordinator": '{{ include "oku.coordinatorUrl" . }}'},
     },
-    'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ include "oku.name" (dict "root" . "suffix" "text") }}\n',
+    """
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: {{ include "oku.name" (dict "root" . "suffix" "text") }}
+""",
 ]
 EVERYTHING: Mapping[str, Any] = {
     "pods": PODS,
@@ -98,3 +91,18 @@ EVERYTHING: Mapping[str, Any] = {
     **{name: {"resources": STORAGE} for name in ("workers", "servers", "valkey", "loki", "tests")},
 }  # fmt: skip
 """All of them in one release."""
+
+_IN_PODS = PODS.keys() - {"priorityClassName", "runtimeClassName", "serviceAccount", "envFrom"}
+INSTALLABLE: Mapping[str, Any] = {
+    "pods": {key: PODS[key] for key in _IN_PODS}
+    | {
+        "serviceAccount": {"automount": True, "annotations": {"example.com/role": "load"}},
+        "envFrom": [{"prefix": "EXTRA_", "configMapRef": {"name": "oku-extra"}}],
+    },
+    "valkey.pod.podSecurityContext": PODS["podSecurityContext"],
+    "extraObjects": OBJECTS,
+    "networkPolicy.apiClients": [PEER],
+    "coordinator.ingress": INGRESS,
+    "coordinator.maxUnavailable": 0,
+}
+"""Those for which a cluster needs no object and no resource of others, by the path of the value."""

@@ -2,9 +2,9 @@
 
 import base64
 import subprocess
-import xml.etree.ElementTree as ElementTree
 from typing import Any
 from urllib.parse import urlsplit
+from xml.etree import ElementTree as ET
 
 import yaml
 from docs.tools.owned_names import check
@@ -36,7 +36,7 @@ def test_the_icon_is_a_picture_that_nobody_fetches() -> None:
     """It is in the address itself: the square of an SVG without links and scripts."""
     kind, _, text = ABOUT["icon"].partition(",")
     assert kind == "data:image/svg+xml;base64"
-    root = ElementTree.fromstring(base64.b64decode(text, validate=True))
+    root = ET.fromstring(base64.b64decode(text, validate=True))
     left, top, width, height = map(float, root.attrib["viewBox"].split())
     assert (left, top, width) == (0, 0, height)
     assert {each.tag.rpartition("}")[2] for each in root.iter()} == {"svg", "rect", "path"}
@@ -61,7 +61,9 @@ def test_what_is_no_object_is_refused_by_its_number() -> None:
         whole | {"metadata": {}}, whole | {"kind": ""},
     ):  # fmt: skip
         said = refuse({"extraObjects": [whole, wrong]})
-        assert "extraObjects: number 2 is not one object with apiVersion, kind and metadata.name" in said, wrong
+        assert "extraObjects: number 2 is not one object with apiVersion, kind and metadata.name" in said, (
+            wrong
+        )
 
 
 def _read_values() -> dict[str, Any]:

@@ -92,7 +92,9 @@ def test_without_grafana_there_is_no_way_to_it() -> None:
 
 def test_a_budget_keeps_the_coordinator_where_it_is() -> None:
     """There is none by default: with 0 a drain waits for its operator."""
-    assert [each["metadata"]["name"] for each in find_kind(render(), "PodDisruptionBudget")] == ["oku-workers"]
+    assert [each["metadata"]["name"] for each in find_kind(render(), "PodDisruptionBudget")] == [
+        "oku-workers"
+    ]
     for most in (0, 1, "50%"):
         objects = render({"coordinator": {"maxUnavailable": most}})
         spec = find(objects, "PodDisruptionBudget", "oku-coordinator")["spec"]
@@ -106,4 +108,7 @@ def test_a_budget_keeps_the_coordinator_where_it_is() -> None:
 def test_the_autoscaler_looks_at_the_container_of_the_delay_server() -> None:
     """Beside one that requests no processor time, it would not know how busy the pod is."""
     [metric] = find_kind(render(), "HorizontalPodAutoscaler")[0]["spec"]["metrics"]
-    assert metric["containerResource"]["container"] == find_pods(render())["servers"]["spec"]["containers"][0]["name"]
+    assert (
+        metric["containerResource"]["container"]
+        == find_pods(render())["servers"]["spec"]["containers"][0]["name"]
+    )

@@ -1,10 +1,11 @@
-"""What platform teams set: each component takes each value, or is listed here with those that it does not take."""
+"""What platform teams set: each component takes each value, or is listed here with what it does not take."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import yaml
-from tests.kit.kubernetes.platform_values import ANY_USER, OPENSHIFT, PODS, STORAGE
+from tests.kit.kubernetes.cluster import ANY_USER
+from tests.kit.kubernetes.platform_values import OPENSHIFT, PODS, STORAGE
 from tests.unit.chart.rendering import CHART, Object, find, find_kind, find_pods, render
 
 COMPONENTS = ("coordinator", "workers", "servers", "valkey", "loki", "grafana")
@@ -46,11 +47,11 @@ READERS: Mapping[str, Callable[[Object], Any]] = {
 
 
 def _takes(pod: Object, key: str) -> bool:
-    read = READERS.get(key, lambda pod: pod["spec"].get(key))
+    found = READERS[key](pod) if key in READERS else pod["spec"].get(key)
     wanted = PODS[key]
     if key == "serviceAccount":
         wanted = {"name": wanted["name"], "automount": wanted["automount"]}
-    return _contains(read(pod), wanted)
+    return _contains(found, wanted)
 
 
 def _contains(found: Any, wanted: Any) -> bool:
@@ -76,7 +77,7 @@ def test_the_table_has_each_key_and_each_component() -> None:
 
 
 def test_each_component_takes_each_value_of_all_pods() -> None:
-    """What a component does not take is listed above; Valkey and Grafana have users of their own in the values."""
+    """What a component does not take is listed above; the values say who Valkey and Grafana are."""
     pods = find_pods(render({"pods": PODS}))
     left = {name: PODS.keys() - _list_taken(pod) for name, pod in pods.items()}
     of_images = {name: {"podSecurityContext"} for name in ("valkey", "grafana")}
@@ -96,7 +97,10 @@ def test_a_value_of_a_component_is_taken_by_that_component_alone() -> None:
 
 def test_extra_containers_come_after_that_of_the_chart() -> None:
     """`kubectl logs` and `kubectl exec` take the first."""
-    names = {name: [each["name"] for each in pod["spec"]["containers"]] for name, pod in find_pods(render()).items()}
+    names = {
+        name: [each["name"] for each in pod["spec"]["containers"]]
+        for name, pod in find_pods(render()).items()
+    }
     for name, pod in find_pods(render({"pods": {"extraContainers": PODS["extraContainers"]}})).items():
         added = [] if name == "test" else ["beside"]
         assert [each["name"] for each in pod["spec"]["containers"]] == names[name] + added
@@ -107,8 +111,15 @@ def test_nothing_is_said_about_what_is_not_set() -> None:
     for pod in find_pods(render()).values():
         [container] = pod["spec"]["containers"]
         assert "envFrom" not in container
-        assert not {"initContainers", "dnsPolicy", "dnsConfig", "hostAliases", "affinity"} & pod["spec"].keys()
-        empty = [key for part in (pod["spec"], container) for key, value in part.items() if value in ({}, [], None, "")]
+        assert (
+            not {"initContainers", "dnsPolicy", "dnsConfig", "hostAliases", "affinity"} & pod["spec"].keys()
+        )
+        empty = [
+            key
+            for part in (pod["spec"], container)
+            for key, value in part.items()
+            if value in ({}, [], None, "")
+        ]
         assert not empty
 
 
@@ -132,7 +143,9 @@ def test_null_removes_a_value_and_what_is_left_of_a_map_stays() -> None:
     assert pods["valkey"]["spec"]["securityContext"]["runAsUser"] == 999
     assert all("capabilities" not in pod["spec"]["containers"][0]["securityContext"] for pod in pods.values())
 
-    one = find_pods(render({"workers": {"pod": {"podSecurityContext": IDS, "securityContext": {"capabilities": None}}}}))
+    one = find_pods(
+        render({"workers": {"pod": {"podSecurityContext": IDS, "securityContext": {"capabilities": None}}}})
+    )
     assert not IDS.keys() & one["workers"]["spec"]["securityContext"].keys()
     assert "capabilities" not in one["workers"]["spec"]["containers"][0]["securityContext"]
     assert one["servers"]["spec"]["securityContext"]["runAsUser"] == 10001
@@ -146,7 +159,9 @@ def test_null_removes_a_value_and_what_is_left_of_a_map_stays() -> None:
 
 def test_large_ids_stay_whole_numbers() -> None:
     """Templates read numbers as floating point, which Kubernetes refuses for ids."""
-    wanted = {"podSecurityContext": {"runAsUser": ANY_USER, "fsGroup": ANY_USER, "supplementalGroups": [2**31 - 1]}}
+    wanted = {
+        "podSecurityContext": {"runAsUser": ANY_USER, "fsGroup": ANY_USER, "supplementalGroups": [2**31 - 1]}
+    }
     for values in ({"pods": wanted}, {"servers": {"pod": wanted}}):
         context = find_pods(render(values))["servers"]["spec"]["securityContext"]
         assert wanted["podSecurityContext"].items() <= context.items()
@@ -176,23 +191,32 @@ def test_each_component_has_an_account_of_its_own() -> None:
 def test_an_account_is_named_annotated_or_left_to_others() -> None:
     """The rights of the coordinator go with the account that its pod has."""
     mine = {"name": "mine", "annotations": {"example.com/role": "load"}}
-    objects = render({"coordinator": {"pod": {"serviceAccount": mine}}, "workers": {"pod": {"serviceAccount": mine | {"create": False}}},
-                      "scaling": {"restrictPatches": True}})  # fmt: skip
+    theirs = {"workers": {"pod": {"serviceAccount": mine | {"create": False}}}}
+    rights = {"scaling": {"restrictPatches": True}}
+    objects = render({"coordinator": {"pod": {"serviceAccount": mine}}, **theirs, **rights})
     assert find(objects, "ServiceAccount", "mine")["metadata"]["annotations"] == mine["annotations"]
     pods = find_pods(objects)
-    assert [pods[name]["spec"]["serviceAccountName"] for name in ("coordinator", "workers")] == ["mine", "mine"]
+    assert all(pods[name]["spec"]["serviceAccountName"] == "mine" for name in ("coordinator", "workers"))
     assert find(objects, "RoleBinding", "oku-coordinator")["subjects"][0]["name"] == "mine"
-    [condition] = find(objects, "ValidatingAdmissionPolicy", "oku-coordinator.load")["spec"]["matchConditions"]
+    [condition] = find(objects, "ValidatingAdmissionPolicy", "oku-coordinator.load")["spec"][
+        "matchConditions"
+    ]
     assert "'system:serviceaccount:load:mine'" in condition["expression"]
 
     none = render({"pods": {"serviceAccount": {"create": False}}, "scaling": {"enabled": False}})
     assert [each["metadata"]["name"] for each in find_kind(none, "ServiceAccount")] == ["oku-test"]
-    assert all(pod["spec"]["serviceAccountName"] == "default" for name, pod in find_pods(none).items() if name != "test")
+    assert all(
+        pod["spec"]["serviceAccountName"] == "default"
+        for name, pod in find_pods(none).items()
+        if name != "test"
+    )
 
 
 def test_every_empty_dir_has_a_limit_that_a_value_sets() -> None:
     """Without a volume, the size of the data is that of the volume that is not there."""
-    without = {name: {"persistence": {"enabled": False, "size": "7Gi"}} for name in ("coordinator", "valkey", "loki")}
+    without = {
+        name: {"persistence": {"enabled": False, "size": "7Gi"}} for name in ("coordinator", "valkey", "loki")
+    }
     for values, data in (({}, None), (without, "7Gi")):
         pods = find_pods(render(values))
         for name, pod in pods.items():
@@ -205,15 +229,17 @@ def test_every_empty_dir_has_a_limit_that_a_value_sets() -> None:
         assert {"name": "tmp", "emptyDir": {}} in limits
 
 
+def _read_resources(resources: Object) -> Object:
+    pods = find_pods(render({part: {"resources": resources} for part in (*COMPONENTS, "tests")}))
+    return {name: pod["spec"]["containers"][0]["resources"] for name, pod in pods.items()}
+
+
 def test_ephemeral_storage_is_requested_and_limited() -> None:
     """The pod of `helm test` has its resources, too; `null` removes what a file of values says."""
-    removed = {key: {"ephemeral-storage": None} for key in STORAGE}
-    before, after, again = (
-        {name: pod["spec"]["containers"][0]["resources"] for name, pod in find_pods(render(values)).items()}
-        for values in ({}, *({name: {"resources": each} for name in (*COMPONENTS, "tests")} for each in (STORAGE, removed)))
-    )
-    assert again == before
-    assert all(found == {key: before[name][key] | STORAGE[key] for key in STORAGE} for name, found in after.items())
+    before, after = _read_resources({}), _read_resources(STORAGE)
+    for name, found in after.items():
+        assert found == {key: before[name][key] | STORAGE[key] for key in STORAGE}
+    assert _read_resources({key: {"ephemeral-storage": None} for key in STORAGE}) == before
 
 
 def test_names_of_the_charts_own_are_refused_for_extras() -> None:

@@ -137,65 +137,6 @@ NO_VALKEY = {"enabled": False}
              "workers": {"pod": {"extraVolumes": [{"name": "certs", "secret": {"secretName": "ca"}}]}}},
             "coordinator mounts a volume certs that it does not have",
         ),
-        (
-            {"pods": {"extraInitContainers": [{"name": "worker", "image": "x"}]}},
-            "workers has two containers worker: give the one in extraContainers or extraInitContainers",
-        ),
-        (
-            {"loki": {"pod": {"extraContainers": [{"name": "a", "image": "x"}, {"name": "a", "image": "y"}]}}},
-            "loki has two containers a: give the one in extraContainers",
-        ),
-        (
-            {"pods": {"dnsPolicy": "None"}},
-            "coordinator asks nobody for names: with dnsPolicy None, set dnsConfig.nameservers",
-        ),
-        (
-            {"pods": {"serviceAccount": {"name": "all"}}},
-            "coordinator and workers would both make a service account all: set serviceAccount.create to false",
-        ),
-        (
-            {"coordinator": {"pod": {"serviceAccount": {"create": False}}}},
-            "would go to every pod of the namespace: set serviceAccount.create or serviceAccount.name in",
-        ),
-        (
-            {"workers": {"maxCacheBytes": "4GB"}},
-            "workers.maxCacheBytes: 4GB is more than the size limit of run-files, 3Gi, at which the kubelet",
-        ),
-        (
-            {"workers": {"resources": {"limits": {"ephemeral-storage": "1Gi"}}}},
-            "workers.maxCacheBytes: 2GB is more than workers.resources.limits.ephemeral-storage, 1Gi",
-        ),
-        (
-            {"loki": {"persistence": {"enabled": False}, "resources": {"limits": {"ephemeral-storage": "1Gi"}}}},
-            "loki.persistence.size: without a volume, 10Gi is more than loki.resources.limits.ephemeral-storage",
-        ),
-        *(
-            ({part: {"resources": {"requests": {"ephemeral-storage": "1Gb"}}}},
-             f"{part}.resources.requests.ephemeral-storage: 1Gb is not a quantity such as 512Mi or 1Gi")
-            for part in ("coordinator", "servers", "valkey", "loki", "grafana", "tests")
-        ),
-        (
-            {"servers": {"pod": {"sizeLimits": {"counts": "much"}}}},
-            "servers.pod.sizeLimits.counts: much is not a quantity such as 512Mi or 1Gi",
-        ),
-        (
-            {"coordinator": {"persistence": {"size": "5 GB"}}},
-            "coordinator.persistence.size: 5 GB is not a quantity such as 512Mi or 1Gi",
-        ),
-        *(
-            case
-            for part, clients in (("coordinator", "apiClients"), ("grafana", "grafanaClients"))
-            for case in (
-                ({part: {"ingress": {"enabled": True}}}, f"it answers at no name: set {part}.ingress.hosts"),
-                ({part: {"httpRoute": {"enabled": True}}},
-                 f"no gateway serves it: set {part}.httpRoute.parentRefs"),
-                ({part: {"ingress": {"enabled": True, "hosts": ["oku.example.com"]}}},
-                 f"{part}.ingress.enabled, and the network policy does not let its controller in: name the pods "
-                 f"of that in networkPolicy.{clients}"),
-                ({part: {"httpRoute": {"enabled": True, "parentRefs": [{"name": "public"}]}}},
-                 f"{part}.httpRoute.enabled, and the network policy does not let its controller in"),
-            )
-        ),
     ],
 )  # fmt: skip
 def test_invalid_values_are_refused_with_what_to_do(values: dict[str, Any], sentence: str) -> None:
@@ -235,31 +176,6 @@ def test_invalid_values_are_refused_with_what_to_do(values: dict[str, Any], sent
         ({"loki": {"external": {"url": "loki:3100"}}}, "url"),
         ({"loki": {"external": {"auth": "digest"}}}, "auth"),
         ({"fullnameOverride": "Oku"}, "fullnameOverride"),
-        ({"pods": {"podSecurityContext": {"runAsUsr": 1}}}, "'runAsUsr' not allowed"),
-        ({"pods": {"podSecurityContext": {"runAsUser": "1000"}}}, "/pods/podSecurityContext/runAsUser"),
-        ({"workers": {"pod": {"securityContext": {"fsGroup": 1}}}}, "'fsGroup' not allowed"),
-        ({"workers": {"pod": {"securityContext": {"capabilities": ["ALL"]}}}}, "capabilities"),
-        ({"pods": {"serviceAccount": {"create": "yes"}}}, "/pods/serviceAccount/create"),
-        ({"pods": {"serviceAccount": {"labels": {}}}}, "'labels' not allowed"),
-        ({"pods": {"dnsPolicy": "default"}}, "dnsPolicy"),
-        ({"pods": {"dnsConfig": {"nameserver": "10.0.0.1"}}}, "'nameserver' not allowed"),
-        ({"pods": {"hostAliases": [{"ip": "10.0.0.1"}]}}, "missing property 'hostnames'"),
-        ({"pods": {"envFrom": [{"secretRef": {}}]}}, "missing property 'name'"),
-        ({"pods": {"envFrom": [{"secret": {"name": "a"}}]}}, "'secret' not allowed"),
-        ({"pods": {"extraContainers": [{"name": "a"}]}}, "missing property 'image'"),
-        ({"pods": {"extraInitContainers": [{"image": "a"}]}}, "missing property 'name'"),
-        ({"pods": {"extraContainers": {"name": "a"}}}, "/pods/extraContainers"),
-        ({"pods": {"sizeLimits": {"temp": "1Gi"}}}, "'temp' not allowed"),
-        ({"workers": {"resources": {"requests": {"memroy": "1Gi"}}}}, "'memroy' not allowed"),
-        ({"tests": {"resources": {"request": {}}}}, "'request' not allowed"),
-        ({"extraObjects": [{"kind": "ConfigMap"}]}, "missing properties 'apiVersion', 'metadata'"),
-        ({"extraObjects": {"kind": "ConfigMap"}}, "/extraObjects"),
-        ({"coordinator": {"maxUnavailable": "many"}}, "/coordinator/maxUnavailable"),
-        ({"coordinator": {"ingress": {"host": "a"}}}, "'host' not allowed"),
-        ({"coordinator": {"ingress": {"tls": [{"secret": "a"}]}}}, "'secret' not allowed"),
-        ({"coordinator": {"httpRoute": {"parentRefs": [{"namespace": "a"}]}}}, "missing property 'name'"),
-        ({"grafana": {"httpRoute": {"timeouts": {"request": "10"}}}}, "/timeouts/request"),
-        ({"grafana": {"ingress": {"annotations": {"a": 1}}}}, "/grafana/ingress/annotations"),
     ],
 )
 def test_a_value_that_is_not_in_the_schema_is_refused_by_its_name(values: dict[str, Any], path: str) -> None:
