@@ -12,7 +12,8 @@ from tests.kit.user_code import run_code
 
 _VALUES = {"loki.enabled": False, "grafana.sidecar.datasource": False}
 """Three of them at once are many pods for a small node."""
-_PLATFORM = {**INSTALLABLE, "allowUserCode": True}
+_PLATFORM = {**INSTALLABLE, "allowUserCode": True, "scaling.idle": "10m", "scaling.minServers": 1}
+"""Its pods stay, for tests that look at them."""
 _COMPONENTS = ("coordinator", "workers", "servers", "valkey")
 _LOOK = """
 import os
@@ -68,7 +69,7 @@ def test_each_pod_of_a_release_has_what_its_platform_asks_for(releases: list[Rel
     """The runs above went well as a user without a name, beside extra containers, variables and accounts."""
     release = releases[2]
     with release.open_api() as api:
-        summary = run_code(api, {"scenario.py": _LOOK}, 120, requests=4, users=1, workers=1, servers=1)
+        summary = run_code(api, {"scenario.py": _LOOK}, 120, requests=4, users=1, workers=1)
     assert summary["outcomes"]["ok"] == 4, summary["failures"]
     for component in _COMPONENTS:
         [pod, *_] = release.list_ready(component)

@@ -1,10 +1,11 @@
 """Ways in from outside the cluster: to the API, and to Grafana."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.kit.kubernetes.platform_values import HTTP_ROUTE, INGRESS, PEER
-from tests.unit.chart.rendering import find, find_kind, find_pods, render
+from tests.unit.chart.rendering import evaluate, find, find_kind, find_pods, render
 
 WAYS = {"ingress": INGRESS, "httpRoute": HTTP_ROUTE}
 PARTS = {"coordinator": ("apiClients", 9000, 8700), "grafana": ("grafanaClients", 3000, 3000)}
@@ -81,6 +82,14 @@ def test_the_controller_reaches_the_port_of_the_pod(part: str) -> None:
     assert rule["ports"] == [{"port": PARTS[part][2], "protocol": "TCP"}]
     [container] = find_pods(objects)[part]["spec"]["containers"]
     assert {each["name"]: each["containerPort"] for each in container["ports"]}["http"] == PARTS[part][2]
+
+
+def test_the_notes_say_where_the_api_is(tmp_path: Path) -> None:
+    """At the names of both ways in; without any they show a forwarded port alone."""
+    template = 'notes: {{ include (print .Template.BasePath "/NOTES.txt") . | toJson }}'
+    said = evaluate(template, _values("coordinator", **WAYS), tmp_path / "ways")["notes"]
+    assert "at https://oku.example.com and https://oku.example.com." in said
+    assert "https://" not in evaluate(template, {}, tmp_path / "none")["notes"]
 
 
 def test_without_grafana_there_is_no_way_to_it() -> None:

@@ -5,11 +5,9 @@ from typing import Any
 
 import yaml
 from tests.kit.kubernetes.cluster import ANY_USER
-from tests.kit.kubernetes.platform_values import OPENSHIFT, PODS, STORAGE
-from tests.unit.chart.rendering import CHART, Object, find, find_kind, find_pods, render
+from tests.kit.kubernetes.platform_values import OPENSHIFT, PODS
+from tests.unit.chart.rendering import CHART, COMPONENTS, Object, find_pods, read_limits, render
 
-COMPONENTS = ("coordinator", "workers", "servers", "valkey", "loki", "grafana")
-"""Those with a `pod` of their own; `helm test` has that of the coordinator."""
 NOT_TAKEN = {
     # It is ours alone, and ends by itself.
     "test": {"serviceAccount", "extraEnv", "envFrom", "extraVolumes", "extraVolumeMounts",
@@ -17,11 +15,6 @@ NOT_TAKEN = {
     # Its data has a volume, and its passwords a limit that is fixed.
     "valkey": {"sizeLimits"},
 }  # fmt: skip
-
-
-def _read_limits(pod: Object) -> Object:
-    volumes = pod["spec"]["volumes"]
-    return {each["name"]: each.get("emptyDir", {}).get("sizeLimit") for each in volumes}
 
 
 def _read_account(pod: Object) -> Object:
@@ -41,7 +34,7 @@ READERS: Mapping[str, Callable[[Object], Any]] = {
     "extraVolumeMounts": lambda pod: pod["spec"]["containers"][0]["volumeMounts"],
     "extraInitContainers": lambda pod: pod["spec"].get("initContainers"),
     "extraContainers": lambda pod: pod["spec"]["containers"][1:],
-    "sizeLimits": _read_limits,
+    "sizeLimits": read_limits,
 }
 """Where a pod has the value of a key, if not in a field of the same name."""
 
@@ -175,71 +168,6 @@ def test_kernel_settings_of_ones_own_come_beside_that_of_the_chart() -> None:
     assert sysctls["servers"]["spec"]["securityContext"]["sysctls"] == [mine]
     names = [each["name"] for each in sysctls["workers"]["spec"]["securityContext"]["sysctls"]]
     assert names == ["net.ipv4.ip_local_port_range", mine["name"]]
-
-
-def test_each_component_has_an_account_of_its_own() -> None:
-    """No token is in a pod, but that of the coordinator, which has rights, and that of `helm test`."""
-    objects = render(release="night")
-    accounts = {each["metadata"]["name"]: each for each in find_kind(objects, "ServiceAccount")}
-    assert accounts.keys() == {f"night-{name}" for name in (*COMPONENTS, "test")}
-    assert all(each["automountServiceAccountToken"] is False for each in accounts.values())
-    for name, pod in find_pods(objects).items():
-        assert pod["spec"]["serviceAccountName"] == f"night-{name}"
-        assert pod["spec"]["automountServiceAccountToken"] is (name in {"coordinator", "test"})
-
-
-def test_an_account_is_named_annotated_or_left_to_others() -> None:
-    """The rights of the coordinator go with the account that its pod has."""
-    mine = {"name": "mine", "annotations": {"example.com/role": "load"}}
-    theirs = {"workers": {"pod": {"serviceAccount": mine | {"create": False}}}}
-    rights = {"scaling": {"restrictPatches": True}}
-    objects = render({"coordinator": {"pod": {"serviceAccount": mine}}, **theirs, **rights})
-    assert find(objects, "ServiceAccount", "mine")["metadata"]["annotations"] == mine["annotations"]
-    pods = find_pods(objects)
-    assert all(pods[name]["spec"]["serviceAccountName"] == "mine" for name in ("coordinator", "workers"))
-    assert find(objects, "RoleBinding", "oku-coordinator")["subjects"][0]["name"] == "mine"
-    [condition] = find(objects, "ValidatingAdmissionPolicy", "oku-coordinator.load")["spec"][
-        "matchConditions"
-    ]
-    assert "'system:serviceaccount:load:mine'" in condition["expression"]
-
-    none = render({"pods": {"serviceAccount": {"create": False}}, "scaling": {"enabled": False}})
-    assert [each["metadata"]["name"] for each in find_kind(none, "ServiceAccount")] == ["oku-test"]
-    assert all(
-        pod["spec"]["serviceAccountName"] == "default"
-        for name, pod in find_pods(none).items()
-        if name != "test"
-    )
-
-
-def test_every_empty_dir_has_a_limit_that_a_value_sets() -> None:
-    """Without a volume, the size of the data is that of the volume that is not there."""
-    without = {
-        name: {"persistence": {"enabled": False, "size": "7Gi"}} for name in ("coordinator", "valkey", "loki")
-    }
-    for values, data in (({}, None), (without, "7Gi")):
-        pods = find_pods(render(values))
-        for name, pod in pods.items():
-            limits = [each["emptyDir"] for each in pod["spec"]["volumes"] if "emptyDir" in each]
-            assert all(each.get("sizeLimit") for each in limits), name
-        for name in without:
-            assert (_read_limits(pods[name]).get("ledger" if name == "coordinator" else "data")) == data
-    for none in (None, ""):
-        limits = find_pods(render({"pods": {"sizeLimits": {"tmp": none}}}))["coordinator"]["spec"]["volumes"]
-        assert {"name": "tmp", "emptyDir": {}} in limits
-
-
-def _read_resources(resources: Object) -> Object:
-    pods = find_pods(render({part: {"resources": resources} for part in (*COMPONENTS, "tests")}))
-    return {name: pod["spec"]["containers"][0]["resources"] for name, pod in pods.items()}
-
-
-def test_ephemeral_storage_is_requested_and_limited() -> None:
-    """The pod of `helm test` has its resources, too; `null` removes what a file of values says."""
-    before, after = _read_resources({}), _read_resources(STORAGE)
-    for name, found in after.items():
-        assert found == {key: before[name][key] | STORAGE[key] for key in STORAGE}
-    assert _read_resources({key: {"ephemeral-storage": None} for key in STORAGE}) == before
 
 
 def test_names_of_the_charts_own_are_refused_for_extras() -> None:
