@@ -20,8 +20,6 @@ _ON_ITS_WAY = frozenset({"ContainerCreating", "PodInitializing"})
 """Reasons for which every container waits for a while."""
 _NO_IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"})
 _CRASHING = "CrashLoopBackOff"
-_OWN_CONTAINERS = frozenset({"coordinator", "worker", "server"})
-"""As the chart calls them; a pod may have others, such as a proxy of a mesh."""
 _IMAGE_HINT = "set image.registry of the chart to a registry that has the image and that nodes can pull from"
 
 
@@ -49,7 +47,6 @@ class ContainerState(msgspec.Struct):
 class Container(msgspec.Struct):
     """A container of a pod."""
 
-    name: str = ""
     state: ContainerState = msgspec.field(default_factory=ContainerState)
 
 
@@ -77,7 +74,6 @@ class Status(msgspec.Struct):
     ips: list[PodIp] | None = msgspec.field(default=None, name="podIPs")
     conditions: list[Condition] | None = None
     containers: list[Container] | None = msgspec.field(default=None, name="containerStatuses")
-    init_containers: list[Container] | None = msgspec.field(default=None, name="initContainerStatuses")
 
 
 class Pod(msgspec.Struct):
@@ -117,26 +113,23 @@ class Pod(msgspec.Struct):
     def obstacle(self) -> str:
         """What keeps it from running, in the first sentence that Kubernetes has for it; else empty.
 
-        What helps follows: what to set where its image cannot be pulled, and where a log says more. A
-        container that is not of the chart is named.
+        What helps follows: what to set where its image cannot be pulled, and where a log says more.
         """
         for condition in self.status.conditions or ():
             if condition.type == "PodScheduled" and condition.status == "False":
                 return shorten(condition.message or "it has no node yet")
-        for container in (*(self.status.init_containers or ()), *(self.status.containers or ())):
+        for container in self.status.containers or ():
             waiting = container.state.waiting
             if waiting is not None and waiting.reason not in _ON_ITS_WAY:
-                return f"{_say(waiting.reason, waiting.message)}{self._hint(waiting.reason, container.name)}"
+                said = _say(waiting.reason, waiting.message)
+                hint = self._hint(waiting.reason)
+                return f"{said} ({hint})" if hint else said
         return _say(self.status.reason, self.status.message) if self.status.phase == "Failed" else ""
 
-    def _hint(self, reason: str, container: str) -> str:
-        is_own = not container or container in _OWN_CONTAINERS
-        if reason == _CRASHING:
-            which = "" if is_own else f" -c {container}"
-            return f" (kubectl logs --previous {self.name}{which} shows why)"
-        if not is_own:
-            return f" (container {container})"
-        return f" ({_IMAGE_HINT})" if reason in _NO_IMAGE else ""
+    def _hint(self, reason: str) -> str:
+        if reason in _NO_IMAGE:
+            return _IMAGE_HINT
+        return f"kubectl logs --previous {self.name} shows why" if reason == _CRASHING else ""
 
     @property
     def cost(self) -> int | None:
