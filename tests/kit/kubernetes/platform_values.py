@@ -8,6 +8,9 @@ from tests.kit.kubernetes.cluster import ANY_USER, build_container
 
 OPENSHIFT = Path(__file__).parents[3] / "k8s" / "values" / "openshift.yaml"
 
+_WAIT = ("sh", "-c", "trap exit TERM; sleep infinity & wait")
+"""Ends at once when its pod is to go."""
+
 PODS: Mapping[str, Any] = {
     "labels": {"team": "load"},
     "annotations": {"example.com/owner": "load"},
@@ -42,7 +45,7 @@ PODS: Mapping[str, Any] = {
     "extraVolumes": [{"name": "shared", "emptyDir": {"sizeLimit": "1Mi"}}],
     "extraVolumeMounts": [{"name": "shared", "mountPath": "/shared"}],
     "extraInitContainers": [build_container("first", ["true"], user=ANY_USER)],
-    "extraContainers": [build_container("beside", ["sleep", "infinity"], user=ANY_USER)],
+    "extraContainers": [build_container("beside", _WAIT, user=ANY_USER)],
     "sizeLimits": {"tmp": "3Gi"},
 }  # fmt: skip
 """A value for each key of `pods`, none of which is the default."""
