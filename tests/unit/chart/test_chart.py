@@ -69,3 +69,12 @@ def test_what_is_no_object_is_refused_by_its_number() -> None:
 def _read_values() -> dict[str, Any]:
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     return {key: value for key, value in values.items() if isinstance(value, dict)}
+
+
+def test_the_readme_has_a_row_for_each_value_and_refers_to_values_alone() -> None:
+    """What the schema calls its parts means nothing to a reader."""
+    readme = (CHART / "README.md").read_text()
+    values = _read_values()
+    paths = {*values, *(f"{key}.{below}" for key in values for below in values[key])}
+    assert [path for path in sorted(paths) if f"| `{path}` |" not in readme] == []
+    assert "#/" not in readme.partition("## Values")[2]
