@@ -1,7 +1,8 @@
 """Makes the chart's JSON Schema and the tables of its README from charts/oku/values.yaml and its comments.
 
 The comment above a key says what the value means. A line `# @schema {…}` in it adds to the schema derived
-from the value. A comment `# -- TITLE` begins a section. Mappings are closed: no other key is allowed.
+from the value, or refers to one of `chart_definitions`. A comment `# -- TITLE` begins a section. Mappings are
+closed: no other key is allowed.
 """
 
 import json
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from docs.tools.chart_definitions import DEFINITIONS
 
 CHART = Path(__file__).parents[2] / "charts" / "oku"
 
@@ -106,6 +108,7 @@ def build_schema(values: Sequence[Value]) -> dict[str, Any]:
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Values of the chart oku",
         "type": "object",
+        "definitions": dict(DEFINITIONS),
         "additionalProperties": False,
         "properties": {
             # Helm passes it to charts that are part of another one.
@@ -136,7 +139,8 @@ def build_tables(values: Sequence[Value]) -> str:
 
 def _build_rows(value: Value) -> Iterator[str]:
     meaning = value.meaning.replace("|", "\\|")
-    if reference := value.schema.get("$ref"):
+    reference = value.schema.get("$ref", "")
+    if reference.startswith("#/properties/"):
         keys = ".".join(reference.removeprefix("#/properties/").split("/properties/"))
         meaning = meaning if f"`{keys}`" in meaning else f"{meaning} Keys as in `{keys}`."
     default = "" if value.children else f"`{json.dumps(value.default, ensure_ascii=False)}`"

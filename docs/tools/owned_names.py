@@ -29,7 +29,9 @@ _HOSTS = frozenset(
     }
 )  # fmt: skip
 _OWNERS = {
-    "github.com": frozenset({"actions", "google", "grafana", "hatoo", "locustio", "wg", "yannh"}),
+    "github.com": frozenset(
+        {"actions", "google", "grafana", "hatoo", "locustio", "valkey-io", "wg", "yannh"}
+    ),
     "docker.io": frozenset({"grafana", "library", "valkey"}),
 }
 """The accounts that we know, by the host where anybody may have one."""

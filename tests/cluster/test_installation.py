@@ -11,10 +11,11 @@ from tests.kit.kubernetes.cluster import Cluster, KubectlError
 from tests.kit.kubernetes.kubeconfig import build_environment
 from tests.kit.kubernetes.kubernetes_schemas import LOCATION, write_schemas
 from tests.kit.kubernetes.notes import Terminal, list_commands
+from tests.kit.kubernetes.platform_values import EVERYTHING, OPENSHIFT
 from tests.kit.kubernetes.release import CHART, ROOT, Release
 
 VALUE_FILES = sorted((ROOT / "k8s" / "values").glob("*.yaml"))
-_RESOURCES_OF_OTHERS = "ServiceMonitor,PrometheusRule"
+_RESOURCES_OF_OTHERS = "ServiceMonitor,PrometheusRule,HTTPRoute"
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +117,14 @@ def test_objects_have_the_fields_that_the_cluster_knows(schemas: Path, values: P
 def test_plain_manifests_have_the_fields_that_the_cluster_knows(schemas: Path, flavour: str) -> None:
     """Manifests for people without Helm pass kubeconform, too."""
     check(schemas, (ROOT / "k8s" / "plain" / flavour / "oku.yaml").read_text())
+
+
+def test_values_of_platform_teams_give_fields_that_the_cluster_knows(schemas: Path, tmp_path: Path) -> None:
+    """All at once, and with all that the restricted users of OpenShift leave to their cluster."""
+    values = tmp_path / "values.json"
+    values.write_text(json.dumps(EVERYTHING))
+    for file in (values, OPENSHIFT):
+        check(schemas, _template(*_name(file)))
 
 
 def test_a_wrong_field_is_found(schemas: Path) -> None:

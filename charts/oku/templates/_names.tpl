@@ -36,7 +36,21 @@ app.kubernetes.io/instance: {{ .root.Release.Name | quote }}
 app.kubernetes.io/component: {{ .component }}
 {{- end -}}
 
-{{/* The metadata of an object: (dict "root" $ "component" NAME "suffix" TEXT "annotations" DICT "labels" DICT "namespace" NAME). */}}
+{{/* The components of the release that have pods for good, as a list. */}}
+{{- define "oku.components" -}}
+- coordinator
+- workers
+{{- range tuple "servers" "valkey" "loki" "grafana" }}
+{{- if (get $.Values .).enabled }}
+- {{ . }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/*
+The metadata of an object: (dict "root" $ "component" NAME "suffix" TEXT "annotations" DICT "labels" DICT "namespace"
+NAME "as" NAME). The last is its name if the values say one.
+*/}}
 {{- define "oku.metadata" -}}
 {{- $own := include "oku.selectorLabels" . | fromYaml -}}
 {{- $_ := set $own "app.kubernetes.io/version" (toString .root.Chart.AppVersion) -}}
@@ -44,7 +58,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- $_ := set $own "app.kubernetes.io/managed-by" .root.Release.Service -}}
 {{- $_ := set $own "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_") -}}
 {{- $annotations := merge (dict) (default dict .annotations) .root.Values.extraAnnotations -}}
-name: {{ include "oku.name" . }}
+name: {{ default (include "oku.name" .) .as }}
 namespace: {{ default .root.Release.Namespace .namespace }}
 labels:
   {{- merge $own (default dict .labels) .root.Values.extraLabels | toYaml | nindent 2 }}

@@ -1,6 +1,31 @@
-{{/* What a component's pods have: `pods`, and what its own `pod` says: (dict "root" $ "pod" VALUES). */}}
+{{/*
+What a component's pods have: `pods`, and over it what its own `pod` says: (dict "root" $ "component" NAME "pod"
+VALUES). The pod of `helm test` is ours alone.
+*/}}
 {{- define "oku.podValues" -}}
-{{- mergeOverwrite (deepCopy .root.Values.pods) (deepCopy .pod) | toYaml -}}
+{{- $values := dict -}}
+{{- include "oku.overlay" (dict "under" $values "over" .root.Values.pods) -}}
+{{- include "oku.overlay" (dict "under" $values "over" .pod) -}}
+{{- if eq .component "test" -}}
+{{- $values = omit $values "extraEnv" "envFrom" "extraVolumes" "extraVolumeMounts" "extraInitContainers" "extraContainers" -}}
+{{- end -}}
+{{- $values | toYaml -}}
+{{- end -}}
+
+{{/* Puts values over others, in place: maps are merged, anything else is replaced, null removes: (dict "under" DICT "over" DICT). */}}
+{{- define "oku.overlay" -}}
+{{- range $key, $value := .over -}}
+{{- if kindIs "invalid" $value -}}
+{{- $_ := unset $.under $key -}}
+{{- else if kindIs "map" $value -}}
+{{- if not (kindIs "map" (get $.under $key)) -}}
+{{- $_ := set $.under $key dict -}}
+{{- end -}}
+{{- include "oku.overlay" (dict "under" (get $.under $key) "over" $value) -}}
+{{- else -}}
+{{- $_ := set $.under $key $value -}}
+{{- end -}}
+{{- end -}}
 {{- end -}}
 
 {{/* The metadata of a pod: (dict "root" $ "component" NAME "pod" VALUES "annotations" DICT "labels" DICT). */}}
@@ -19,62 +44,68 @@ annotations:
 {{- end -}}
 
 {{/*
-What every pod spec has: (dict "root" $ "pod" VALUES "uid" NUMBER "account" NAME). No token of a service
-account unless one is named; no variables of Services, which would be taken for Oku's own (OKU_PORT).
+What every pod spec has: (dict "root" $ "component" NAME "suffix" TEXT "pod" VALUES "hasRights" BOOL "sysctls" LIST).
+A pod has the token of its service account if that has rights that Oku uses, or if the values say so. It has no
+variables of Services, which would be taken for Oku's own (OKU_PORT).
 */}}
 {{- define "oku.podSpec" -}}
 {{- $pod := include "oku.podValues" . | fromYaml -}}
-automountServiceAccountToken: {{ not (empty .account) }}
+automountServiceAccountToken: {{ or .hasRights (dig "serviceAccount" "automount" false $pod) }}
 # Always said: a name that is no longer said stays (the old field `serviceAccount` keeps it).
-serviceAccountName: {{ default "default" .account }}
+serviceAccountName: {{ include "oku.accountName" . }}
 enableServiceLinks: false
+{{- $security := default dict $pod.podSecurityContext -}}
+{{- with concat (default list .sysctls) (default list $security.sysctls) -}}
+{{- $_ := set $security "sysctls" . -}}
+{{- end -}}
+{{- with $security }}
 securityContext:
-  runAsNonRoot: true
-  runAsUser: {{ .uid }}
-  runAsGroup: {{ .uid }}
-  fsGroup: {{ .uid }}
-  fsGroupChangePolicy: OnRootMismatch
-  seccompProfile:
-    type: RuntimeDefault
-  {{- with .sysctls }}
-  sysctls:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- with .root.Values.imagePullSecrets }}
 imagePullSecrets:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with $pod.priorityClassName }}
-priorityClassName: {{ . }}
+{{- $fields := pick $pod "priorityClassName" "runtimeClassName" "nodeSelector" "tolerations" "affinity" "dnsPolicy" "dnsConfig" "hostAliases" -}}
+{{- with $pod.extraInitContainers -}}
+{{- $_ := set $fields "initContainers" . -}}
+{{- end -}}
+{{- range $key, $value := $fields }}
+{{- with $value }}
+{{ $key }}: {{ kindIs "string" . | ternary "" "\n" }}{{ toYaml . | indent (kindIs "string" . | ternary 0 2) }}
 {{- end }}
-{{- with $pod.runtimeClassName }}
-runtimeClassName: {{ . }}
-{{- end }}
-{{- with $pod.nodeSelector }}
-nodeSelector:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with $pod.tolerations }}
-tolerations:
-  {{- toYaml . | nindent 2 }}
-{{- end }}
-{{- with $pod.affinity }}
-affinity:
-  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
 
-{{/* What every container has: (dict "root" $ "image" VALUES "resources" VALUES). */}}
+{{/* The name of the service account of a component: (dict "root" $ "component" NAME "suffix" TEXT "pod" VALUES). */}}
+{{- define "oku.accountName" -}}
+{{- $account := default dict (include "oku.podValues" . | fromYaml).serviceAccount -}}
+{{- if eq .component "test" -}}
+{{- include "oku.name" . -}}
+{{- else if or $account.name $account.create -}}
+{{- default (include "oku.name" .) $account.name -}}
+{{- else -}}
+default
+{{- end -}}
+{{- end -}}
+
+{{/* What every container has: (dict "root" $ "component" NAME "pod" VALUES "image" VALUES "resources" VALUES). */}}
 {{- define "oku.containerSpec" -}}
+{{- $pod := include "oku.podValues" . | fromYaml -}}
+{{- $resources := dict -}}
+{{- include "oku.overlay" (dict "under" $resources "over" .resources) -}}
 image: {{ include "oku.image" . }}
 imagePullPolicy: {{ .image.pullPolicy }}
+{{- with $pod.securityContext }}
 securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities:
-    drop: [ALL]
-{{- with .resources }}
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $resources }}
 resources:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $pod.envFrom }}
+envFrom:
   {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end -}}
@@ -98,7 +129,7 @@ resources:
 {{- end -}}
 {{- end -}}
 
-{{/* The extra variables of a component, as items of a list: (dict "root" $ "pod" VALUES). */}}
+{{/* The extra variables of a component, as items of a list: (dict "root" $ "component" NAME "pod" VALUES). */}}
 {{- define "oku.extraEnv" -}}
 {{- with (include "oku.podValues" . | fromYaml).extraEnv -}}
 {{- toYaml . -}}
@@ -125,4 +156,25 @@ resources:
 {{- with (include "oku.podValues" . | fromYaml).extraVolumeMounts -}}
 {{- toYaml . -}}
 {{- end -}}
+{{- end -}}
+
+{{/* The containers of a component beside its own. */}}
+{{- define "oku.extraContainers" -}}
+{{- with (include "oku.podValues" . | fromYaml).extraContainers -}}
+{{- toYaml . -}}
+{{- end -}}
+{{- end -}}
+
+{{/* How many of a component may be evicted at a time: (dict "root" $ "component" NAME "suffix" TEXT "maxUnavailable" NUMBER). */}}
+{{- define "oku.disruptionBudget" -}}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  {{- include "oku.metadata" . | nindent 2 }}
+spec:
+  maxUnavailable: {{ .maxUnavailable }}
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- include "oku.selectorLabels" . | nindent 6 }}
 {{- end -}}

@@ -91,6 +91,14 @@ less, the delay server itself has to say.
 \+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][-+]?[0-9]+)?
 {{- end -}}
 
+{{/* Refuses anything else: (dict "path" TEXT "quantity" TEXT); empty and null are none. */}}
+{{- define "oku.checkQuantity" -}}
+{{- $text := toString (default "" .quantity) -}}
+{{- if and $text (not (regexMatch (printf "^%s$" (include "oku.kubeQuantityPattern" .)) $text)) -}}
+{{- fail (printf "%s: %s is not a quantity such as 512Mi or 1Gi" .path $text) -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The bytes of such a quantity: TEXT. */}}
 {{- define "oku.kubeBytes" -}}
 {{- $small := dict "n" 1e-9 "u" 1e-6 "m" 1e-3 -}}

@@ -23,6 +23,17 @@ spec:
 persistentVolumeClaim:
   claimName: {{ default (include "oku.name" .) .persistence.existingClaim }}
 {{- else -}}
+emptyDir:
+  sizeLimit: {{ .persistence.size }}
+{{- end -}}
+{{- end -}}
+
+{{/* The emptyDir of a component with this name of its volume: (dict "root" $ "component" NAME "pod" VALUES "volume" NAME). */}}
+{{- define "oku.emptyDir" -}}
+{{- with get (default dict (include "oku.podValues" . | fromYaml).sizeLimits) .volume -}}
+emptyDir:
+  sizeLimit: {{ . }}
+{{- else -}}
 emptyDir: {}
 {{- end -}}
 {{- end -}}

@@ -25,7 +25,9 @@ PREFIX = "oku-test-"
 
 Object = dict[str, Any]
 
-_WRITERS = (10001, 999)
+ANY_USER = 1_000_650_000
+"""A user and a group without a name, as the restricted-v2 SCC of OpenShift picks them."""
+_WRITERS = (10001, 999, ANY_USER)
 """The users whose files are on volumes: Oku's and Loki's, and Valkey's."""
 _PATIENCE_S = 180.0
 _LOOK_S = 0.3

@@ -18,6 +18,9 @@ VALUE_FILES = tuple(
     ROOT / "k8s" / "values" / f"{name}.yaml" for name in ("laptop", "production", "existing-grafana", "tests")
 )
 
+COMPONENTS = ("coordinator", "workers", "servers", "valkey", "loki", "grafana")
+"""Those with a `pod` of their own; `helm test` has that of the coordinator."""
+
 Object = dict[str, Any]
 
 
@@ -116,3 +119,9 @@ def read_environment(pod: Object) -> dict[str, Any]:
     """The variables of a pod's container: text, or where it comes from."""
     (container,) = pod["spec"]["containers"]
     return {each["name"]: each.get("value", each.get("valueFrom")) for each in container.get("env", [])}
+
+
+def read_limits(pod: Object) -> dict[str, Any]:
+    """The size limits of a pod's volumes."""
+    volumes = pod["spec"]["volumes"]
+    return {each["name"]: each.get("emptyDir", {}).get("sizeLimit") for each in volumes}

@@ -38,16 +38,6 @@ def test_root_file_systems_are_read_only_and_resources_are_set() -> None:
             assert container["resources"]["limits"].keys() == {"memory"}
 
 
-def test_only_the_coordinator_and_the_test_have_a_token_of_a_service_account() -> None:
-    """Nobody else asks the cluster for anything."""
-    pods = find_pods(render())
-    with_token = {name for name, pod in pods.items() if pod["spec"]["automountServiceAccountToken"]}
-    assert with_token == {"coordinator", "test"}
-    assert pods["coordinator"]["spec"]["serviceAccountName"] == "oku-coordinator"
-    # Said even so: a name that is not said any more would stay.
-    assert all(pods[name]["spec"]["serviceAccountName"] == "default" for name in pods.keys() - with_token)
-
-
 def test_no_pod_has_variables_of_services() -> None:
     """A Service named oku would set OKU_PORT."""
     assert all(pod["spec"]["enableServiceLinks"] is False for pod in find_pods(render()).values())

@@ -37,12 +37,10 @@ def test_there_are_no_cluster_wide_rights() -> None:
 
 
 def test_without_scaling_the_coordinator_has_no_rights() -> None:
-    """There is no account, no role, no token and no setting about the cluster."""
+    """There is no role, no token and no setting about the cluster."""
     objects = render({"scaling": {"enabled": False}})
-    roles = {
-        each["metadata"]["name"] for kind in ("ServiceAccount", "Role") for each in find_kind(objects, kind)
-    }
-    assert roles == {"oku-test"}
+    for kind in ("Role", "RoleBinding"):
+        assert {each["metadata"]["name"] for each in find_kind(objects, kind)} == {"oku-test"}
     coordinator = find_pods(objects)["coordinator"]
     assert coordinator["spec"]["automountServiceAccountToken"] is False
     assert not [name for name in read_environment(coordinator) if name.startswith("OKU_KUBE")]

@@ -164,4 +164,4 @@ def test_an_existing_claim_or_none_takes_the_place_of_a_volume() -> None:
     ledger = {volume["name"]: volume for volume in pods["coordinator"]["spec"]["volumes"]}["ledger"]
     assert ledger["persistentVolumeClaim"] == {"claimName": "mine"}
     data = {volume["name"]: volume for volume in pods["loki"]["spec"]["volumes"]}["data"]
-    assert data["emptyDir"] == {}
+    assert data["emptyDir"] == {"sizeLimit": "10Gi"}
