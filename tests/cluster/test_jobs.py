@@ -1,0 +1,191 @@
+"""The Job and the CronJob of docs/operations.md, whose pods and whose coordinator meet what pods meet.
+
+Five Jobs share a release, whose queue begins their runs one after the other. Each meets one fault in the middle
+of its run: Kubernetes waits longer before each further pod of a Job.
+"""
+
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import yaml
+from tests.kit.kubernetes.cluster import Object, build_container
+from tests.kit.kubernetes.load_job import LoadJob, find_pod_template, read_manifests
+from tests.kit.kubernetes.release import Release
+from tests.kit.runs.account import assert_completed
+
+from oku_cli.exit_code import ExitCode
+
+_REQUESTS = 16_000
+"""Eight seconds at 100 in flight of 50 ms each; longer where the machine is slow."""
+_JOB, _SECOND_JOB = "load-test", "load-test-again"
+_FROM_CRON_JOB = ("load-test-1", "load-test-2", "load-test-3")
+"""Of more that have completed, Kubernetes would delete the first ones."""
+_UNMET = "load-test-unmet"
+_OUT_OF_MEMORY = {"reason": "OOMKilled", "exitCode": 137}
+
+
+@dataclass
+class Scene:
+    """What is made once for all tests.
+
+    Attributes:
+        release: the release.
+        jobs: two Jobs as that of the page and three of its CronJob, in the order of their runs.
+        not_passed: a Job whose run misses a threshold.
+        hit: the pods that something has happened to, by the names of their Jobs.
+    """
+
+    release: Release
+    jobs: Sequence[LoadJob]
+    not_passed: LoadJob
+    hit: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def manifests(release: Release) -> dict[str, Object]:
+    """What the page shows, by kind: as it is but for namespace, image and number of requests.
+
+    The CronJob is suspended, lest its time comes meanwhile; Jobs are made from it by hand.
+    """
+    found = {each["kind"]: copy.deepcopy(each) for each in read_manifests()}
+    for manifest in found.values():
+        manifest["metadata"]["namespace"] = release.namespace
+    for kind in ("Job", "CronJob"):
+        [container] = find_pod_template(found[kind])["spec"]["containers"]
+        container["image"] = build_container("", ())["image"]
+    found["CronJob"]["spec"]["suspend"] = True
+    change_spec(found["ConfigMap"], requests=_REQUESTS)
+    return found
+
+
+@pytest.fixture(scope="module")
+def scene(release: Release, manifests: dict[str, Object]) -> Iterator[Scene]:
+    """All Jobs, with the first run in its middle and the others behind it."""
+    cluster, where = release.cluster, ("-n", release.namespace)
+    made = list(build_objects(manifests))
+    with release.open_api() as api:
+        jobs = [LoadJob(release, api, name) for name in (_JOB, _SECOND_JOB, *_FROM_CRON_JOB)]
+        unmet = LoadJob(release, api, _UNMET)
+        try:
+            for each in made:
+                cluster.apply(each)
+            for name in _FROM_CRON_JOB:
+                cluster.call("create", "job", name, f"--from=cronjob/{_JOB}", *where)
+            for job in jobs:
+                job.wait_until_submitted()
+            order = [run["name"] for run in reversed(api.list_runs())]
+            yield Scene(release, sorted(jobs, key=lambda job: order.index(job.name)), unmet, {})
+        finally:
+            for job in (*jobs, unmet):
+                job.remove()
+            for each in made:
+                cluster.call("delete", each["kind"], each["metadata"]["name"], *where, "--ignore-not-found")
+
+
+def build_objects(manifests: dict[str, Object]) -> Iterator[Object]:
+    """What the page shows, a second Job, and one with a spec of its own, which has a threshold that fails."""
+    yield from manifests.values()
+    second, third, config_map = (copy.deepcopy(manifests[kind]) for kind in ("Job", "Job", "ConfigMap"))
+    second["metadata"]["name"] = _SECOND_JOB
+    third["metadata"]["name"] = config_map["metadata"]["name"] = _UNMET
+    change_spec(config_map, requests=500, thresholds=["p50 < 1ms"])
+    [volume] = find_pod_template(third)["spec"]["volumes"]
+    volume["configMap"]["name"] = _UNMET
+    yield from (second, config_map, third)
+
+
+def change_spec(config_map: Object, **values: Any) -> None:
+    """Give the spec of a ConfigMap other values."""
+    spec = yaml.safe_load(config_map["data"]["load.yaml"])
+    config_map["data"]["load.yaml"] = yaml.safe_dump(spec | values)
+
+
+def test_the_cron_job_has_the_job_of_the_page(manifests: dict[str, Object]) -> None:
+    """What one survives, the other survives."""
+    assert manifests["CronJob"]["spec"]["jobTemplate"]["spec"] == manifests["Job"]["spec"]
+
+
+def test_a_job_outlives_a_restart_of_the_coordinator(scene: Scene) -> None:
+    """The pod, and those that wait in the queue, follow their runs before and after it."""
+    job = scene.jobs[0]
+    job.wait_for_middle()
+    pod = job.find_pod()
+    scene.release.replace_pod("coordinator")
+    assert job.wait_for_end() == ("Complete", "CompletionsReached")
+    [left] = job.fetch_pods()
+    assert left["metadata"]["name"] == pod
+
+
+def test_the_pod_of_a_job_is_evicted(scene: Scene) -> None:
+    """By the Eviction API, in the middle of the run."""
+    job = scene.jobs[1]
+    job.wait_for_middle()
+    scene.hit[job.name] = job.find_pod()
+    scene.release.evict_pod(scene.hit[job.name])
+    job.wait_until_left(scene.hit[job.name])
+    job.assert_in_the_middle()
+
+
+def test_the_pod_of_a_job_is_deleted(scene: Scene) -> None:
+    """By a user, in the middle of the run."""
+    job = scene.jobs[2]
+    job.wait_for_middle()
+    scene.hit[job.name] = job.find_pod()
+    scene.release.delete_pod(scene.hit[job.name])
+    job.wait_until_left(scene.hit[job.name])
+    job.assert_in_the_middle()
+
+
+def test_the_pod_of_a_job_runs_out_of_memory(scene: Scene) -> None:
+    """The kernel kills the command in the middle of the run, without a signal before."""
+    job = scene.jobs[3]
+    job.wait_for_middle()
+    scene.hit[job.name] = job.find_pod()
+    job.run_out_of_memory(scene.hit[job.name])
+    left = job.wait_until_left(scene.hit[job.name])
+    assert left is not None
+    [container] = left["status"]["containerStatuses"]
+    assert container["state"]["terminated"].items() >= _OUT_OF_MEMORY.items()
+    job.assert_in_the_middle()
+
+
+def test_the_node_of_a_job_is_drained(scene: Scene) -> None:
+    """`kubectl drain` in the middle of the run; there may be no other node, so it is uncordoned again."""
+    job = scene.jobs[4]
+    job.wait_for_middle()
+    scene.hit[job.name] = job.find_pod()
+    job.drain_node(scene.hit[job.name])
+    job.wait_until_left(scene.hit[job.name])
+    job.assert_in_the_middle()
+
+
+def test_a_job_whose_run_misses_a_threshold_fails_at_once(scene: Scene) -> None:
+    """One pod, no other try."""
+    assert scene.not_passed.wait_for_end() == ("Failed", "PodFailurePolicy")
+    [pod] = scene.not_passed.fetch_pods()
+    [container] = pod["status"]["containerStatuses"]
+    assert container["state"]["terminated"]["exitCode"] == ExitCode.NOT_PASSED
+    summary = scene.not_passed.fetch_summary()
+    assert_completed(summary)
+    assert summary["verdict"] == "failed"
+
+
+def test_each_job_has_made_one_run_and_ends_with_its_verdict(scene: Scene) -> None:
+    """Each request was sent once, whatever happened to the pods; another pod than the first says so."""
+    assert len(scene.hit) == 4
+    for job in scene.jobs:
+        assert job.wait_for_end() == ("Complete", "CompletionsReached"), job.name
+        summary = job.fetch_summary()
+        assert_completed(summary)
+        assert (summary["requests"], summary["resent_at_most"]) == (_REQUESTS, 0)
+        assert summary["verdict"] == "passed"
+        [succeeded] = [pod for pod in job.fetch_pods() if pod["status"]["phase"] == "Succeeded"]
+        assert succeeded["metadata"]["name"] != scene.hit.get(job.name)
+        if job.name in scene.hit:
+            log = scene.release.cluster.call(
+                "logs", succeeded["metadata"]["name"], "-n", scene.release.namespace
+            )
+            assert f"has the key {job.name}" in log
