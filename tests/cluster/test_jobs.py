@@ -1,7 +1,7 @@
 """The Job and the CronJob of docs/operations.md, whose pods and whose coordinator meet what pods meet.
 
-Five Jobs share a release, whose queue begins their runs one after the other. Each meets one fault in the middle
-of its run: Kubernetes waits longer before each further pod of a Job.
+Five Jobs share a release, whose queue begins their runs one after the other. Each meets one fault in the
+middle of its run, because Kubernetes waits longer before each further pod of a Job.
 """
 
 import copy

@@ -1,7 +1,7 @@
 """Jobs that run load tests, as docs/operations.md has them, and what happens to their pods."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import yaml
@@ -115,7 +115,6 @@ class LoadJob:
         summary = self.fetch_summary()
         assert summary["state"] == "running", f"{self.name} is {summary['state']}: it has to be longer"
         assert 0 < summary["accounted"] < summary["requests"]
-        print("MIDDLE", self.name, summary["accounted"] / summary["requests"])
 
     def wait_until_left(self, pod: str) -> Object | None:
         """Wait until a pod of it has ended; what is left of it, None if nothing is."""
@@ -135,8 +134,9 @@ class LoadJob:
     def drain_node(self, pod: str) -> None:
         """Drain the node of a pod of all pods of this Job, and let pods in again; it may be the only node."""
         node = self.cluster.fetch("pod", pod, self._release.namespace)["spec"]["nodeName"]
+        ours = f"--pod-selector={_JOB_LABEL}={self.name}"
         try:
-            self.cluster.call("drain", node, f"--pod-selector={_JOB_LABEL}={self.name}", "--ignore-daemonsets")
+            self.cluster.call("drain", node, ours, "--ignore-daemonsets")
         finally:
             self.cluster.call("uncordon", node)
 
@@ -146,5 +146,5 @@ class LoadJob:
         for run in self.list_runs():
             self._api.call("POST", f"/api/runs/{run['run']}/cancel")
 
-    def _wait(self, condition: Any, what: str) -> None:
+    def _wait(self, condition: Callable[[], bool], what: str) -> None:
         wait_until(condition, _PATIENCE_S, f"job {self.name} {what}", _LOOK_S)
