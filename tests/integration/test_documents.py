@@ -153,7 +153,7 @@ def test_what_a_page_shows_of_a_file_is_valid(block: Block, tmp_path: Path) -> N
         jsonschema.validate(yaml.safe_load(block.content), schema)
     elif Mark.MANIFESTS in block.marks:
         for spec in list_specs(block):
-            parse_spec(Source(SPEC_FILE, decode_yaml(spec.encode(), SPEC_FILE)))
+            parse_spec(Source("load.yaml", decode_yaml(spec.encode(), SPEC_FILE)))
     else:
         with pytest.raises(UserError) if Mark.REFUSED in block.marks else nullcontext():
             source = Source(str(tmp_path / "spec.yaml"), decode_yaml(block.content.encode(), SPEC_FILE))
