@@ -15,6 +15,7 @@ from tests.kit.kubernetes.cluster import Object, build_container
 from tests.kit.kubernetes.load_job import LoadJob, find_pod_template, read_manifests
 from tests.kit.kubernetes.release import Release
 from tests.kit.runs.account import assert_completed
+from tests.kit.runs.local_run import wait_until
 
 from oku_cli.exit_code import ExitCode
 
@@ -24,6 +25,8 @@ _JOB, _SECOND_JOB = "load-test", "load-test-again"
 _FROM_CRON_JOB = ("load-test-1", "load-test-2", "load-test-3")
 """Of more that have completed, Kubernetes would delete the first ones."""
 _UNMET = "load-test-unmet"
+_PATIENCE_S = 120.0
+_LOOK_S = 0.2
 _OUT_OF_MEMORY = {"reason": "OOMKilled", "exitCode": 137}
 
 
@@ -33,15 +36,25 @@ class Scene:
 
     Attributes:
         release: the release.
-        jobs: two Jobs as that of the page and three of its CronJob, in the order of their runs.
-        not_passed: a Job whose run misses a threshold.
-        hit: the pods that something has happened to, by the names of their Jobs.
+        jobs: two Jobs as that of the page and three of its CronJob.
+        unmet: a Job whose run misses a threshold.
+        pods: by the names of the Jobs, the pod that met a fault.
     """
 
     release: Release
     jobs: Sequence[LoadJob]
-    not_passed: LoadJob
-    hit: dict[str, str]
+    unmet: LoadJob
+    pods: dict[str, str]
+
+    def find_next(self) -> tuple[LoadJob, str]:
+        """The next Job in the middle of its run, waited for, and its pod."""
+        waiting = [job for job in self.jobs if job.name not in self.pods]
+        wait_until(
+            lambda: any(job.is_in_the_middle() for job in waiting), _PATIENCE_S, "a run goes on", _LOOK_S
+        )
+        job = next(job for job in waiting if job.is_in_the_middle())
+        self.pods[job.name] = job.find_pod()
+        return job, self.pods[job.name]
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +76,7 @@ def manifests(release: Release) -> dict[str, Object]:
 
 @pytest.fixture(scope="module")
 def scene(release: Release, manifests: dict[str, Object]) -> Iterator[Scene]:
-    """All Jobs, with the first run in its middle and the others behind it."""
+    """All Jobs at once: their runs wait in the queue of the release."""
     cluster, where = release.cluster, ("-n", release.namespace)
     made = list(build_objects(manifests))
     with release.open_api() as api:
@@ -74,10 +87,7 @@ def scene(release: Release, manifests: dict[str, Object]) -> Iterator[Scene]:
                 cluster.apply(each)
             for name in _FROM_CRON_JOB:
                 cluster.call("create", "job", name, f"--from=cronjob/{_JOB}", *where)
-            for job in jobs:
-                job.wait_until_submitted()
-            order = [run["name"] for run in reversed(api.list_runs())]
-            yield Scene(release, sorted(jobs, key=lambda job: order.index(job.name)), unmet, {})
+            yield Scene(release, jobs, unmet, {})
         finally:
             for job in (*jobs, unmet):
                 job.remove()
@@ -108,84 +118,73 @@ def test_the_cron_job_has_the_job_of_the_page(manifests: dict[str, Object]) -> N
     assert manifests["CronJob"]["spec"]["jobTemplate"]["spec"] == manifests["Job"]["spec"]
 
 
-def test_a_job_outlives_a_restart_of_the_coordinator(scene: Scene) -> None:
-    """The pod, and those that wait in the queue, follow their runs before and after it."""
-    job = scene.jobs[0]
-    job.wait_for_middle()
-    pod = job.find_pod()
+def test_the_coordinator_of_a_job_restarts(scene: Scene) -> None:
+    """In the middle of a run; its pod waits, and so do those whose runs are in the queue."""
+    scene.find_next()
     scene.release.replace_pod("coordinator")
-    assert job.wait_for_end() == ("Complete", "CompletionsReached")
-    [left] = job.fetch_pods()
-    assert left["metadata"]["name"] == pod
 
 
 def test_the_pod_of_a_job_is_evicted(scene: Scene) -> None:
     """By the Eviction API, in the middle of the run."""
-    job = scene.jobs[1]
-    job.wait_for_middle()
-    scene.hit[job.name] = job.find_pod()
-    scene.release.evict_pod(scene.hit[job.name])
-    job.wait_until_left(scene.hit[job.name])
-    job.assert_in_the_middle()
+    job, pod = scene.find_next()
+    scene.release.evict_pod(pod)
+    job.wait_until_lost(pod)
+    assert job.is_in_the_middle()
 
 
 def test_the_pod_of_a_job_is_deleted(scene: Scene) -> None:
     """By a user, in the middle of the run."""
-    job = scene.jobs[2]
-    job.wait_for_middle()
-    scene.hit[job.name] = job.find_pod()
-    scene.release.delete_pod(scene.hit[job.name])
-    job.wait_until_left(scene.hit[job.name])
-    job.assert_in_the_middle()
+    job, pod = scene.find_next()
+    scene.release.delete_pod(pod)
+    job.wait_until_lost(pod)
+    assert job.is_in_the_middle()
 
 
 def test_the_pod_of_a_job_runs_out_of_memory(scene: Scene) -> None:
     """The kernel kills the command in the middle of the run, without a signal before."""
-    job = scene.jobs[3]
-    job.wait_for_middle()
-    scene.hit[job.name] = job.find_pod()
-    job.run_out_of_memory(scene.hit[job.name])
-    left = job.wait_until_left(scene.hit[job.name])
+    job, pod = scene.find_next()
+    job.run_out_of_memory(pod)
+    left = job.wait_until_lost(pod)
     assert left is not None
     [container] = left["status"]["containerStatuses"]
     assert container["state"]["terminated"].items() >= _OUT_OF_MEMORY.items()
-    job.assert_in_the_middle()
+    assert job.is_in_the_middle()
 
 
 def test_the_node_of_a_job_is_drained(scene: Scene) -> None:
     """`kubectl drain` in the middle of the run; there may be no other node, so it is uncordoned again."""
-    job = scene.jobs[4]
-    job.wait_for_middle()
-    scene.hit[job.name] = job.find_pod()
-    job.drain_node(scene.hit[job.name])
-    job.wait_until_left(scene.hit[job.name])
-    job.assert_in_the_middle()
+    job, pod = scene.find_next()
+    job.drain_node(pod)
+    job.wait_until_lost(pod)
+    assert job.is_in_the_middle()
 
 
 def test_a_job_whose_run_misses_a_threshold_fails_at_once(scene: Scene) -> None:
     """One pod, no other try."""
-    assert scene.not_passed.wait_for_end() == ("Failed", "PodFailurePolicy")
-    [pod] = scene.not_passed.fetch_pods()
+    assert scene.unmet.wait_for_end() == ("Failed", "PodFailurePolicy")
+    [pod] = scene.unmet.fetch_pods()
     [container] = pod["status"]["containerStatuses"]
     assert container["state"]["terminated"]["exitCode"] == ExitCode.NOT_PASSED
-    summary = scene.not_passed.fetch_summary()
+    summary = scene.unmet.fetch_summary()
     assert_completed(summary)
     assert summary["verdict"] == "failed"
 
 
 def test_each_job_has_made_one_run_and_ends_with_its_verdict(scene: Scene) -> None:
-    """Each request was sent once, whatever happened to the pods; another pod than the first says so."""
-    assert len(scene.hit) == 4
+    """Each request was sent once, whatever happened to the pods."""
     for job in scene.jobs:
         assert job.wait_for_end() == ("Complete", "CompletionsReached"), job.name
         summary = job.fetch_summary()
         assert_completed(summary)
         assert (summary["requests"], summary["resent_at_most"]) == (_REQUESTS, 0)
         assert summary["verdict"] == "passed"
-        [succeeded] = [pod for pod in job.fetch_pods() if pod["status"]["phase"] == "Succeeded"]
-        assert succeeded["metadata"]["name"] != scene.hit.get(job.name)
-        if job.name in scene.hit:
-            log = scene.release.cluster.call(
-                "logs", succeeded["metadata"]["name"], "-n", scene.release.namespace
-            )
-            assert f"has the key {job.name}" in log
+
+
+def test_a_pod_ends_its_job_in_place_of_one_that_was_lost(scene: Scene) -> None:
+    """It found the run by its key. Only a restart of the coordinator leaves the pod."""
+    last = {job.name: job.find_succeeded() for job in scene.jobs}
+    replaced = [name for name, pod in scene.pods.items() if last[name] != pod]
+    assert len(replaced) == len(scene.jobs) - 1
+    for name in replaced:
+        log = scene.release.cluster.call("logs", last[name], "-n", scene.release.namespace)
+        assert f"has the key {name}" in log

@@ -11,6 +11,8 @@ from tests.kit.kubernetes.forward import ForwardedApi
 from tests.kit.kubernetes.release import ROOT, Release
 from tests.kit.runs.local_run import wait_until
 
+from oku_core.accounting.run_state import FINAL_STATES, RunState
+
 _PAGE = ROOT / "docs" / "operations.md"
 _JOB_LABEL = "batch.kubernetes.io/job-name"
 _PATIENCE_S = 120.0
@@ -100,23 +102,16 @@ class LoadJob:
         self._wait(lambda: self.find_end() != ("", ""), "has ended")
         return self.find_end()
 
-    def wait_until_submitted(self) -> None:
-        """Wait until it has a run."""
-        self._wait(lambda: bool(self.list_runs()), "has a run")
-
-    def wait_for_middle(self) -> None:
-        """Wait until some requests of its run are accounted; it must not be over."""
-        self.wait_until_submitted()
-        self._wait(lambda: self.fetch_summary()["accounted"] > 0, "has sent requests")
-        self.assert_in_the_middle()
-
-    def assert_in_the_middle(self) -> None:
-        """Some requests of its run are accounted, and some are not."""
+    def is_in_the_middle(self) -> bool:
+        """Whether some requests of its run are accounted; the run must not be over."""
+        if not self.list_runs():
+            return False
         summary = self.fetch_summary()
-        assert summary["state"] == "running", f"{self.name} is {summary['state']}: it has to be longer"
-        assert 0 < summary["accounted"] < summary["requests"]
+        is_over = summary["accounted"] == summary["requests"] or summary["state"] in FINAL_STATES
+        assert not is_over, f"the run of {self.name} is {summary['state']}: it has to be longer"
+        return bool(summary["state"] == RunState.RUNNING and summary["accounted"])
 
-    def wait_until_left(self, pod: str) -> Object | None:
+    def wait_until_lost(self, pod: str) -> Object | None:
         """Wait until a pod of it has ended; what is left of it, None if nothing is."""
 
         def find() -> Object | None:
@@ -124,6 +119,11 @@ class LoadJob:
 
         self._wait(lambda: (left := find()) is None or left["status"]["phase"] == "Failed", f"lost {pod}")
         return find()
+
+    def find_succeeded(self) -> str:
+        """The pod that has ended with exit code 0."""
+        [pod] = [each for each in self.fetch_pods() if each["status"]["phase"] == "Succeeded"]
+        return str(pod["metadata"]["name"])
 
     def run_out_of_memory(self, pod: str) -> None:
         """Fill the memory of the container of a pod, until the kernel kills."""
