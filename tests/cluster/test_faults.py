@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from tests.kit.kubernetes.cluster import Cluster
@@ -56,14 +57,14 @@ def test_a_worker_pod_is_killed(run: PodRun) -> None:
 
 
 def test_the_coordinator_pod_is_deleted(run: PodRun) -> None:
-    """Its ledger is on a volume, and workers wait for it: nothing is sent twice."""
-    with run.hurting():
+    """Its ledger is on a volume, and workers wait for it, ready as before: nothing is sent twice."""
+    with run.hurting(), staying_ready(run.release, "workers"):
         run.release.replace_pod("coordinator")
 
 
 def test_the_valkey_pod_is_deleted(run: PodRun) -> None:
-    """Messages may be lost, and requests in progress may be sent again."""
-    with run.hurting(may_resend=True):
+    """Messages may be lost, and requests in progress may be sent again; workers are ready all the time."""
+    with run.hurting(may_resend=True), staying_ready(run.release, "workers"):
         run.release.replace_pod("valkey")
 
 
@@ -140,6 +141,15 @@ def test_dashboards_show_the_run(run: PodRun) -> None:
         empty = [str(query) for query in queries if query.is_lasting and not grafana.fetch(query)]
     assert queries
     assert empty == []
+
+
+@contextmanager
+def staying_ready(release: Release, component: str) -> Iterator[None]:
+    """What happens in the block makes no pod of a component unready, however shortly."""
+    before = release.read_ready_since(component)
+    yield
+    assert before
+    assert release.read_ready_since(component) == before
 
 
 def kill(run: PodRun, worker: str) -> bool:

@@ -12,7 +12,7 @@ from tests.kit.kubernetes.kubernetes_schemas import LOCATION, write_schemas
 from tests.kit.kubernetes.release import CHART, ROOT, Release
 
 VALUE_FILES = sorted((ROOT / "k8s" / "values").glob("*.yaml"))
-_RESOURCES_OF_OTHERS = "ServiceMonitor"
+_RESOURCES_OF_OTHERS = "ServiceMonitor,PrometheusRule"
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +76,23 @@ def test_scaling_may_be_turned_off_and_on(release: Release) -> None:
     release.oku("run", "--requests", "1000", "--quiet")
     release.upgrade()
     release.oku("run", "--requests", "1000", "--workers", "1", "--servers", "1", "--quiet")
+
+
+def test_an_upgrade_restarts_the_pods_whose_secret_has_changed(release: Release) -> None:
+    """A Secret that was deleted is generated anew; all who read it can work together again, others go on."""
+    parts = ("valkey", "coordinator", "loki")
+    before = list_uids(release, *parts)
+    release.cluster.call("delete", "secret", f"{release.name}-valkey", "-n", release.namespace)
+    release.upgrade()
+    changed = list_uids(release, *parts)
+    assert [old == new for old, new in zip(before, changed, strict=True)] == [False, False, True]
+    release.upgrade()
+    assert list_uids(release, *parts) == changed
+
+
+def list_uids(release: Release, *components: str) -> list[str]:
+    """The uid of the only pod of each."""
+    return [pod["metadata"]["uid"] for component in components for pod in release.fetch_pods(component)]
 
 
 @pytest.mark.parametrize("values", VALUE_FILES, ids=lambda path: path.stem)

@@ -53,6 +53,10 @@ def ended_run(tmp_path_factory: pytest.TempPathFactory) -> EndedCommand:
 BAD_INPUT = {
     "zero requests": (["run", "--requests", "0"], "--requests: 0 is not at least 1"),
     "negative concurrency": (["run", "--concurrency", "-3"], "--concurrency: -3 is not at least 1"),
+    "no key": (
+        ["run", "--once", "a b"],
+        "--once: a b is not a key of 1 to 255 printable ASCII characters, without blanks, commas, double",
+    ),
     "no number": (["run", "--workers", "two"], "--workers: two is not a number"),
     "no scheme": (["run", "--url", "host:80/x"], "--url: host:80/x has no scheme, write http://host:80/x"),
     "unknown placeholder": (

@@ -7,11 +7,13 @@ import urllib.request
 from pathlib import Path
 
 from tests.kit.coordinators.coordinator import CoordinatorApi
+from tests.kit.coordinators.run_series import list_run_series
 from tests.kit.faults.abuse import run_site
 from tests.kit.faults.small_disk import mount_small_disk
 from tests.kit.runs.local_run import Start, run_oku, wait_until
 
 from oku_cli.exit_code import ExitCode
+from oku_coordinator.ledger.storage.storage_health import LEAST_FREE_BYTES
 
 _REQUESTS = 1200
 _FULL = "the ledger cannot be used: its disk is full"
@@ -45,10 +47,15 @@ def test_a_disk_that_fills_is_reported_and_loses_nothing(tmp_path: Path) -> None
         assert api.call("POST", f"/api/runs/{run}/pause")[0] == 503
         assert api.read_metric("oku_ledger_usable") == 0
         assert api.read_metric('oku_ledger_faults_total{reason="disk_full"}') > 0
+        assert api.read_metric("oku_data_available_bytes") < LEAST_FREE_BYTES
+        assert api.read_metric('oku_runs{state="running"}') == 1
         disk.free()
         summary = api.wait_for_state(run, "completed", 60)
         assert ask(api, "/readyz") == (200, "ok\n")
         assert api.read_metric("oku_ledger_usable") == 1
+        assert api.read_metric("oku_data_available_bytes") > LEAST_FREE_BYTES
+        expected = {**list_run_series(summary), 'oku_runs{state="running"}': 0}
+        assert {name: api.read_metric(name) for name in expected} == expected
     assert (summary["accounted"], summary["outcomes"]["ok"]) == (_REQUESTS, _REQUESTS)
     assert (summary["resent_at_most"], summary["servers"]) == (0, {"served": _REQUESTS})
 

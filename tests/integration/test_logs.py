@@ -73,6 +73,14 @@ def send_what_is_wrong(broker_url: str) -> None:
     app.close()
 
 
+def finish_a_run(api: CoordinatorApi, url: str, log: Path) -> str:
+    """Have a run of many leases carried out, and wait until its worker has logged it; the run."""
+    run = api.submit(url=url, requests=500, range_size=20, concurrency=20, name="checkout")
+    api.wait_for_state(run, "completed")
+    wait_until(lambda: f"run {run} (checkout)" in log.read_text(), 20, "the run is logged")
+    return run
+
+
 def kill_in_a_run(api: CoordinatorApi, worker: "subprocess.Popen[bytes]", url: str, log: Path) -> str:
     """Start a run, kill its worker, wait until the coordinator has taken a lease back; the run."""
     run = api.submit(url=url, requests=1_000_000, concurrency=5)
@@ -92,10 +100,20 @@ def test_every_log_line_of_every_process_is_json(tmp_path: Path, start: Start) -
         run_coordinator(broker_url, tmp_path / "data", "--worker-timeout", "1s") as api,
         run_worker(broker_url, "--grace", "0s", log=worker_log) as worker,
     ):
+        finished = finish_a_run(api, url, worker_log)
+        well = read(worker_log)
         send_what_is_wrong(broker_url)
         wait_until(lambda: "is given back" in worker_log.read_text(), 20, "the stale lease is given back")
         worker_pid = find_worker(worker.pid)
         run = kill_in_a_run(api, worker, url, log)
+
+    # All that a healthy worker has to say.
+    assert [line["level"] for line in well] == ["info", "info"]
+    assert well[0]["message"].startswith("connected to the coordinator through redis")
+    assert well[1]["message"].startswith(f"run {finished} (checkout): 500 requests in ")
+    fields = {"run": finished, "run_name": "checkout", "worker": "w", "requests": 500, "ok": 500}
+    assert fields.items() <= well[1].items()
+    assert 0.4 < well[1]["seconds"] < 30
 
     told = read(worker_log)
     assert {line["worker"] for line in told} == {"w"}
@@ -106,7 +124,7 @@ def test_every_log_line_of_every_process_is_json(tmp_path: Path, start: Start) -
 
     told = read(log)
     assert find(told, "worker w joined")["worker"] == "w"
-    assert find(told, "begins")["run"] == run
+    assert find(told, f"run {run} begins")["run"] == run
     assert find(told, "is dead")["worker"] == "w"
     taken_back = find(told, "is taken back")
     assert (taken_back["run"], taken_back["worker"], taken_back["reason"]) == (run, "w", "worker_lost")

@@ -12,10 +12,12 @@ from statistics import median
 from typing import Any
 
 import pytest
+from tests.kit.free_ports import pick_port
 from tests.kit.runs.account import assert_completed
 from tests.kit.runs.local_run import find_worker, is_alive, wait_until
 from tests.kit.servers.arrival_target import ArrivalTarget, run_arrival_target
 from tests.kit.user_code import UserCodeStack, build_code_spec, run_user_code_stack
+from tests.kit.workers.health_probe import probe
 from tests.kit.workers.worker_process import Process
 
 from oku_workers.zygote import EXIT_TAINTED
@@ -127,9 +129,9 @@ def worker(stack: UserCodeStack) -> Iterator[Process]:
 
 
 @contextmanager
-def start_alone(stack: UserCodeStack) -> Iterator[Process]:
-    """Runs the only worker until the end of the block."""
-    worker = stack.start_worker()  # the one before it had the same name, and is known to be gone
+def start_alone(stack: UserCodeStack, *flags: str) -> Iterator[Process]:
+    """Runs the only worker, with these flags, until the end of the block."""
+    worker = stack.start_worker(*flags)  # the one before it had the same name, and is known to be gone
     try:
         yield worker
     finally:
@@ -182,6 +184,25 @@ def test_a_worker_that_is_replaced_is_not_lost(stack: UserCodeStack, worker: Pro
         _, history = stack.api.call("GET", f"/api/runs/{run}/history")
         assert {event["type"] for event in history["events"]} <= {"state", "worker_joined"}
     assert worker.poll() is None
+
+
+def test_a_worker_that_is_replaced_stays_ready(stack: UserCodeStack) -> None:
+    """The fresh one has not heard the coordinator yet; a probe waits for it, or is answered at once."""
+    port = pick_port()
+    with start_alone(stack, "--health-port", str(port)) as worker:
+        wait_until(lambda: probe(port, "/readyz") == 200, 10, "it is ready")
+        used, answers = find_worker(worker.pid), set()
+        stack.run({"scenario.py": _IDLE}, requests=1)
+
+        def is_replaced() -> bool:
+            answers.add(probe(port, "/readyz"))
+            return find_worker(worker.pid) not in {used, worker.pid}
+
+        wait_until(is_replaced, 10, "a fresh one is there", 0.0)
+        deadline = time.monotonic() + 1.0
+        while time.monotonic() < deadline:
+            answers.add(probe(port, "/readyz"))
+        assert answers == {200}
 
 
 def test_a_run_that_is_paused_goes_on_in_a_fresh_worker(stack: UserCodeStack, worker: Process) -> None:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,12 +25,15 @@ from tests.kit.runs.local_run import OKU, find_worker, wait_until
 from tests.kit.servers.delay_server import Start
 from tests.kit.workers import worker_process
 from tests.kit.workers.checkpoint_book import LeaseAccount
+from tests.kit.workers.health_probe import probe
 from tests.kit.workers.lease_desk import RUN, LeaseDesk
 from tests.kit.workers.worker_process import Process
 
 from oku_core.messaging.celery_app import LEASE_TASK, build_lease_queue
 from oku_core.messaging.codec import seal_leases
 from oku_core.messaging.lease import Lease
+from oku_core.messaging.order import Intervals
+from oku_core.messaging.sending import send_to_workers
 from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
@@ -461,19 +463,28 @@ def test_a_worker_whose_event_loop_is_stuck_ends(desk: Desk, tmp_path: Path, lea
 def test_a_liveness_probe_is_answered_while_the_event_loop_is(desk: Desk, tmp_path: Path) -> None:
     """A worker that does not run at all does not answer, either."""
     port = pick_port()
-
-    def probe(timeout_s: float) -> int:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=timeout_s) as response:
-            return int(response.status)
-
     with run_worker(desk, tmp_path, "--health-port", str(port)) as process:
-        assert [probe(10) for _ in range(3)] == [200] * 3
+        assert [probe(port) for _ in range(3)] == [200] * 3
         worker = find_worker(process.pid)
         freeze(worker)
         with pytest.raises(TimeoutError):
-            probe(0.5)
+            probe(port, timeout_s=0.5)
         os.kill(worker, signal.SIGCONT)
-        assert probe(10) == 200
+        assert probe(port) == 200
+
+
+def test_a_worker_is_ready_once_it_has_heard_its_coordinator(desk: Desk, tmp_path: Path) -> None:
+    """It lives before that, and stays ready when it hears nothing any more, the broker included."""
+    port, others = pick_port(), desk.list_connections()
+    with run_worker(desk, tmp_path, "--health-port", str(port)):
+        desk.run_lease(1)
+        assert (probe(port), probe(port, "/readyz")) == (200, 503)
+        assert "connected to the coordinator" not in (tmp_path / "w.log").read_text()
+        send_to_workers(desk.app, [Intervals(number=1, heartbeat_s=1.0, checkpoint_s=3.0)])
+        wait_until(lambda: probe(port, "/readyz") == 200, 10, "the worker is ready")
+        desk.cut(desk.list_connections() - others)
+        assert {probe(port, "/readyz") for _ in range(100)} == {200}
+    assert (tmp_path / "w.log").read_text().count("connected to the coordinator through") == 1
 
 
 def test_a_port_for_probes_that_is_taken_is_named(desk: Desk, tmp_path: Path) -> None:

@@ -2,14 +2,13 @@
 
 import json
 import random
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.kit.coordinators.parts import build_open_part
-from tests.kit.requirement import miss
+from tests.prometheus.programs import build_program
 
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.telemetry.metrics import Metrics
@@ -17,8 +16,6 @@ from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
 from oku_coordinator.telemetry.target_metrics import build_figures
 from oku_core.spec.parser import Source, parse_spec
 
-_HERE = Path(__file__).parent
-_PARSER = _HERE.parents[1] / "build" / "prometheus" / "parser"
 TARGETS = [{"name": "item", "url": "/item"}, {"name": "buy", "url": "/buy"}]
 SPEC = parse_spec(
     Source(None, {"requests": 9000, "rate": "100/s", "base-url": "http://shop.test", "targets": TARGETS})
@@ -33,15 +30,7 @@ PARTS = {
 @pytest.fixture(scope="module")
 def parser() -> Path:
     """A program that reads a scrape as Prometheus does; compiled anew only when it has changed."""
-    if shutil.which("go") is None:
-        miss("there is no Go: native histograms cannot be held against Prometheus' parser")
-    _PARSER.parent.mkdir(parents=True, exist_ok=True)
-    built = subprocess.run(
-        ["go", "build", "-mod=readonly", "-o", str(_PARSER), "."],
-        cwd=_HERE, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert built.returncode == 0, built.stderr
-    return _PARSER
+    return build_program("parser", ".")
 
 
 @pytest.fixture

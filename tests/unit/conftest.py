@@ -1,4 +1,4 @@
-"""How properties are tried: on a machine that does other work, neither an example nor its making has a limit."""
+"""How properties are tried: on a busy machine neither an example nor its making has a time limit."""
 
 from hypothesis import HealthCheck, settings
 

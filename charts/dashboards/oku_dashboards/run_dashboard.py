@@ -64,7 +64,8 @@ def build() -> Dashboard:
             Row(
                 "The run as a whole",
                 [
-                    stats.build_latencies(width=24),
+                    stats.build_latencies(width=20),
+                    stats.build_queued(width=4),
                     stats.build_outcomes(width=8),
                     stats.build_statuses(width=6),
                     _build_validity(),

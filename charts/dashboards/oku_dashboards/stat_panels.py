@@ -235,6 +235,21 @@ class StatPanels:
             width=width,
         )
 
+    def build_queued(self, width: int = HALF) -> Panel:
+        """How long the run waited."""
+        summaries = Lines(self.whose, LineKind.SUMMARY)
+        return stat(
+            title="Queued",
+            shows="How long the run was pending, over all its turns: it waited for other runs, for workers,"
+            " or for what else it needs. From the latest summary.",
+            exactness=Exactness.EXACT,
+            queries=[Query(summaries.last("queued_s", SPAN), "queued", is_instant=True)],
+            unit="dthms",
+            decimals=0,
+            no_value=AT_REST,
+            width=width,
+        )
+
     def build_sums(self, width: int = HALF) -> Panel:
         """The sums over the lines of ranges."""
         return stat(

@@ -29,10 +29,41 @@ emptyDir: {}
 
 {{/*
 A value of a generated Secret, as base64: (dict "root" $ "suffix" TEXT "key" TEXT). What the cluster has is
-kept, so that an upgrade changes nothing; without a cluster (`helm template`) it is another each time.
+kept, so that an upgrade changes nothing; without a cluster (`helm template`) it is another each time. It is
+kept among the values until the end of the rendering, because the Secret is rendered more than once
+(`oku.checksums`).
 */}}
 {{- define "oku.generated" -}}
-{{- $found := default dict (lookup "v1" "Secret" .root.Release.Namespace (include "oku.name" .)) -}}
+{{- $secret := include "oku.name" . -}}
+{{- $known := default dict .root.Values.generated -}}
+{{- $name := printf "%s/%s" $secret .key -}}
+{{- if not (hasKey $known $name) -}}
+{{- $found := default dict (lookup "v1" "Secret" .root.Release.Namespace $secret) -}}
 {{- $data := default dict (get $found "data") -}}
-{{- default (randAlphaNum 40 | b64enc) (get $data .key) -}}
+{{- $_ := set $known $name (default (randAlphaNum 40 | b64enc) (get $data .key)) -}}
+{{- $_ := set .root.Values "generated" $known -}}
+{{- end -}}
+{{- get $known $name -}}
+{{- end -}}
+
+{{/*
+The annotations by which pods are restarted when what they read has changed: (dict "root" $ "config" LIST
+"secrets" LIST), the templates of the ConfigMaps and Secrets that they read. Only data counts: the labels of
+these objects change with the version of the chart. An object that the chart does not make gives none.
+*/}}
+{{- define "oku.checksums" -}}
+{{- $root := .root -}}
+{{- range $kind, $templates := omit . "root" -}}
+{{- $data := dict -}}
+{{- range $templates -}}
+{{- range splitList "\n---\n" (include (printf "%s/%s" $root.Template.BasePath .) $root) -}}
+{{- with fromYaml . -}}
+{{- $_ := set $data .metadata.name .data -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- with $data }}
+checksum/{{ $kind }}: {{ toJson . | sha256sum }}
+{{- end -}}
+{{- end -}}
 {{- end -}}

@@ -49,8 +49,10 @@ from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import CoordinatorSettings
 from oku_coordinator.telemetry.coverage_recorder import CoverageRecorder
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
+from oku_coordinator.telemetry.ledger_metrics import LedgerCollector
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.publisher import Publisher
+from oku_coordinator.telemetry.recent_runs import RecentRuns
 from oku_coordinator.telemetry.ticker import Ticker
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.intervals import IntervalAnnouncer
@@ -116,7 +118,7 @@ class Assembly:
             busy_timeout_s=_BUSY_TIMEOUT_S,
         )
         self.storage_watch = StorageWatch(self.ledger)
-        self.metrics.show_ledger(lambda: not self.ledger.storage.trouble)
+        self.metrics.show_ledger(LedgerCollector(self.ledger, settings.ledger_path.parent, self.clock.now))
         self.clock_service: ClockService | None = None
         self.clock_store = ClockStore(self.clock, settings.clock_path, kernel)
         current = self.ledger.runs.fetch_current()
@@ -256,6 +258,10 @@ class Assembly:
         )
         self.recorder = HistoryRecorder(self.ledger, publishes=settings.loki is not None)
         self.coverage = CoverageRecorder(self.ledger, self.clock.now)
+        recent_runs = RecentRuns(self.ledger, self.clock.now)
+        self.metrics.show_runs(recent_runs.read_runs)
+        self.metrics.show_targets(recent_runs.read_targets)
+        self.metrics.show_inner(recent_runs.read_inner)
         self.ticker = Ticker(
             ledger=self.ledger,
             roster=self.roster,
@@ -263,6 +269,7 @@ class Assembly:
             runs=self.runs,
             recorder=self.recorder,
             metrics=self.metrics,
+            recent_runs=recent_runs,
             target_watch=target_watch,
             clock=self.clock.now,
         )

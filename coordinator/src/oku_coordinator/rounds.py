@@ -178,7 +178,9 @@ class Rounds:
         self.confinement_watch.look(run)
         self.breaker.look(now)
         self.pace.adjust(self.assignment.count(self.assignment.run) or len(self.roster), now)
-        self.interval_announcer.step(self.roster.heartbeat_interval_s, self.pace.checkpoint_s, now)
+        self.interval_announcer.step(
+            self.roster.heartbeat_interval_s, self.pace.checkpoint_s, now, run.run if run else ""
+        )
         self.file_preparation.look(now)  # now that a worker knows where files are
         self.queue_watch.look(now)
         self.worker_watch.look(now)

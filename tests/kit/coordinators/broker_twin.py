@@ -24,6 +24,7 @@ class BrokerTwin(Broker):
         self.stop_times: list[float | None] = []
         self.intervals_s: list[tuple[float, float]] = []
         self.clocks: list[ClockNotice | None] = []
+        self.turns: list[str] = []
 
     @property
     def leases(self) -> list[Lease]:
@@ -62,8 +63,10 @@ class BrokerTwin(Broker):
         checkpoint_s: float,
         clock: ClockNotice | None = None,
         files: FilesAddress | None = None,
+        run: str = "",
     ) -> None:
-        """Take intervals, the clock, and where files are."""
+        """Take intervals, the clock, where files are, and whose turn it is."""
+        self.turns.append(run)
         self.files_address = files
         self.intervals_s.append((heartbeat_s, checkpoint_s))
         self.clocks.append(clock)

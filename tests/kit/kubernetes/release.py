@@ -70,6 +70,15 @@ class Release:
         """The names of its pods that are ready."""
         return [pod["metadata"]["name"] for pod in self.fetch_pods(component) if is_ready(pod)]
 
+    def read_ready_since(self, component: str) -> dict[str, str]:
+        """Of each of its pods that is ready, by name, since when it has been so without a break."""
+        return {
+            pod["metadata"]["name"]: each["lastTransitionTime"]
+            for pod in self.fetch_pods(component)
+            for each in pod["status"].get("conditions", ())
+            if each["type"] == "Ready" and each["status"] == "True"
+        }
+
     def count_wanted(self, component: str) -> int:
         """How many pods its Deployment is to have."""
         where = ("-n", self.namespace, "-o", "jsonpath={.spec.replicas}")

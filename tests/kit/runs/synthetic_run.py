@@ -274,6 +274,7 @@ class SyntheticRun:
             resent_at_most=self.rate if self.loses_worker else 0,
             outcomes=outcomes,
             statuses={"200": self.requests - self.failures},
+            queued_s=1.5,
             throughput_rps=self.requests / self.seconds,
             latency_ms={
                 "min": 9.1,

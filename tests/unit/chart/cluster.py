@@ -35,7 +35,7 @@ def serve_secrets(
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
         yield _write_kubeconfig(folder, f"http://127.0.0.1:{server.server_port}")

@@ -40,10 +40,12 @@ def render(
     return _load(_template(json.dumps(values or {}), release, namespace, tuple(files)))
 
 
-def render_with(kubeconfig: Path, values: Mapping[str, Any] | None = None) -> list[Object]:
+def render_with(
+    kubeconfig: Path, values: Mapping[str, Any] | None = None, chart: Path = CHART
+) -> list[Object]:
     """All objects of a release that looks up what its cluster has."""
     options = ("--dry-run=server", "--kubeconfig", str(kubeconfig))
-    return _load(_template(json.dumps(values or {}), "oku", "load", (), options))
+    return _load(_template(json.dumps(values or {}), "oku", "load", (), options, chart))
 
 
 def refuse(values: Mapping[str, Any]) -> str:

@@ -48,6 +48,7 @@ def test_the_coordinator_is_told_all_it_needs() -> None:
         "OKU_MAX_FILES_BYTES": "2GB",
         "OKU_MAX_RUN_FILES": "100",
         "OKU_WORKER_TIMEOUT": "10s",
+        "OKU_KEEP_KEYS": "30d",
         "OKU_SERVER_URLS": "http://night-servers:8080",
         "OKU_LOKI_URL": "http://night-loki:3100",
         "OKU_LOKI_OUTBOX": "256MB",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.unit.chart.rendering import CHART, Object, find, find_kind, find_pods, read_environment, render
+from tests.unit.chart.rendering import CHART, Object, find, find_pods, read_environment, render
 
 EXTERNAL = {"enabled": False, "external": {"url": "https://logs.example.com", "existingSecret": "mine"}}
 LONG = "a" * 52
@@ -152,15 +152,3 @@ def test_a_changed_configuration_restarts_its_pods() -> None:
     """A checksum in the pod's annotations changes with it."""
     before, after = (find_pods(render({"loki": {"retention": hours}}))["loki"] for hours in ("48h", "72h"))
     assert before["metadata"]["annotations"] != after["metadata"]["annotations"]
-
-
-def test_a_service_monitor_is_there_when_it_is_enabled() -> None:
-    """It has the labels by which Prometheus finds it."""
-    values = {
-        "coordinator": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
-        "networkPolicy": {"apiClients": [{"podSelector": {}, "namespaceSelector": {}}]},
-    }
-    (monitor,) = find_kind(render(values), "ServiceMonitor")
-    assert monitor["metadata"]["labels"]["release"] == "prometheus"
-    assert monitor["spec"]["endpoints"] == [{"port": "http", "path": "/metrics", "interval": "15s"}]
-    assert not find_kind(render(), "ServiceMonitor")

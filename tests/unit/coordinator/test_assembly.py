@@ -3,7 +3,7 @@ import sqlite3
 import pytest
 
 from oku_coordinator.assembly import Assembly, is_fatal
-from oku_coordinator.ledger.storage.storage_health import StorageError, StorageFault
+from oku_coordinator.ledger.storage.storage_health import Space, StorageError, StorageFault
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec
@@ -23,12 +23,12 @@ def test_a_coordinator_is_ready_when_broker_and_ledger_can_be_used(parts: Assemb
     assert parts.find_obstacle() == ""
     parts.inbound.checkpoints.refusal = "ResponseError: MISCONF"
     assert parts.find_obstacle() == "no broker"
-    parts.ledger.storage.note_free(0)
+    parts.ledger.storage.note_space(Space(0, 10))
     assert parts.find_obstacle() == "the ledger cannot be used: its disk is full"
     body, _ = parts.metrics.expose()
     assert b"oku_ledger_usable 0.0" in body
     assert b'oku_ledger_faults_total{reason="disk_full"} 1.0' in body
-    parts.ledger.storage.note_free(None)
+    parts.ledger.storage.note_space(None)
     assert b"oku_ledger_usable 1.0" in parts.metrics.expose()[0]
 
 
@@ -42,7 +42,7 @@ async def test_what_the_ledger_does_to_tasks_is_one_notice(parts: Assembly) -> N
         ("retention", RuntimeError("unforeseen")),
     ):
         parts.supervisor.enlist(name).note_failure(error)
-    parts.ledger.storage.note_free(0)
+    parts.ledger.storage.note_space(Space(0, 10))
     notices = parts.runs.build_notices(parts.ledger.runs.fetch("r1"))
     assert [notice.partition(":")[0] for notice in notices] == [
         "waiting for a worker to connect", "the ledger cannot be used", "retention",

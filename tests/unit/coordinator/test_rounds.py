@@ -194,6 +194,22 @@ async def test_workers_are_told_at_once_that_they_are_heard(
     assert announced == [(1.0, 3.0)] * 2
 
 
+async def test_workers_hear_which_run_has_its_turn(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From when it waits for them until it is at rest; the first look after that says so."""
+    turns: list[str] = []
+    monkeypatch.setattr(parts.broker, "send_intervals", lambda *_, run, **__: turns.append(run))
+    parts.rounds.interval_announcer = IntervalAnnouncer(parts.broker, parts.clock_store.describe)
+    monkeypatch.setattr(parts.inbound.checkpoints, "is_connected", True)
+    monkeypatch.setattr(parts.inbound.progress, "is_connected", True)
+    runs = parts.ledger.runs
+    await parts.rounds.step(1.0)
+    runs.create("r1", Spec(requests=100), 0.0)
+    await parts.rounds.step(2.0)
+    runs.change_state("r1", RunState.CANCELLED, 2.0)
+    await parts.rounds.step(3.0)
+    assert turns == ["", "r1", ""]
+
+
 async def test_workers_hear_where_files_are_before_they_are_to_fetch_any(
     parts: Assembly, monkeypatch: pytest.MonkeyPatch
 ) -> None:

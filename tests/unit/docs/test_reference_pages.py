@@ -1,6 +1,8 @@
 """What the reference pages say, held against the commands and the sources."""
 
 import re
+import time
+from contextlib import closing
 from pathlib import Path
 
 import click
@@ -8,6 +10,8 @@ from docs.tools.command_reference import build_commands, build_variables, load_c
 from docs.tools.spec_reference import build_fields
 
 from oku_cli.exit_code import ExitCode
+from oku_coordinator.ledger import Ledger
+from oku_coordinator.telemetry.ledger_metrics import LedgerCollector
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_core.results.lines import LineKind
 from oku_core.results.summary import Flag, Summary
@@ -67,12 +71,13 @@ def test_the_page_on_figures_has_every_field_and_flag_of_a_summary() -> None:
     assert list_terms(flags.partition("\n## ")[0]) == set(Flag)
 
 
-def test_the_page_on_figures_has_every_metric_and_every_kind_of_line() -> None:
+def test_the_page_on_figures_has_every_metric_and_every_kind_of_line(tmp_path: Path) -> None:
     """A metric stands in a row of the table, a kind of line at the beginning of a paragraph."""
     page = (ROOT / "docs" / "metrics.md").read_text()
     metrics = Metrics()
-    metrics.show_targets(list)
-    exposed = set(re.findall(r"^# HELP (\S+)", metrics.expose()[0].decode(), re.MULTILINE))
+    with closing(Ledger(tmp_path / "ledger.sqlite3")) as ledger:
+        metrics.show_ledger(LedgerCollector(ledger, tmp_path, time.time))
+        exposed = set(re.findall(r"^# HELP (\S+)", metrics.expose()[0].decode(), re.MULTILINE))
     section = page.partition("\n## Prometheus\n")[2].partition("\n## ")[0]
     assert list_terms(section) == {name for name in exposed if not name.endswith("_created")}
     assert set(re.findall(r"^\*\*`(\w+)`\*\*: ", page, re.MULTILINE)) == set(LineKind)

@@ -31,7 +31,7 @@ def count():
 def run(worker: str, before: str = "") -> "subprocess.CompletedProcess[str]":
     """Let a process fork workers that run this code; how it ended."""
     body = "\n".join(f"    {line}" for line in worker.splitlines())
-    code = f"{_PRELUDE}\n{before}\ncode = fork_workers()\nif code is None:\n{body}\nsys.exit(code)"
+    code = f"{_PRELUDE}\n{before}\ncode = fork_workers().exit_code\nif code is None:\n{body}\nsys.exit(code)"
     return subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=False
     )

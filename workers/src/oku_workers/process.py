@@ -40,6 +40,7 @@ from oku_core.process.supervision import Supervisor
 from oku_core.user_code.confinement import Confinement
 from oku_workers.broker.checkpoint_sender import CheckpointSender
 from oku_workers.broker.consumer import TASKS, SteadyConsumer, is_worth_a_line
+from oku_workers.broker.coordinator_link import CoordinatorLink
 from oku_workers.broker.lease_task import LeaseTask
 from oku_workers.broker.orders import Orders, listen_to_orders
 from oku_workers.engines.user_code.isolation import Isolation, choose_environment
@@ -49,9 +50,9 @@ from oku_workers.files.file_fetcher import FileFetcher
 from oku_workers.files.run_files import RunFiles
 from oku_workers.flight.file_recorder import FileRecorder
 from oku_workers.health import EXIT_STUCK
+from oku_workers.health.health_port import HealthPort
 from oku_workers.health.heartbeat import LONGEST_PAUSE_S, Heartbeat
 from oku_workers.health.idle_watchdog import IdleWatchdog
-from oku_workers.health.liveness_port import LivenessPort
 from oku_workers.health.loop_watchdog import LoopWatchdog
 from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.lease_runner import LeaseRunner
@@ -87,6 +88,7 @@ class Worker:
         build_supervisor: makes the supervisor of its tasks; a test may let them fail.
         adopts: whether this process adopts the orphans among its children.
         health_socket: listens at the health port; None without one.
+        is_renewal: whether it takes the place of one that has run user code; its pod stays ready then.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class Worker:
         *,
         adopts: bool = False,
         health_socket: socket.socket | None = None,
+        is_renewal: bool = False,
     ) -> None:
         self._settings = settings
         worker, clock = WorkerIdentity(settings.name, secrets.token_hex(8)), SteadyClock()
@@ -130,11 +133,14 @@ class Worker:
         idle_watchdog = IdleWatchdog(lambda: lease_task.count + orders.count, settings.idle_limit_s)
         self._heartbeat = Heartbeat(self._app, health, self._loop_thread, self._runner, idle_watchdog)
         engines.on_loaded = self._heartbeat.hurry
-        orders = Orders(self._loop_thread, self._runner, self._heartbeat)
-        listen_to_orders(self._app, worker, orders.obey)
+        link = CoordinatorLink(settings.broker_url)
+        orders = Orders(self._loop_thread, self._runner, self._heartbeat, link)
+        listen_to_orders(self._app, worker, orders)
         health = supervisor.enlist("loop watchdog", LONGEST_PAUSE_S)
         self._loop_watchdog = LoopWatchdog(health, self._loop_thread, settings.loop_limit_s)
-        self._liveness_port = None if health_socket is None else LivenessPort(health_socket)
+        self._health_port = (
+            None if health_socket is None else HealthPort(health_socket, lambda: is_renewal or link.is_made)
+        )
         self._runner.on_used = self._renew
         self._consumer: Any = None
         self._leaving = threading.Lock()
@@ -153,8 +159,8 @@ class Worker:
         self._loop_thread.ask(self._runner.start)
         self._loop_thread.ask(lambda: self._clock_client.start(self._supervisor))
         self._loop_watchdog.start()
-        if self._liveness_port is not None:
-            self._loop_thread.await_result(self._liveness_port.open())
+        if self._health_port is not None:
+            self._loop_thread.await_result(self._health_port.open())
         signals.worker_ready.connect(self._on_ready)
         celery_worker = _build_celery_worker(self._app, self._settings.name, self._runner.incarnation)
         celery_worker.start()
@@ -163,8 +169,8 @@ class Worker:
         self._loop_thread.await_result(self._runner.close())
         self._sender.end()
         self._loop_watchdog.end()
-        if self._liveness_port is not None:
-            self._loop_thread.await_result(self._liveness_port.close())
+        if self._health_port is not None:
+            self._loop_thread.await_result(self._health_port.close())
         self._loop_thread.end()
         if self._is_used:
             for folder in (self._settings.files_cache, self._settings.records):
@@ -251,9 +257,13 @@ def serve(settings: WorkerSettings) -> int:
     if settings.health_port is not None:
         [health_socket] = open_sockets(settings.health_host, settings.health_port, 1, "--health-port")
     adopt_orphans()
-    if (code := fork_workers()) is not None:
-        return code
-    code = Worker(settings, adopts=adopt_orphans(), health_socket=health_socket).run()
+    forked = fork_workers()
+    if forked.exit_code is not None:
+        return forked.exit_code
+    worker = Worker(
+        settings, adopts=adopt_orphans(), health_socket=health_socket, is_renewal=forked.is_renewal
+    )
+    code = worker.run()
     if code == EXIT_RENEW:
         os.kill(os.getppid(), signal.SIGCONT)  # user code may have stopped the zygote
         logging.shutdown()

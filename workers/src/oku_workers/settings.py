@@ -30,7 +30,8 @@ class WorkerSettings:
         grace_s: how long requests in flight may go on after SIGTERM.
         local_address: what to send from; the system chooses unless given.
         ready_file: a file that exists while the worker can take leases.
-        health_port: a port that answers HTTP as long as the event loop does, for a liveness probe.
+        health_port: a port that answers HTTP as long as the event loop does, for probes of liveness and of
+            readiness.
         health_host: the address that it is on; `*` is all addresses, of IPv4 and of IPv6.
         sources: has the files and secrets that specs name.
         files_cache: the folder of the files of runs; several workers of one machine may share it.

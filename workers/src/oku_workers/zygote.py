@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from oku_core.process.prctl import end_with_parent
 from oku_workers.engines.user_code.orphans import end_children, end_orphans, has_orphans
@@ -28,8 +28,20 @@ _ENDING = frozenset({signal.SIGTERM, signal.SIGINT})
 _AWAITED = _ENDING | {signal.SIGCHLD}
 
 
-def fork_workers() -> int | None:
-    """Fork workers until one has ended for good; returns its exit code. In each worker, returns None at once.
+class Forked(NamedTuple):
+    """Where `fork_workers` returns.
+
+    Attributes:
+        exit_code: of the last worker, in the zygote; None in a worker.
+        is_renewal: whether this worker takes the place of one that has run user code.
+    """
+
+    exit_code: int | None
+    is_renewal: bool = False
+
+
+def fork_workers() -> Forked:
+    """Fork workers until one has ended for good; returns its exit code. In each worker, returns at once.
 
     SIGTERM and SIGINT reach the worker as SIGTERM, and no other one follows it. If a signal has killed the
     worker, this process dies of the same signal.
@@ -38,12 +50,12 @@ def fork_workers() -> int | None:
     gc.collect()
     gc.freeze()  # a collection in a worker would copy the memory that it shares with this process
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
-    is_ending = False
+    is_ending = is_renewal = False
     while True:
         worker, lifeline = _fork_worker()
         if worker == 0:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            return None
+            return Forked(None, is_renewal)
         status, is_ending = _wait(worker)
         os.close(lifeline)
         if end_orphans():
@@ -52,13 +64,14 @@ def fork_workers() -> int | None:
             _die_of(signal.Signals(os.WTERMSIG(status)))
         code = os.waitstatus_to_exitcode(status)
         if code != EXIT_RENEW:
-            return code
+            return Forked(code)
         if is_ending or signal.sigpending() & _ENDING:
-            return 0
+            return Forked(0)
         if fault := _find_fault(state):
             _log.error("no fresh worker can be started: %s", fault)
-            return EXIT_TAINTED
+            return Forked(EXIT_TAINTED)
         _log.info("a fresh worker takes the place of one that has run user code")
+        is_renewal = True
 
 
 def _fork_worker() -> tuple[int, int]:

@@ -79,7 +79,8 @@ def _parse_address(text: str) -> str:
     envvar="OKU_HEALTH_PORT",
     metavar="N",
     type=click.IntRange(1, 65535),
-    help="Port that answers HTTP while the worker is not stuck, for a liveness probe; default: none.",
+    help="Port for probes by HTTP: /healthz while the worker is not stuck, /readyz once it has heard from its"
+    " coordinator; default: none.",
 )
 @option(
     OptionGroup.LIFE,

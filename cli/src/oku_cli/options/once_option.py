@@ -13,7 +13,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 def once_option(command: _Command) -> _Command:
     """`--once KEY`."""
     decorated: _Command = option(
-        OptionGroup.RESTARTS,
+        OptionGroup.STOPPING,
         "--once",
         metavar="KEY",
         type=Parsed("key", check_idempotency_key),

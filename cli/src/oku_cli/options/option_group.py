@@ -31,8 +31,7 @@ class OptionGroup(StrEnum):
 
     OUTPUT = "Output"
     RUNS = "Where runs are"
-    STOPPING = "Stopping"
-    RESTARTS = "Restarts"
+    STOPPING = "Stops and restarts"
     LOKI = "Loki and Grafana"
     SECRETS = "Files and secrets"
     USER_CODE = "User code"

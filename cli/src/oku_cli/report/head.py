@@ -25,6 +25,8 @@ from oku_core.spec.values.quantity import format_bytes, format_duration
 
 _ALL_FIGURES = ("min", "mean", "p50", "p90", "p95", "p99", "p99_9", "max")
 _FEW_FIGURES = ("p50", "p99")
+_LONG_WAIT_S = 10.0
+"""A shorter wait for workers is that of every run on one machine."""
 
 
 def build_head(summary: Summary) -> Html:
@@ -39,6 +41,8 @@ def build_head(summary: Summary) -> Html:
         facts.append(f"started {format_utc(summary.started_at)}")
     if summary.ended_at:
         facts.append(f"ended {format_utc(summary.ended_at)}")
+    if summary.queued_s >= _LONG_WAIT_S:
+        facts.append(f"queued for {format_duration(summary.queued_s)}")
     if summary.active_s:
         facts.append(f"active for {format_duration(summary.active_s)}")
     return element(

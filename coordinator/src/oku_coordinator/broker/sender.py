@@ -98,8 +98,9 @@ class Broker:
         checkpoint_s: float,
         clock: ClockNotice | None = None,
         files: FilesAddress | None = None,
+        run: str = "",
     ) -> None:
-        """Tell all workers how often to speak, by which clock to count, and where files of runs are."""
+        """Tell all workers how often to speak, the time, where files are, and which run has its turn."""
         # Above those of a coordinator that was here before, unless the clock was put back.
         self._interval_number = max(self._interval_number + 1, time.time_ns())
         self._put(
@@ -110,6 +111,7 @@ class Broker:
                     checkpoint_s=checkpoint_s,
                     clock=clock,
                     files=files,
+                    run=run,
                 )
             ]
         )

@@ -118,6 +118,20 @@ class LedgerRuns:
         """How many runs are pending or active."""
         return len(self.fetch_live())
 
+    def count_by_state(self) -> dict[RunState, int]:
+        """How many runs are in each state, those without a run among them."""
+        return self._file.read(run_table.count_by_state)
+
+    def find_longest_queued_s(self, now: float) -> float:
+        """How long the pending run that has been queued longest has been so by `now`; 0 without one."""
+        return self._file.read(functools.partial(run_table.find_longest_queued_s, now=now))
+
+    def fetch_recent(self, rested_since: float, most: int) -> list[RunRow]:
+        """The active runs, then those that came to rest since a time, the newest first; at most `most`."""
+        return self._file.read(
+            functools.partial(run_table.fetch_recent, rested_since=rested_since, most=most)
+        )
+
     def fetch_standing(self, run: str) -> Standing:
         """How far a run is; takes the same time however long the run is."""
         return self._file.read(lambda transaction: _build_standing(transaction, run))

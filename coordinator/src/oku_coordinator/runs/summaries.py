@@ -97,6 +97,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         started_at=format_time(record.started_at),
         ended_at=format_time(record.ended_at),
         active_s=round(active_s, 3),
+        queued_s=round(record.measure_queued_s(now), 3),
         watched_s=round(record.watched_s, 3),
         underfilled_s=round(record.underfilled_s, 3),
         throughput_rps=measure_sent_rps(measured.outcomes, measured_s),

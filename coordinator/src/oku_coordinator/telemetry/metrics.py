@@ -1,21 +1,21 @@
 """The coordinator's own metrics for Prometheus; docs/metrics.md describes each."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, product
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
 
 from oku_coordinator.ledger.storage.storage_health import StorageFault
 from oku_coordinator.telemetry import protobuf_format
+from oku_coordinator.telemetry.run_metrics import RunCollector, RunFigures
 from oku_coordinator.telemetry.target_metrics import INNER, TARGETS, RequestCollector, RequestFigures
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts
 from oku_core.messaging.credential import Credential, CredentialFault
 from oku_core.messaging.rejection import Rejection
-from oku_core.results.tick import Tick
 
 ReadFigures = Callable[[], Sequence[RequestFigures]]
 
@@ -25,6 +25,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
+        self._read_runs: Callable[[], Sequence[RunFigures]] = tuple
         self._read_targets: ReadFigures = tuple
         self._read_inner: ReadFigures = tuple
         counter = partial(Counter, registry=self._registry)
@@ -57,24 +58,6 @@ class Metrics:
             "oku_clock_bound_seconds",
             "How well the worker that knows it worst knows the coordinator's clock.",
         )
-        self._requests = gauge("oku_run_requests", "Requests of the active run, by part.", ["part"])
-        self._rate = gauge("oku_run_requests_per_second", "Requests that ended in the last second.")
-        self._planned_rate = gauge(
-            "oku_run_planned_requests_per_second",
-            "Requests that the rate of the active run made in the last second; 0 without a rate.",
-        )
-        self._outcomes = gauge(
-            "oku_run_outcomes", "Requests of the active run so far, by outcome.", ["outcome"]
-        )
-        self._not_sent = gauge(
-            "oku_run_not_sent",
-            "Accounted requests of the active run that were not sent, by cause.",
-            ["cause"],
-        )
-        self._in_flight = gauge("oku_run_in_flight", "Requests in flight.")
-        self._ledger_usable = gauge(
-            "oku_ledger_usable", "1 while the ledger can be read and written, else 0."
-        )
         self._ledger_faults = counter(
             "oku_ledger_faults", "Uses of the ledger's file that failed, by reason.", ["reason"]
         )
@@ -92,8 +75,12 @@ class Metrics:
         for fault in StorageFault:
             self._ledger_faults.labels(fault)
 
+    def show_runs(self, read: Callable[[], Sequence[RunFigures]]) -> None:
+        """Show from now on what `read` gives of runs at each scrape; to be said once."""
+        self._read_runs = read
+
     def show_targets(self, read: ReadFigures) -> None:
-        """Show from now on what `read` gives of the targets of a run at each scrape; to be said once."""
+        """The same of the targets of runs."""
         self._read_targets = read
 
     def show_inner(self, read: ReadFigures) -> None:
@@ -118,9 +105,9 @@ class Metrics:
         """Count a lease that was taken back."""
         self._expired.labels(reason).inc()
 
-    def show_ledger(self, is_usable: Callable[[], bool]) -> None:
-        """Show from now on whether the ledger can be used; to be said once."""
-        self._ledger_usable.set_function(lambda: float(is_usable()))
+    def show_ledger(self, ledger: Collector) -> None:
+        """Show from now on what this gives of the ledger at each scrape; to be said once."""
+        self._registry.register(ledger)
 
     def count_storage_fault(self, fault: StorageFault) -> None:
         """Count a use of the ledger's file that failed."""
@@ -135,18 +122,6 @@ class Metrics:
         self._workers.set(count)
         self._clock_bound.set(clock_bound_s)
 
-    def show_tick(self, tick: Tick) -> None:
-        """Show a second of the active run."""
-        for part in ("accounted", "leased", "pending", "resent_at_most"):
-            self._requests.labels(part).set(getattr(tick.sample, part))
-        self._rate.set(tick.sample.rate_rps)
-        self._planned_rate.set((tick.sample.requests_planned or 0) / max(1.0, tick.sample.seconds))
-        for outcome, requests in build_outcome_counts(tick.sample.outcomes_so_far).items():
-            self._outcomes.labels(outcome).set(requests)
-        for cause, requests in build_cause_counts(tick.not_sent).items():
-            self._not_sent.labels(cause).set(requests)
-        self._in_flight.set(tick.sample.in_flight or 0)
-
     def count_lines(self, verdict: str, lines: int) -> None:
         """Count lines that were `accepted` or `refused` by Loki, or `dropped`."""
         self._lines.labels(verdict).inc(lines)
@@ -155,15 +130,6 @@ class Metrics:
         """Show how many lines wait, and how many bytes they take."""
         self._outbox_lines.set(lines)
         self._outbox_bytes.set(size)
-
-    def clear_run(self) -> None:
-        """Show that no run is active."""
-        self._requests.clear()
-        self._rate.set(0)
-        self._planned_rate.set(0)
-        self._outcomes.clear()
-        self._not_sent.clear()
-        self._in_flight.set(0)
 
     def expose(self, accept: str = "") -> tuple[bytes, str]:
         """All metrics and their content type: text, or protobuf if that is accepted by an `Accept` header."""
@@ -174,8 +140,7 @@ class Metrics:
         texts = map(generate_latest, (self._registry, *self._build_collectors()))
         return b"".join(texts), CONTENT_TYPE_LATEST
 
-    def _build_collectors(self, *, has_native: bool = False) -> list[RequestCollector]:
-        return [
-            RequestCollector(kind, read, has_native=has_native)
-            for kind, read in ((TARGETS, self._read_targets), (INNER, self._read_inner))
-        ]
+    def _build_collectors(self, *, has_native: bool = False) -> Iterator[Collector]:
+        yield RunCollector(self._read_runs)
+        for kind, read in ((TARGETS, self._read_targets), (INNER, self._read_inner)):
+            yield RequestCollector(kind, read, has_native=has_native)

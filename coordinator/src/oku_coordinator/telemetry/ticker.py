@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError, Receipt, RunRecord, UnknownRunError
-from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.runs.target_watch import TargetWatch
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.telemetry.recent_runs import RecentRuns
 from oku_coordinator.telemetry.settled_seconds import SettledSeconds
-from oku_coordinator.telemetry.target_metrics import RequestFigures, build_figures, build_inner_figures
 from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_coordinator.workers.assignment import Assignment
@@ -28,7 +26,6 @@ from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
 from oku_core.results.event import EventType
 from oku_core.results.tick import TargetTick, Tick
-from oku_core.spec.spec import Spec
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +43,8 @@ class Ticker:
         assignment: knows which of them the run has.
         runs: passes ticks on to those who follow a run, and knows what a run waits for and whether it passes.
         recorder: keeps samples and the events of workers.
-        metrics: show the last tick.
+        metrics: count progress, and show the workers.
+        recent_runs: show the last tick to Prometheus.
         target_watch: judges from ticks whether the target is gone.
         clock: gives Unix time.
     """
@@ -57,6 +55,7 @@ class Ticker:
     runs: Runs
     recorder: HistoryRecorder
     metrics: Metrics
+    recent_runs: RecentRuns
     target_watch: TargetWatch
     clock: Callable[[], float]
     active: str | None = field(default=None, init=False)
@@ -66,13 +65,6 @@ class Ticker:
     _targets: TargetTicks = field(default_factory=TargetTicks, init=False)
     _settled: SettledSeconds = field(default_factory=SettledSeconds, init=False)
     _replays: ReplayGuard = field(default_factory=ReplayGuard, init=False)
-    _latest: str | None = field(default=None, init=False)
-    """The run that was active last, whose targets are shown until there is another."""
-
-    def __post_init__(self) -> None:
-        """Have the metrics of targets and of inner requests read when somebody asks for them."""
-        self.metrics.show_targets(self._read_targets)
-        self.metrics.show_inner(self._read_inner)
 
     def record(self, progress: Sequence[Progress], now: float) -> bool:
         """Take in the progress of workers, at `now` in monotonic seconds; whether one of them is new."""
@@ -126,7 +118,6 @@ class Ticker:
     def note_turn(self, run: RunRecord | None) -> str | None:
         """Note which run has its turn; gives the one that was active before, if it is active no longer."""
         before, active = self.active, run.run if run and run.is_active else None
-        self._latest = active or self._latest
         if before is None or before == active:
             self.active = active
             return None
@@ -134,7 +125,7 @@ class Ticker:
             self._keep_last_ticks(before)
         self.active = active  # not before: a tick that could not be kept is made anew
         self._forget(before)
-        self.metrics.clear_run()
+        self.recent_runs.note_tick(None)
         return before
 
     async def run(self, health: Health) -> None:
@@ -159,7 +150,7 @@ class Ticker:
         ticks = self._ticks.get(run.run)
         is_heard = ticks is not None and ticks.has_news and not self.assignment.has_suspects
         tick = self.runs.thresholds.look(run, self._build_tick(run.run, self._find_due(run)))
-        self.metrics.show_tick(tick)
+        self.recent_runs.note_tick(tick)
         self.runs.followers.publish(tick)
         if run.is_active:
             self.recorder.keep_tick(tick, settled_to=self._settled.find_end(tick.sample.at))
@@ -194,23 +185,6 @@ class Ticker:
         """Make no ticks of a run any more."""
         self._ticks.pop(run, None)
         self.recorder.forget(run)
-
-    def _read_targets(self) -> list[RequestFigures]:
-        return self._read_figures(build_figures)
-
-    def _read_inner(self) -> list[RequestFigures]:
-        return self._read_figures(lambda run, _, accounts: build_inner_figures(run, accounts))
-
-    def _read_figures(
-        self, build: Callable[[str, Spec, RunAccount], list[RequestFigures]]
-    ) -> list[RequestFigures]:
-        if self._latest is None:
-            return []
-        try:
-            spec = self.ledger.runs.fetch(self._latest).spec
-            return self.ledger.runs.read_account(self._latest, functools.partial(build, self._latest, spec))
-        except (UnknownRunError, BreachError, StorageError):
-            return []  # it was deleted, or its failure is reported elsewhere
 
     def _build_tick(self, run: str, at: float) -> Tick:
         standing = self.ledger.runs.fetch_standing(run)

@@ -1,7 +1,7 @@
-"""Tells the workers what time it is, where files are, and how often to speak: less often if there are many.
+"""Tells the workers what time it is, where files are, which run has its turn, and how often to speak.
 
-One order tells all of them. It may be lost, so it is repeated. A worker that has heard none sends progress
-each second, and answers the first that it hears at once.
+They speak less often if there are many. One order tells all of them. It may be lost, so it is repeated. A
+worker that has heard none sends progress each second, and answers the first that it hears at once.
 """
 
 import math
@@ -32,7 +32,7 @@ class IntervalAnnouncer:
         self._broker = broker
         self._describe_clock = describe_clock
         self._find_files = find_files
-        self._announced: tuple[float, float, ClockNotice, FilesAddress | None] | None = None
+        self._announced: tuple[float, float, ClockNotice, FilesAddress | None, str] | None = None
         self._due_at = -math.inf
         self._is_hurried = False
 
@@ -48,12 +48,12 @@ class IntervalAnnouncer:
         self.repeat()
         self._is_hurried = True
 
-    def step(self, heartbeat_s: float, checkpoint_s: float, now: float) -> None:
-        """Announce the intervals and the clock if that is due, at `now` in monotonic seconds."""
+    def step(self, heartbeat_s: float, checkpoint_s: float, now: float, run: str = "") -> None:
+        """Announce the intervals, the clock and the run if that is due, at `now` in monotonic seconds."""
         clock, files = self._describe_clock(), self._find_files()
-        intervals = (heartbeat_s, checkpoint_s, clock, files)
+        intervals = (heartbeat_s, checkpoint_s, clock, files, run)
         if self._broker.is_away or (intervals == self._announced and now < self._due_at):
             return
         pause_s = _HURRIED_S if self._is_hurried else _REPEAT_S
         self._announced, self._due_at, self._is_hurried = intervals, now + pause_s, False
-        self._broker.send_intervals(heartbeat_s, checkpoint_s, clock=clock, files=files)
+        self._broker.send_intervals(heartbeat_s, checkpoint_s, clock=clock, files=files, run=run)

@@ -134,7 +134,9 @@ class FilesAddress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Intervals(msgspec.Struct, frozen=True, kw_only=True, tag="intervals"):
-    """Send heartbeats and checkpoints at these intervals, and where the coordinator is; for all workers.
+    """Send heartbeats and checkpoints at these intervals; for all workers.
+
+    It also says what all have to know of the coordinator: its clock, where files are, which run has its turn.
 
     Attributes:
         number: rises with each of these orders; an order whose number does not rise is outdated.
@@ -142,6 +144,7 @@ class Intervals(msgspec.Struct, frozen=True, kw_only=True, tag="intervals"):
         checkpoint_s: the time from one checkpoint of a lease to the next.
         clock: the coordinator's clock; None as long as it looks for the one of the coordinator before it.
         files: where files of runs are fetched.
+        run: the run that has its turn; empty without one.
     """
 
     number: int
@@ -149,6 +152,7 @@ class Intervals(msgspec.Struct, frozen=True, kw_only=True, tag="intervals"):
     checkpoint_s: float
     clock: ClockNotice | None = None
     files: FilesAddress | None = None
+    run: str = ""
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):

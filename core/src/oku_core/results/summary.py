@@ -296,6 +296,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     run sends what failed in another one.
     `hooks` says what became of `setup` and `teardown`; a failed teardown changes neither verdict nor account.
     `plan` says how the arrivals of a run with a rate kept to its schedule, and is None without a rate.
+    `queued_s` is how long the run was pending.
     `watched_s` is how many seconds of all workers were watched for how full their windows were, and
     `underfilled_s` in how many of them less than 97 % of a window was in flight.
     `verdict` says whether the run has passed: `failed` if a threshold has, or if it is over and nothing was
@@ -326,6 +327,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     started_at: str | None
     ended_at: str | None
     active_s: float
+    queued_s: float = 0.0
     watched_s: float = 0.0
     underfilled_s: float = 0.0
     throughput_rps: float

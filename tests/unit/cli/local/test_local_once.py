@@ -1,4 +1,3 @@
-import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -13,7 +12,7 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.local import local_once
 from oku_cli.local.local_once import KeyedSpec, LocalOnce
 from oku_cli.local.stack_plan import StackPlan
-from oku_cli.remote.endpoint import Endpoint
+from oku_cli.remote.endpoint import Endpoint, UnreachableError
 from oku_cli.remote.remote_run import RunStart
 from oku_cli.remote.watch import Watch
 from oku_coordinator.ledger import Ledger
@@ -165,16 +164,17 @@ async def test_a_run_whose_command_dies_is_taken_over(
     class Follower:
         """Dies with the other command, without a word of the run."""
 
-        def __init__(self, *_: object) -> None:
-            pass
+        def __init__(self, *_: object, is_gone: Callable[[], bool]) -> None:
+            self.is_gone = is_gone
 
         async def follow(self, run: str, _: str) -> None:
-            """Follow for ever."""
+            """Follow until nobody answers."""
+            assert not self.is_gone()
             followed.append(run)
             other.release()
-            await asyncio.Event().wait()
+            assert self.is_gone()
+            raise UnreachableError("no answer")
 
     monkeypatch.setattr(local_once, "Follower", Follower)
-    monkeypatch.setattr(local_once, "_LAST_WORD_S", 0.01)
     assert await carry_out(folder) is ExitCode.COMPLETED
     assert (followed, stack.started) == (["r1"], ["r1"])

@@ -10,10 +10,12 @@ from oku_cli.options.option_group import GroupedCommand, GroupedOption, OptionGr
 from oku_core.spec.fields import FieldGroup
 
 HEADINGS = {
-    "run": [*FieldGroup, "Where runs are", "Loki and Grafana", "Stopping", "Files and secrets", "Help"],
+    "run": [
+        *FieldGroup, "Where runs are", "Loki and Grafana", "Stops and restarts", "Files and secrets", "Help",
+    ],
     "resume": [
-        "Load", "Delay servers", "Where runs are", "Output", "Thresholds", "Loki and Grafana", "Stopping",
-        "Files and secrets", "User code", "Help",
+        "Load", "Delay servers", "Where runs are", "Output", "Thresholds", "Loki and Grafana",
+        "Stops and restarts", "Files and secrets", "User code", "Help",
     ],
     "report": ["Output", "Where runs are", "Help"],
     "worker": ["Broker", "Life of the process", "Files and secrets", "User code", "Logs", "Help"],

@@ -161,3 +161,10 @@ def test_a_run_with_a_rate_says_how_well_it_kept_to_its_plan(
     text = Page(build_account(make_open_history().summary)).text
     assert "kept to the planin 8 of 9 seconds, to 1 %" in text
     assert "planned100/sthroughput100/s" in text
+
+
+def test_a_long_wait_is_named(make_summary: MakeSummary) -> None:
+    """That for workers of this machine is not: every run has it."""
+    heads = [Page(build_head(make_summary(queued_s=queued_s))).text for queued_s in (1.5, 754.0)]
+    assert "queued" not in heads[0]
+    assert "· queued for 12 min 34 s · active for" in heads[1]

@@ -12,6 +12,7 @@ from tests.kit.coordinators.leases import deal_lease
 from oku_coordinator.kube.pod_readiness import PodReadiness
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.storage.storage_health import Space
 from oku_coordinator.runs.readiness import (
     LONGEST_NOTICE,
     QueueFullError,
@@ -376,7 +377,7 @@ def test_a_ledger_that_cannot_be_used_is_reported_first(
     """It is the cause of whatever else is wrong."""
     world.record("w1")
     world.broker_trouble = "the broker does not answer"
-    ledger.storage.note_free(0)
+    ledger.storage.note_space(Space(0, 10))
     assert world.alone.build_notices(running) == [
         "the ledger cannot be used: its disk is full; nothing is dealt out or accounted until it can",
         "the broker does not answer: no leases go out and no checkpoints come in",

@@ -322,3 +322,12 @@ def test_a_run_of_user_code_counts_iterations() -> None:
     assert [(each.name, each.requests, each.rate_rps) for each in summary.inner_requests] == [
         ("login", 250, 25.0)
     ]
+
+
+def test_the_time_in_the_queue_goes_on_while_a_run_is_pending() -> None:
+    """Of a run at rest it is what the ledger has summed up."""
+    queued_s = [
+        build_summary(build_snapshot(state=state, queued_at=100.0, queued_s=2.5), now=107.0).queued_s
+        for state in (RunState.PENDING, RunState.COMPLETED)
+    ]
+    assert queued_s == [9.5, 2.5]

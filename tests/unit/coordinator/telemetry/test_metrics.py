@@ -1,26 +1,11 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.kit.outcomes import make_counts
 
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.accounting.run_state import RunState
 from oku_core.messaging.credential import Credential, CredentialFault
-from oku_core.results.sample import Sample
-from oku_core.results.tick import Tick
-
-TICK = Tick(
-    run="r1",
-    state=RunState.RUNNING,
-    not_sent=[0, 2, 0],
-    sample=Sample(
-        at=0.0, seconds=1.0, requests_total=100, accounted=40, leased=20, pending=40, done=45,
-        resent_at_most=7, workers=2, in_flight=9, rate_rps=12.0, requests_planned=15,
-        outcomes_so_far=make_counts(42, not_sent=2, lost=1),
-    ),
-)  # fmt: skip
 
 
 @pytest.fixture
@@ -80,35 +65,11 @@ def test_leases_that_were_taken_back_are_counted_by_reason(metrics: Metrics) -> 
     assert samples["oku_leases_expired_total", "dropped"] == 0
 
 
-def test_the_last_second_of_the_active_run_is_shown(metrics: Metrics) -> None:
-    """The gauges show its requests by part and outcome, its rates, what is in flight and who lives."""
-    metrics.show_tick(TICK)
+def test_workers_are_shown_with_how_well_they_know_the_clock(metrics: Metrics) -> None:
+    """As the last tick has them."""
     metrics.show_workers(2, 0.003)
     samples = read(metrics)
-    parts = {"accounted": 40, "leased": 20, "pending": 40, "resent_at_most": 7}
-    assert {part: samples["oku_run_requests", part] for part in parts} == parts
-    assert samples["oku_run_requests_per_second",] == 12
-    assert samples["oku_run_planned_requests_per_second",] == 15
-    assert samples["oku_run_outcomes", "ok"] == 42
-    assert (samples["oku_run_outcomes", "not_sent"], samples["oku_run_outcomes", "lost"]) == (2, 1)
-    assert (samples["oku_run_not_sent", "late"], samples["oku_run_not_sent", "not_dealt"]) == (2, 0)
-    assert samples["oku_run_in_flight",] == 9
-    assert samples["oku_workers",] == 2
-    assert samples["oku_clock_bound_seconds",] == 0.003
-
-
-def test_without_a_run_there_is_nothing_under_way(metrics: Metrics) -> None:
-    """The figures of the last run do not stay for ever."""
-    metrics.show_tick(TICK)
-    metrics.clear_run()
-    samples = read(metrics)
-    assert not [
-        sample
-        for sample in samples
-        if sample[0] in {"oku_run_requests", "oku_run_outcomes", "oku_run_not_sent"}
-    ]
-    assert samples["oku_run_requests_per_second",] == samples["oku_run_in_flight",] == 0
-    assert samples["oku_run_planned_requests_per_second",] == 0
+    assert (samples["oku_workers",], samples["oku_clock_bound_seconds",]) == (2, 0.003)
 
 
 def test_the_content_has_the_type_that_is_asked_for(metrics: Metrics) -> None:

@@ -54,6 +54,15 @@ def test_workers_hear_of_a_new_clock_at_once() -> None:
     assert broker.clocks == [clocks[0], clocks[1], clocks[3]]
 
 
+def test_workers_hear_at_once_which_run_has_its_turn() -> None:
+    """And that none has it any more: they log what they have done of it."""
+    broker = BrokerTwin()
+    announcer = IntervalAnnouncer(broker, lambda: CLOCK)
+    for now, run in enumerate(("", "r1", "r1", "", "r2")):
+        announcer.step(1.0, 3.0, now, run)
+    assert broker.turns == ["", "r1", "", "r2"]
+
+
 def test_one_who_has_just_come_need_not_wait_for_long() -> None:
     """What time it is, for example, is announced at once, and again: it may not have listened yet."""
     broker = BrokerTwin()

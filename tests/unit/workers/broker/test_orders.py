@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from oku_core.messaging.order import ClockNotice, Control, Intervals, Stop
+from oku_workers.broker.coordinator_link import CoordinatorLink
 from oku_workers.broker.orders import Orders
 from oku_workers.timing.coordinator_clock import CoordinatorClock
 
@@ -23,11 +24,16 @@ class FakeRunner:
         self.orders: list[Stop | Control] = []
         self.intervals: list[float] = []
         self.heard = 0
+        self.turns: list[str] = []
         self.coordinator_clock = CoordinatorClock("boot", lambda: 0)
 
     def note_heard(self) -> None:
         """As the lease runner."""
         self.heard += 1
+
+    def note_current(self, run: str) -> None:
+        """As the lease runner."""
+        self.turns.append(run)
 
     def stop(self, order: Stop) -> None:
         """As the lease runner."""
@@ -63,7 +69,8 @@ class Desk:
 
     def __init__(self) -> None:
         self.runner, self.heartbeat, self.now = FakeRunner(), FakeHeartbeat(), 1000.0
-        self.orders = Orders(FakeLoopThread(), self.runner, self.heartbeat, lambda: self.now)  # type: ignore[arg-type]
+        self.link = CoordinatorLink("redis://broker", lambda: self.now)
+        self.orders = Orders(FakeLoopThread(), self.runner, self.heartbeat, self.link, lambda: self.now)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -107,6 +114,21 @@ def test_the_runner_learns_that_the_coordinator_speaks(desk: Desk) -> None:
     for _ in range(2):
         desk.orders.obey(build_intervals(5, 1.0))
     assert desk.runner.heard == 2
+
+
+def test_the_worker_is_linked_to_the_coordinator_once_that_speaks_to_all(desk: Desk) -> None:
+    """An order about leases may be as old as the run."""
+    desk.orders.obey(Control(incarnation="b1", limits={"l1": 5}))
+    assert not desk.link.is_made
+    desk.orders.obey(build_intervals(5, 1.0))
+    assert desk.link.is_made
+
+
+def test_the_runner_learns_which_run_has_its_turn(desk: Desk) -> None:
+    """A copy of an old order does not say that the run has it still."""
+    for number, run in ((5, "r1"), (6, ""), (5, "r1"), (7, "r2")):
+        desk.orders.obey(Intervals(number=number, heartbeat_s=1.0, checkpoint_s=3.0, run=run))
+    assert desk.runner.turns == ["r1", "", "r2"]
 
 
 def test_any_intervals_are_taken_when_there_was_none_for_a_minute(desk: Desk) -> None:

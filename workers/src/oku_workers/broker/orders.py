@@ -17,6 +17,7 @@ from oku_core.messaging.codec import decode_order
 from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Intervals, Order, Stop
 from oku_core.messaging.rejection import RejectedMessageError
 from oku_core.messaging.transport import read_json_body
+from oku_workers.broker.coordinator_link import CoordinatorLink
 from oku_workers.health.heartbeat import Heartbeat
 from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.leases.worker_identity import WorkerIdentity
@@ -34,6 +35,7 @@ class Orders:
         loop_thread: the event loop.
         runner: has the leases, in that loop.
         heartbeat: sends progress.
+        link: learns when the coordinator speaks.
         clock: monotonic seconds.
 
     Attributes:
@@ -45,11 +47,13 @@ class Orders:
         loop_thread: LoopThread,
         runner: LeaseRunner,
         heartbeat: Heartbeat,
+        link: CoordinatorLink,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._loop_thread = loop_thread
         self._runner = runner
         self._heartbeat = heartbeat
+        self.link = link
         self._clock = clock
         self.count = 0
         self._interval_number = 0
@@ -77,6 +81,7 @@ class Orders:
 
     def _take_intervals(self, order: Intervals) -> None:
         self._loop_thread.post(self._runner.note_heard)
+        self.link.note_heard()
         now = self._clock()
         if order.number <= self._interval_number and now - self._interval_set_at < _INTERVAL_HOLDS_S:
             return
@@ -90,15 +95,16 @@ class Orders:
         self._interval_number, self._interval_set_at = order.number, now
         self._heartbeat.set_interval(order.heartbeat_s)
         self._loop_thread.post(lambda: self._runner.set_checkpoint_interval(order.checkpoint_s))
+        self._loop_thread.post(lambda: self._runner.note_current(order.run))
 
 
-def listen_to_orders(app: App, worker: WorkerIdentity, obey: Callable[[Order], None]) -> None:
+def listen_to_orders(app: App, worker: WorkerIdentity, orders: Orders) -> None:
     """Have the Celery worker of an application listen to orders, over the connection that it has.
 
     Args:
         app: the application.
         worker: whom the orders are for.
-        obey: called with each order of the coordinator.
+        orders: obeys each order of the coordinator.
     """
 
     def take(envelope: Any) -> None:
@@ -107,13 +113,14 @@ def listen_to_orders(app: App, worker: WorkerIdentity, obey: Callable[[Order], N
         except RejectedMessageError as error:
             app.reject(error)
         else:
-            obey(order)
+            orders.obey(order)
 
     class OrderStep(bootsteps.ConsumerStep):  # type: ignore[misc]  # Celery has no types
         """Listens on each connection until it is lost."""
 
         def get_consumers(self, channel: Any) -> list[Consumer]:
-            """The consumer of the orders to all, and of those to this process."""
+            """The consumer of the orders to all, and of those to this process; called on each connection."""
+            orders.link.note_connected()
             queues = [
                 build_orders_queue(f"{worker.name}.{worker.incarnation}"),
                 build_control_queue(worker.incarnation),

@@ -35,6 +35,7 @@ from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.hook_runner import Call, HookRunner
 from oku_workers.leases.intake import Intake, Objection
 from oku_workers.leases.open_lease import OpenLease
+from oku_workers.leases.run_log import RunLog
 from oku_workers.leases.run_pacer import RunPacer
 from oku_workers.leases.run_watch import RunWatch
 from oku_workers.leases.worker_identity import WorkerIdentity
@@ -90,6 +91,9 @@ class LeaseRunner:
         engines.on_low = self._checkpointer.want
         engines.find_enough = self._watch.find_enough
         engines.on_kept = partial(self._checkpointer.want, COALESCE_S)
+        self._run_log = RunLog()
+        self._current = ""
+        """The run that has its turn: the coordinator has said so, or has given leases of it since."""
         self._pacer = RunPacer(engines, self._meter.clock.now, self._end_run)
         self._serving: set[asyncio.Task[None]] = set()
         self._sending: asyncio.Task[None] | None = None
@@ -174,6 +178,7 @@ class LeaseRunner:
                 if lease.is_forgettable:
                     self._intake.note_over(lease_id)
                     self._forget(lease)
+        self._log_runs()
         if all(lease.is_confirmed for lease in self._leases.values()):
             self._checkpointer.note_all_confirmed()
         known = self._leases
@@ -228,6 +233,11 @@ class LeaseRunner:
         """The coordinator has said something that was not new."""
         self._checkpointer.note_heard()
 
+    def note_current(self, run: str) -> None:
+        """The coordinator says which run has its turn; empty without one."""
+        self._current = run
+        self._log_runs()
+
     def build_progress(self, *, coarse: bool = False, found: Sequence[FlightRecord] = ()) -> Progress:
         """What happened since the last call of this.
 
@@ -275,6 +285,14 @@ class LeaseRunner:
         await cancel(self._serving)
         if self._engines.files is not None:
             await self._engines.files.close()
+        for lease in self._leases.values():
+            self._run_log.add(lease.execution)
+        self._run_log.close()
+
+    def _log_runs(self) -> None:
+        for run in self._run_log.list_others(self._current):
+            if not any(lease.run == run for lease in self._leases.values()):
+                self._run_log.end(run)
 
     def _look(self, now: float, leases: dict[Execution, OpenLease]) -> None:
         self._engines.feed.look()
@@ -293,6 +311,7 @@ class LeaseRunner:
 
     def _begin(self, lease: OpenLease) -> None:
         self._leases[lease.id] = lease
+        self._current = lease.run
         if (write := self.recorder.begin(lease.id)) is not None:
             lease.execution.recording = Recording(write)
         self._meter.add(lease)
@@ -367,6 +386,7 @@ class LeaseRunner:
         self._leases.pop(lease.id, None)
         self.recorder.forget(lease.id)
         self._meter.forget(lease)
+        self._run_log.add(lease.execution)
         lease.execution.drop_tallies()
 
     def _stop_leases(self, leases: Iterable[OpenLease], grace_s: float) -> None:

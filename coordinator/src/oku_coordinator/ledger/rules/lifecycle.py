@@ -36,6 +36,7 @@ def enter_state(transaction: Transaction, run: str, state: RunState, now: float,
     check_transition(run, record.state, state)
     if record.is_broken:
         raise TransitionError(run, record.state, state)  # its account is wrong, and stays so
+    run_table.leave_queue(transaction, run, now)
     is_complete = state == RunState.COMPLETED
     if state in FINAL_STATES and hook_table.owes_teardown(transaction, record):
         _owe_teardown(transaction, record, state, now, reason)
@@ -86,6 +87,7 @@ def requeue(transaction: Transaction, run: str, now: float, reason: str) -> None
     """Put a pending run at the end of the queue; does nothing if it is not pending any more."""
     if fetch_run(transaction, run).state != RunState.PENDING:
         return
+    run_table.leave_queue(transaction, run, now)
     run_table.put_last(transaction, run, now)
     text = f"the run gives its turn to the next: {reason}"
     note(transaction, run, Event(at=now, type=EventType.TURN_GIVEN, text=text, reason=reason))
@@ -123,6 +125,7 @@ def fail(transaction: Transaction, run: str, reason: str, now: float) -> None:
     record = fetch_run(transaction, run)
     if record.state in FINAL_STATES:
         return
+    run_table.leave_queue(transaction, run, now)
     run_table.write_state(transaction, run, RunState.FAILED, reason, ended_at=now)
     hook_table.give_up_unfinished(transaction, run, now)
     run_table.mark_broken(transaction, run)

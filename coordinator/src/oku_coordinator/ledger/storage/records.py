@@ -66,6 +66,8 @@ class RunRow:
         outcomes: what is accounted, in the order of `OUTCOMES`.
         periods: how many periods of activity it has had.
         active_since: when the open period began.
+        queued_at: when it last went to the end of the queue.
+        queued_s: how long it was in the queue before that.
         watched_s: how many seconds of its workers were watched for how full their windows were.
         underfilled_s: in how many of them a window was not full although indices were untaken.
         count_name: the name under which delay servers count its requests. It is random, and nothing shows it:
@@ -84,6 +86,8 @@ class RunRow:
     state: RunState
     reason: str
     created_at: float
+    queued_at: float = 0.0
+    queued_s: float = 0.0
     started_at: float | None
     ended_at: float | None
     active_s: float
@@ -126,6 +130,18 @@ class RunRow:
     def cursor(self) -> str:
         """Where a list of runs goes on behind this one."""
         return f"{self.created_at!r}_{self.number}"
+
+    @property
+    def rested_at(self) -> float | None:
+        """Since when it is at rest, if it is: its end, or of a paused one the last checkpoint."""
+        if not self.is_at_rest:
+            return None
+        return self.last_checkpoint_at if self.ended_at is None else self.ended_at
+
+    def measure_queued_s(self, now: float) -> float:
+        """Seconds until `now` in which it was pending, over all its turns."""
+        waits_s = max(0.0, now - self.queued_at) if self.state == RunState.PENDING else 0.0
+        return self.queued_s + waits_s
 
     def measure_active_s(self, now: float) -> float:
         """Seconds of activity until `now`, the open period included."""

@@ -14,6 +14,7 @@ from oku_coordinator.ledger.storage.hook_schema import HOOK_TABLES, LIVE_RUNS
 from oku_coordinator.ledger.storage.inner_schema import INNER_TABLES
 from oku_coordinator.ledger.storage.key_schema import KEY_TABLES
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
+from oku_coordinator.ledger.storage.run_schema import QUEUE_COLUMNS, RESTED_RUNS
 from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
 from oku_coordinator.ledger.storage.storage_health import explain_error
 from oku_coordinator.ledger.storage.threshold_schema import STRETCH_COLUMNS, THRESHOLD_TABLES
@@ -22,7 +23,7 @@ from oku_coordinator.ledger.storage.upgrades import UPGRADES, teach
 from oku_core.errors import UserError
 from oku_core.process.private_files import prepare_private_file, tighten_private_file
 
-VERSION = 16
+VERSION = 17
 """Of the tables, kept in the file. Each change of them gets a new one, and a step in `UPGRADES`."""
 
 _TABLES = (
@@ -36,7 +37,7 @@ CREATE TABLE runs (
     load TEXT NOT NULL DEFAULT '',                   -- and this, in words
     state TEXT NOT NULL,
     reason TEXT NOT NULL DEFAULT '',
-    queued_at REAL NOT NULL,                         -- when it was submitted or last resumed
+    queued_at REAL NOT NULL,                         -- when it last went to the end of the queue
     created_at REAL NOT NULL,
     started_at REAL,
     ended_at REAL,
@@ -84,6 +85,8 @@ CREATE INDEX pending_slices ON slices (run, start) WHERE state = 'pending';
     + HOOK_TABLES
     + LIVE_RUNS
     + KEY_TABLES
+    + QUEUE_COLUMNS
+    + RESTED_RUNS
     + """
 CREATE TABLE workers (
     run TEXT NOT NULL,

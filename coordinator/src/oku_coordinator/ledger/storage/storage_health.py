@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 LEAST_FREE_BYTES = 1 << 20
 """With less space the disk counts as full: small changes may still succeed, but the next large one fails."""
@@ -48,6 +49,18 @@ _TEXTS = {
     StorageFault.NOT_OPENED: "its files cannot be opened",
     StorageFault.LOCKED: "another process has locked it",
 }
+
+
+class Space(NamedTuple):
+    """The space of a file system.
+
+    Attributes:
+        free_bytes: how much this process may still write.
+        size_bytes: how large it is.
+    """
+
+    free_bytes: int
+    size_bytes: int
 
 
 class StorageError(sqlite3.OperationalError):
@@ -106,9 +119,9 @@ class StorageHealth:
         if self._trouble and now - self._failed_at >= STEADY_S:
             self._trouble = ""
 
-    def note_free(self, free_bytes: int | None) -> None:
+    def note_space(self, space: Space | None) -> None:
         """Record how much space is left for the file; None if that is not known."""
-        is_short = free_bytes is not None and free_bytes < LEAST_FREE_BYTES
+        is_short = space is not None and space.free_bytes < LEAST_FREE_BYTES
         if is_short and not self.trouble:
             self._count(StorageFault.DISK_FULL)
         self._is_short = is_short
@@ -128,12 +141,13 @@ def explain_error(error: sqlite3.OperationalError) -> StorageError | None:
     return None if fault is None else StorageError(fault, str(error))
 
 
-def measure_free_bytes(path: Path) -> int | None:
-    """How much this process may still write next to a file; None if the file system does not say."""
+def measure_space(path: Path) -> Space | None:
+    """The space where a file or folder is; None if the file system does not say."""
     try:
         found = os.statvfs(path)
     except OSError:
         return None
     if not found.f_blocks:
         return None
-    return found.f_frsize * (found.f_bavail if os.geteuid() else found.f_bfree)
+    free = found.f_bavail if os.geteuid() else found.f_bfree
+    return Space(found.f_frsize * free, found.f_frsize * found.f_blocks)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from oku_coordinator.ledger.storage.row_watch import RowWatch
 from oku_coordinator.ledger.storage.run_account import PartName, RunAccount
 from oku_coordinator.ledger.storage.schema import VERSION, open_database
-from oku_coordinator.ledger.storage.storage_health import StorageHealth, measure_free_bytes
+from oku_coordinator.ledger.storage.storage_health import StorageHealth, measure_space
 from oku_coordinator.ledger.storage.tally import Tally
 from oku_core.spec.spec import Spec
 
@@ -157,7 +157,7 @@ class LedgerFile:
         Raises:
             StorageError: the file cannot be written.
         """
-        self._storage.note_free(measure_free_bytes(self._path))
+        self._storage.note_space(measure_space(self._path))
         with self._mutex, self._storage.watching():
             self._roll_back()
             try:

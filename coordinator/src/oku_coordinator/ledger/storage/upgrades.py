@@ -15,6 +15,7 @@ from oku_coordinator.ledger.storage.key_schema import KEY_TABLES
 from oku_coordinator.ledger.storage.lease_rows import decode_counts, encode_counts
 from oku_coordinator.ledger.storage.lease_schema import LEASE_TABLES
 from oku_coordinator.ledger.storage.records import UNREADABLE
+from oku_coordinator.ledger.storage.run_schema import QUEUE_COLUMNS, RESTED_RUNS
 from oku_coordinator.ledger.storage.schedule_schema import SCHEDULE_TABLES
 from oku_coordinator.ledger.storage.threshold_schema import STRETCH_COLUMNS, THRESHOLD_TABLES
 from oku_coordinator.ledger.storage.timing_schema import TIMING_COLUMNS
@@ -152,6 +153,10 @@ _ADD_COUNT_NAME = """
 ALTER TABLE runs ADD COLUMN count_name TEXT NOT NULL DEFAULT '';
 UPDATE runs SET count_name = run;
 """
+_FIND_QUEUED_S = """
+-- Of older runs only the first wait is known, with what its workers took to begin.
+UPDATE runs SET queued_s = max(0, coalesce(started_at, ended_at, queued_at) - created_at);
+"""
 UPGRADES = {
     8: _FROM_VERSION_8,
     9: f"{_EXPIRE_ALL}{LEASE_TABLES}{_SERIES_OF_VERSION_10}{_MOVE_LEASES}",
@@ -161,6 +166,7 @@ UPGRADES = {
     13: f"{STRETCH_COLUMNS}{_ADD_LAST_END}",
     14: _ADD_COUNT_NAME,
     15: KEY_TABLES,
+    16: f"{QUEUE_COLUMNS}{_FIND_QUEUED_S}{RESTED_RUNS}",
 }
 """What leads from each version to the next; ledgers from before the first of them are not read."""
 _OUTCOMES_BEFORE = (6, 8, 9)

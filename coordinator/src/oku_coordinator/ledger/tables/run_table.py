@@ -33,6 +33,10 @@ MOST_SPECS = 8
 """How many decoded specs are kept; with one more, they are forgotten."""
 _COLUMNS = ", ".join("rowid AS number" if field.name == "number" else field.name for field in fields(RunRow))
 """The columns of a `RunRow`; the histogram, which is large, is not among them."""
+_LIVE = "state IN ('running', 'pausing', 'cancelling', 'tearing_down', 'pending')"
+"""What the index `live_runs` holds; `rested_runs` has the states and the time that follow."""
+_AT_REST = "('paused', 'completed', 'cancelled', 'failed')"
+_RESTED_AT = "coalesce(ended_at, last_checkpoint_at)"
 
 
 def insert_run(transaction: Transaction, run: str, spec: Spec, now: float, *, is_published: bool) -> None:
@@ -155,11 +159,45 @@ def fetch_live_runs(transaction: Transaction) -> list[str]:
     return _select_live(transaction, -1)
 
 
+def fetch_recent(transaction: Transaction, rested_since: float, most: int) -> list[RunRow]:
+    """The active runs, then those that came to rest since a time, the newest first; at most `most`."""
+    active = (
+        f"SELECT {_COLUMNS} FROM runs INDEXED BY live_runs WHERE {_LIVE} AND state != 'pending'"  # noqa: S608  # ours
+        " ORDER BY queued_at DESC, rowid DESC LIMIT ?"
+    )
+    rested = (
+        f"SELECT {_COLUMNS} FROM runs INDEXED BY rested_runs WHERE state IN {_AT_REST}"  # noqa: S608  # ours
+        f" AND {_RESTED_AT} >= ? ORDER BY {_RESTED_AT} DESC, rowid DESC LIMIT ?"
+    )
+    rows = transaction.select(active, most)
+    rows += transaction.select(rested, rested_since, most - len(rows))
+    return [RunRow(**_decode_columns(row)) for row in rows]
+
+
+def count_by_state(transaction: Transaction) -> dict[RunState, int]:
+    """How many runs are in each state; only indexes are read, for there may be very many runs at rest."""
+    rows = transaction.select(
+        f"SELECT state, count(*) AS runs FROM runs INDEXED BY live_runs WHERE {_LIVE} GROUP BY state"  # noqa: S608  # ours
+        " UNION ALL SELECT state, count(*) FROM runs INDEXED BY rested_runs"
+        f" WHERE state IN {_AT_REST} GROUP BY state"
+    )
+    return dict.fromkeys(RunState, 0) | {RunState(row["state"]): row["runs"] for row in rows}
+
+
+def find_longest_queued_s(transaction: Transaction, now: float) -> float:
+    """How long the pending run that has been queued longest has been so by `now`; 0 without one."""
+    row = transaction.select(
+        "SELECT max(queued_s + max(0, ? - queued_at)) AS longest_s FROM runs INDEXED BY live_runs"  # noqa: S608  # ours
+        f" WHERE {_LIVE} AND state = 'pending'",
+        now,
+    )[0]
+    return row["longest_s"] or 0.0
+
+
 def _select_live(transaction: Transaction, most: int) -> list[str]:
     rows = transaction.select(
         # The index is named because SQLite might go through all runs that there ever were.
-        "SELECT run FROM runs INDEXED BY live_runs"
-        " WHERE state IN ('running', 'pausing', 'cancelling', 'tearing_down', 'pending')"
+        f"SELECT run FROM runs INDEXED BY live_runs WHERE {_LIVE}"  # noqa: S608  # names of our own
         # A paused run that is cancelled tears down after the run that has its turn.
         " ORDER BY state = 'pending', state = 'tearing_down', queued_at, rowid LIMIT ?",
         most,
@@ -223,6 +261,14 @@ def write_state(
 def mark_broken(transaction: Transaction, run: str) -> None:
     """Note that the account of a run does not balance."""
     transaction.execute("UPDATE runs SET is_broken = 1 WHERE run = ?", run)
+
+
+def leave_queue(transaction: Transaction, run: str, now: float) -> None:
+    """Add the time since a pending run went to the end of the queue to that which it was queued for."""
+    transaction.execute(
+        "UPDATE runs SET queued_s = queued_s + max(0, ?1 - queued_at) WHERE run = ?2 AND state = 'pending'",
+        now, run,
+    )  # fmt: skip
 
 
 def put_last(transaction: Transaction, run: str, now: float) -> None:

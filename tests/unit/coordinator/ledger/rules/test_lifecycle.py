@@ -11,7 +11,7 @@ from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import FINAL_STATES, RunState, TransitionError
 from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Hook, Spec
 
 Begin = Callable[..., RunRecord]
 Apply = Callable[..., list[MessageVerdict]]
@@ -173,3 +173,37 @@ def test_a_clock_that_was_set_back_does_not_take_activity_away(
     ledger.runs.change_state("r1", RunState.PAUSING, 1.0)
     ledger.leases.take_back([lease.id], ExpiryReason.DROPPED, 1.0)
     assert ledger.runs.fetch("r1").active_s == 0.0
+
+
+def test_the_time_in_the_queue_is_summed_over_all_turns(ledger: Ledger) -> None:
+    """It ends with the turn, however the run leaves the queue, and begins anew when it is resumed."""
+
+    def measure(now: float) -> float:
+        return ledger.runs.fetch("r1").measure_queued_s(now)
+
+    ledger.runs.create("r1", Spec(requests=10), 0.0)
+    assert (measure(3.0), measure(-1.0)) == (3.0, 0.0)
+    ledger.runs.requeue("r1", 4.0, "a reason")
+    assert measure(6.0) == 6.0
+    ledger.runs.begin("r1", 7.0)
+    assert measure(50.0) == 7.0
+    ledger.runs.change_state("r1", RunState.PAUSING, 51.0)
+    ledger.runs.change_state("r1", RunState.PENDING, 60.0)
+    assert measure(62.0) == 9.0
+    ledger.runs.change_state("r1", RunState.CANCELLED, 63.0)
+    assert measure(99.0) == 10.0
+
+
+def test_a_wait_that_a_breach_or_a_teardown_ends_is_counted(
+    ledger: Ledger, begin_run: Begin, deal: Deal
+) -> None:
+    """The first takes none of the ways of the table, and the second puts the run behind others."""
+    ledger.runs.create("r1", Spec(requests=10), 0.0)
+    ledger.file.change(lambda transaction: fail(transaction, "r1", "a reason", 5.0))
+    begin_run("r2", engine=Engine.PYTHON, hooks=(Hook.TEARDOWN,))
+    deal(run="r2")
+    ledger.runs.give_up("r2", RunState.PAUSED, 4.0, "a reason")
+    ledger.runs.change_state("r2", RunState.PENDING, 10.0)
+    ledger.runs.change_state("r2", RunState.CANCELLED, 14.0)
+    assert ledger.runs.fetch("r2").state == RunState.TEARING_DOWN
+    assert [ledger.runs.fetch(run).measure_queued_s(99.0) for run in ("r1", "r2")] == [5.0, 5.0]

@@ -321,3 +321,13 @@ def test_a_ledger_of_version_12_gets_room_for_user_code(path: Path) -> None:
         len(lease.in_flight) + lease.bound - lease.done for lease in leases[:2]
     ]
     assert {len(sample.outcomes) for sample in samples} == {len(make_counts())}
+
+
+def test_an_upgraded_ledger_knows_the_first_wait_of_its_runs(path: Path) -> None:
+    """That of later turns is not known; nobody has begun a run yet that has no start."""
+    with closing(sqlite3.connect(restore(path, 12))) as database:
+        database.execute("UPDATE runs SET created_at = 100.0, started_at = 103.5, queued_at = 200.0")
+        database.commit()
+    with closing(Ledger(path)) as ledger:
+        assert [row.queued_s for row in ledger.runs.fetch_page()] == [3.5]
+        assert [row.run for row in ledger.runs.fetch_recent(0.0, 20)] == ["r1"]

@@ -8,11 +8,12 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.storage_health import (
     LEAST_FREE_BYTES,
     STEADY_S,
+    Space,
     StorageError,
     StorageFault,
     StorageHealth,
     explain_error,
-    measure_free_bytes,
+    measure_space,
 )
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
@@ -161,18 +162,18 @@ def test_a_disk_that_is_nearly_full_counts_as_full(world: World, monkeypatch: py
         (None, ""),
     ):
         monkeypatch.setattr(
-            "oku_coordinator.ledger.storage.transaction.measure_free_bytes",
-            lambda _, free_bytes=free_bytes: free_bytes,
+            "oku_coordinator.ledger.storage.transaction.measure_space",
+            lambda _, free_bytes=free_bytes: None if free_bytes is None else Space(free_bytes, 1 << 30),
         )
         world.ledger.file.try_writing()
         assert world.storage.trouble == trouble
     assert world.faults == [StorageFault.DISK_FULL] * 2
 
 
-def test_free_space_is_measured(tmp_path: Path) -> None:
+def test_space_is_measured(tmp_path: Path) -> None:
     """None where it cannot be."""
-    free_bytes = measure_free_bytes(tmp_path)
-    assert free_bytes is not None
-    assert free_bytes > LEAST_FREE_BYTES
-    assert measure_free_bytes(tmp_path / "nothing") is None
-    assert measure_free_bytes(Path("/proc")) is None
+    space = measure_space(tmp_path)
+    assert space is not None
+    assert LEAST_FREE_BYTES < space.free_bytes <= space.size_bytes
+    assert measure_space(tmp_path / "nothing") is None
+    assert measure_space(Path("/proc")) is None

@@ -7,7 +7,13 @@ import pytest
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
-from oku_coordinator.ledger.tables.run_table import MOST_SPECS
+from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_coordinator.ledger.tables.run_table import (
+    MOST_SPECS,
+    count_by_state,
+    fetch_recent,
+    find_longest_queued_s,
+)
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
@@ -182,3 +188,28 @@ def test_a_spec_is_decoded_once(ledger: Ledger) -> None:
     assert [record.spec.name for record in records] == [record.name for record in records]
     assert ledger.runs.fetch(records[-1].run).spec is records[-1].spec
     assert ledger.runs.fetch(records[0].run).spec is not records[0].spec
+
+
+def test_recent_runs_and_counts_are_found_by_indices(ledger: Ledger) -> None:
+    """However many runs are at rest, no scrape goes through their rows."""
+    plans: list[str] = []
+
+    def explain(transaction: Transaction) -> None:
+        select = transaction.select
+
+        def select_explained(sql: str, *values: object) -> list[sqlite3.Row]:
+            plans.extend(row["detail"] for row in select(f"EXPLAIN QUERY PLAN {sql}", *values))
+            return select(sql, *values)
+
+        transaction.select = select_explained  # type: ignore[method-assign]
+        fetch_recent(transaction, 0.0, 20)
+        count_by_state(transaction)
+        find_longest_queued_s(transaction, 0.0)
+
+    ledger.file.read(explain)
+    scans = [plan for plan in plans if "runs" in plan and "INDEX" not in plan]
+    assert plans
+    assert not scans
+    assert not [
+        plan for plan in plans if plan.startswith("SCAN") and "rested_runs" in plan and "COVERING" not in plan
+    ]

@@ -1,4 +1,6 @@
-"""Answers a liveness probe by HTTP, from the event loop whose life it shows: a loop that is stuck is silent.
+"""Answers probes by HTTP, from the event loop whose life they ask for: a loop that is stuck is silent.
+
+`/readyz` is answered with 503 until the worker is ready. Every other path asks whether it lives.
 
 It is a port and not a file, because user code runs as the same user and could touch a file, and because a
 process that nobody may look into (`become_undumpable`) is not within reach of a probe that runs beside it.
@@ -9,9 +11,18 @@ sent none, the one that has waited longest is dropped: idle connections cannot b
 
 import asyncio
 import socket
+from collections.abc import Callable
 from typing import cast
 
-_ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\nConnection: close\r\n\r\nok\n"
+
+def _build_answer(status: str, text: str) -> bytes:
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(text)}\r\n"
+    return f"{head}Connection: close\r\n\r\n{text}".encode()
+
+
+_OK = _build_answer("200 OK", "ok\n")
+_UNREADY = _build_answer("503 Service Unavailable", "the coordinator has not been heard yet\n")
+_READINESS = b"/readyz"
 READING_S = 5.0
 """How long a request may take, from when its connection was made."""
 _MOST_HEAD_BYTES = 8192
@@ -20,16 +31,20 @@ _BACKLOG = 64
 MOST_WAITING = 3 * _BACKLOG
 
 
-class LivenessPort:
+class HealthPort:
     """Answers from `open` to `close`; belongs to the thread of the event loop.
 
     Args:
         listening: a listening socket, which it takes over.
+        is_ready: whether the worker is ready.
         reading_s: how long a request may take.
     """
 
-    def __init__(self, listening: socket.socket, reading_s: float = READING_S) -> None:
+    def __init__(
+        self, listening: socket.socket, is_ready: Callable[[], bool], reading_s: float = READING_S
+    ) -> None:
         self._listening = listening
+        self._is_ready = is_ready
         self._reading_s = reading_s
         self._server: asyncio.Server | None = None
         self._waiting: dict[_Connection, None] = {}
@@ -38,7 +53,7 @@ class LivenessPort:
     async def open(self) -> None:
         """Begin to answer."""
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: _Connection(self._waiting, self._reading_s),
+            lambda: _Connection(self._waiting, self._is_ready, self._reading_s),
             sock=self._listening,
             backlog=_BACKLOG,
         )
@@ -56,11 +71,15 @@ class _Connection(asyncio.Protocol):
 
     Args:
         waiting: the connections without a request, which it joins.
+        is_ready: whether the worker is ready.
         reading_s: how long its request may take.
     """
 
-    def __init__(self, waiting: dict["_Connection", None], reading_s: float) -> None:
+    def __init__(
+        self, waiting: dict["_Connection", None], is_ready: Callable[[], bool], reading_s: float
+    ) -> None:
         self._waiting = waiting
+        self._is_ready = is_ready
         self._reading_s = reading_s
         self._head = bytearray()
 
@@ -76,7 +95,7 @@ class _Connection(asyncio.Protocol):
         """Answer a request once it is complete."""
         self._head += data
         if b"\r\n\r\n" in self._head:
-            self._transport.write(_ANSWER)
+            self._transport.write(_OK if self._path != _READINESS or self._is_ready() else _UNREADY)
             self._transport.close()
         elif len(self._head) > _MOST_HEAD_BYTES:
             self.drop()
@@ -89,6 +108,11 @@ class _Connection(asyncio.Protocol):
         """Close it at once."""
         self._leave()
         self._transport.abort()
+
+    @property
+    def _path(self) -> bytes:
+        words = bytes(self._head).split(b" ", 2)
+        return words[1].partition(b"?")[0] if len(words) == 3 else b""
 
     def _leave(self) -> None:
         self._waiting.pop(self, None)

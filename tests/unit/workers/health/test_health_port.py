@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 import uvloop
 
-from oku_workers.health.liveness_port import MOST_WAITING, LivenessPort
+from oku_workers.health.health_port import MOST_WAITING, HealthPort
 
 Address = tuple[str, int]
 
@@ -16,7 +16,7 @@ async def address() -> AsyncIterator[Address]:
     """Where an open port is."""
     listening = socket.create_server(("127.0.0.1", 0))
     address: Address = listening.getsockname()
-    port = LivenessPort(listening)
+    port = HealthPort(listening, lambda: True)
     await port.open()
     yield address
     await port.close()
@@ -43,6 +43,23 @@ async def test_a_probe_is_answered_with_200(address: Address) -> None:
         assert f"Content-Length: {len(body)}".encode() in head
 
 
+async def test_a_worker_that_is_not_ready_lives() -> None:
+    """One path asks whether it is ready, each time anew; all others ask whether it lives."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    address: Address = listening.getsockname()
+    is_ready = False
+    port = HealthPort(listening, lambda: is_ready)
+    await port.open()
+    for is_ready, ready in ((False, b"503"), (True, b"200")):  # noqa: B007  # the port reads it
+        answers = [
+            (await ask(address, request + b"\r\n\r\n")).split(b" ", 2)[1]
+            for request in (b"GET /readyz HTTP/1.1\r\nHost: x", b"GET /readyz?verbose HTTP/1.0",
+                            b"GET /healthz HTTP/1.1", b"GET /readyz/x HTTP/1.1", b"GET", b"")
+        ]  # fmt: skip
+        assert answers == [ready, ready, b"200", b"200", b"200", b"200"]
+    await port.close()
+
+
 async def test_what_is_no_request_is_not_answered(address: Address) -> None:
     """The port goes on."""
     reader, writer = await asyncio.open_connection(*address)
@@ -61,7 +78,7 @@ def test_nobody_keeps_probes_away_by_many_connections(sent: bytes, run: Callable
 
     async def hold_many() -> None:
         listening = socket.create_server(("127.0.0.1", 0))
-        port = LivenessPort(listening)
+        port = HealthPort(listening, lambda: True)
         await port.open()
         address: Address = listening.getsockname()
         idle = [await asyncio.open_connection(*address) for _ in range(MOST_WAITING + 50)]
@@ -84,7 +101,7 @@ def test_nobody_keeps_probes_away_by_many_connections(sent: bytes, run: Callable
 async def test_a_connection_that_sends_no_request_is_closed() -> None:
     """Its time begins with the connection, however slowly it sends."""
     listening = socket.create_server(("127.0.0.1", 0))
-    port = LivenessPort(listening, reading_s=0.05)
+    port = HealthPort(listening, lambda: True, reading_s=0.05)
     await port.open()
     reader, writer = await asyncio.open_connection(*listening.getsockname())
     writer.write(b"GET / HTTP/1.1\r\n")

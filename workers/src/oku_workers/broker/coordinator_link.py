@@ -1,0 +1,61 @@
+"""Whether the coordinator is heard: what the log says of it, and what a readiness probe hears.
+
+A coordinator speaks to all workers every few seconds, so a worker that hears nothing has lost it or the
+broker. Celery logs that a connection to the broker is lost. That all is well again is logged here, once the
+coordinator is heard.
+"""
+
+import logging
+import math
+import time
+from collections.abc import Callable
+
+from oku_core.process.redaction import redact
+
+_log = logging.getLogger(__name__)
+
+_SILENCE_S = 20.0
+"""A coordinator that is heard after so long a silence was away."""
+_LOG_EVERY_S = 60.0
+"""Between two lines that it is back: a connection that breaks again and again does not fill the log."""
+
+
+class CoordinatorLink:
+    """Follows what is heard, in the thread that takes orders.
+
+    Args:
+        broker_url: the broker in between.
+        clock: monotonic seconds.
+
+    Attributes:
+        is_made: whether the coordinator has been heard; it stays true while nobody can be heard.
+    """
+
+    def __init__(self, broker_url: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._broker = redact(broker_url)
+        self._clock = clock
+        self.is_made = False
+        self._is_new = True
+        """Whether nothing has been heard on this connection to the broker."""
+        self._heard_at = self._logged_at = -math.inf
+        self._untold_s: float | None = None
+        """The longest silence that is over and not logged."""
+
+    def note_connected(self) -> None:
+        """There is a new connection to the broker."""
+        self._is_new = True
+
+    def note_heard(self) -> None:
+        """The coordinator has spoken."""
+        now = self._clock()
+        silent_s, self._heard_at = now - self._heard_at, now
+        if not self.is_made:
+            self.is_made = True
+            _log.info("connected to the coordinator through %s", self._broker)
+        elif self._is_new or silent_s >= _SILENCE_S:
+            self._untold_s = max(self._untold_s or 0.0, silent_s)
+        self._is_new = False
+        if self._untold_s is not None and now - self._logged_at >= _LOG_EVERY_S:
+            context = {"silent_s": round(self._untold_s, 1)}
+            _log.info("connected to the coordinator again after %.0f s", self._untold_s, extra=context)
+            self._untold_s, self._logged_at = None, now
