@@ -61,13 +61,14 @@ class LoadJob:
         return self._release.cluster
 
     def list_runs(self) -> list[dict[str, Any]]:
-        """The runs that it has begun, which should be one."""
+        """The runs that it has begun, newest first."""
         return [run for run in self._api.list_runs() if run["name"] == self.name]
 
     def fetch_summary(self) -> dict[str, Any]:
         """The summary of its only run."""
-        [run] = self.list_runs()
-        return self._api.summary(run["run"])
+        runs = self.list_runs()
+        assert len(runs) == 1, f"job {self.name} has begun {len(runs)} runs"
+        return self._api.summary(runs[0]["run"])
 
     def fetch_pods(self) -> list[Object]:
         """Its pods, those that have ended included."""
