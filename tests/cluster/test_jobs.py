@@ -113,11 +113,6 @@ def change_spec(config_map: Object, **values: Any) -> None:
     config_map["data"]["load.yaml"] = yaml.safe_dump(spec | values)
 
 
-def test_the_cron_job_has_the_job_of_the_page(manifests: dict[str, Object]) -> None:
-    """What one survives, the other survives."""
-    assert manifests["CronJob"]["spec"]["jobTemplate"]["spec"] == manifests["Job"]["spec"]
-
-
 def test_the_coordinator_of_a_job_restarts(scene: Scene) -> None:
     """In the middle of a run; its pod waits, and so do those whose runs are in the queue."""
     scene.find_next()
