@@ -25,18 +25,18 @@ def scrape(api: CoordinatorApi) -> dict[str, float]:
 def test_metrics_have_each_run_exactly_and_no_counter_falls(tmp_path: Path) -> None:
     """Each is shorter than most scrape intervals; a coordinator that was started anew shows the same."""
     with exported_message_key(), run_broker(tmp_path) as broker_url, run_arrival_target() as target:
-        scrapes = []
+        scrapes: list[dict[str, float]] = []
         with (
             run_coordinator(broker_url, tmp_path / "data") as api,
             run_worker(broker_url, log=tmp_path / "worker.log"),
         ):
             runs = [api.submit(url=target.url, requests=200, rate="400/s") for _ in range(2)]
-            while api.summary(runs[-1])["state"] != "completed":
+            deadline = time.monotonic() + 60
+            while not scrapes or scrapes[-1]['oku_runs{state="completed"}'] < len(runs):
+                assert time.monotonic() < deadline, scrapes[-1]
                 scrapes.append(scrape(api))
                 time.sleep(0.2)
             summaries = [api.summary(run) for run in runs]
-            api.settle_metrics()
-            scrapes.append(scrape(api))
         with run_coordinator(broker_url, tmp_path / "data") as api:
             scrapes.append(scrape(api))
     expected = {name: value for summary in summaries for name, value in list_run_series(summary).items()} | {

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from tests.kit.coordinators.parts import build_open_part
+from tests.kit.outcomes import make_counts
 from tests.prometheus.programs import build_program
 
 from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
+from oku_coordinator.telemetry.run_metrics import RunFigures
 from oku_coordinator.telemetry.target_metrics import build_figures
 from oku_core.spec.parser import Source, parse_spec
 
@@ -42,6 +44,10 @@ def metrics() -> Metrics:
     metrics = Metrics()
     metrics.count_messages([], 0.25)
     metrics.show_targets(lambda: build_figures("r1", SPEC, accounts))
+    figures = RunFigures(
+        run="r1", requests=(5, 4, 3, 2), outcomes=make_counts(5), not_sent=[1, 2, 3], queued_s=1.5
+    )
+    metrics.show_runs(lambda: [figures])
     return metrics
 
 

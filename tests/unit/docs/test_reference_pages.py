@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 import click
+import yaml
 from docs.tools.command_reference import build_commands, build_variables, load_commands
 from docs.tools.spec_reference import build_fields
 
@@ -81,6 +82,15 @@ def test_the_page_on_figures_has_every_metric_and_every_kind_of_line(tmp_path: P
     section = page.partition("\n## Prometheus\n")[2].partition("\n## ")[0]
     assert list_terms(section) == {name for name in exposed if not name.endswith("_created")}
     assert set(re.findall(r"^\*\*`(\w+)`\*\*: ", page, re.MULTILINE)) == set(LineKind)
+
+
+def test_the_page_on_operations_has_every_alert_of_the_chart() -> None:
+    """Each has a row with its severity and with what to do, in the order of the file."""
+    alerts = yaml.safe_load((ROOT / "charts" / "oku" / "files" / "alerts.yaml").read_text())
+    page = (ROOT / "docs" / "operations.md").read_text()
+    section = page.partition("\n### Alerts\n")[2].partition("\n### ")[0]
+    rows = re.findall(r"^\| `(\w+)` \| (\w+) \| [^|]+ \| [^|]+ \|$", section, re.MULTILINE)
+    assert rows == [(alert["alert"], alert["labels"]["severity"]) for alert in alerts]
 
 
 def list_terms(section: str) -> set[str]:

@@ -1,6 +1,7 @@
 """`oku wait`: follows a run that somebody else has begun until it rests, and ends with its exit code."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from functools import partial
@@ -23,9 +24,11 @@ from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef, UnreachableError
 from oku_cli.remote.follow import Follower, run_async, show_end
+from oku_cli.remote.outage import Outage
 from oku_cli.remote.remote_run import build_title, try_add_intervals
 from oku_cli.remote.watch import Watch
-from oku_core.results.summary import is_unbalanced
+from oku_cli.terminal.printable import write_note
+from oku_core.results.summary import Summary, is_unbalanced
 
 if TYPE_CHECKING:
     from oku_cli.backends.ledger_backend import LedgerBackend
@@ -33,6 +36,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _LOOK_S = 0.2
+_PATIENCE_S = 60.0
+"""How long a coordinator may be away before the run is found; later it may be away for any time."""
 
 
 @click.command(name="wait", cls=JsonCommand, file_hint=FILE_HINT)
@@ -48,16 +53,17 @@ def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None, **opti
     watch = pick_watch(options)
     with watch.explaining_mistakes():
         if coordinator is not None:
-            return run_async(_wait_remotely(run, coordinator, watch), watch)
-        return run_async(_wait_locally(run, DataDir(data_dir), watch), watch)
+            return run_async(wait_remotely(run, coordinator, watch), watch)
+        return run_async(wait_locally(run, DataDir(data_dir), watch), watch)
 
 
-async def _wait_remotely(reference: str, coordinator: CoordinatorRef, watch: Watch) -> ExitCode:
+async def wait_remotely(reference: str, coordinator: CoordinatorRef, watch: Watch) -> ExitCode:
+    """Wait for a run of a coordinator, which may be restarted meanwhile."""
     waiting = _Waiting(reference, InterruptHints(coordinator.flags, outlives=True), watch)
     return await waiting.wait_at(coordinator)
 
 
-async def _wait_locally(reference: str, folder: DataDir, watch: Watch) -> ExitCode:
+async def wait_locally(reference: str, folder: DataDir, watch: Watch) -> ExitCode:
     """Wait for a run of a folder, whose stack may end meanwhile, or make room for that of another command."""
     from oku_cli.backends.ledger_backend import LedgerBackend  # noqa: PLC0415  # a remote run needs none
 
@@ -104,12 +110,12 @@ class _Waiting:
             is_gone: whether the coordinator has ended for good, if it does not answer.
 
         Raises:
-            UnreachableError: it did not answer at first, or is gone.
+            UnreachableError: it did not answer for long at first, or is gone.
         """
-        async with AsyncExitStack() as open_client:
-            client = await self._cut(open_client.enter_async_context(Client(coordinator)))
-            run = await self._cut(self._find(client))
-            summary = await self._cut(client.fetch_summary(run))
+        async with AsyncExitStack() as opened:
+            client = await self._reach(lambda: opened.enter_async_context(Client(coordinator)), is_gone)
+            summary = await self._reach(lambda: self._look(client), is_gone)
+            run = summary.run
             follower = Follower(client, self._watch, self._hints, self._interrupts, is_gone=is_gone)
             title = build_title(summary.name or run, summary.target, summary.load)
             summary = await follower.follow(run, title)
@@ -126,10 +132,34 @@ class _Waiting:
         """Pause before the folder is looked at again."""
         await self._cut(asyncio.sleep(_LOOK_S))
 
+    async def _look(self, client: Client) -> Summary:
+        return await client.fetch_summary(await self._find(client))
+
     async def _find(self, backend: RunBackend) -> str:
         """The id of the run, which stays the same when another run gets its name."""
         self._run = self._run or await find_run(backend, self._reference, takes_newest=True)
         return self._run
 
+    async def _reach(self, work: Callable[[], Coroutine[Any, Any, _T]], is_gone: Callable[[], bool]) -> _T:
+        return await self._cut(_try_again(work, is_gone))
+
     async def _cut(self, work: Coroutine[Any, Any, _T]) -> _T:
-        return await self._interrupts.cut(work, self._hints.describe_detached(self._run or self._reference))
+        left = f"interrupted, run {self._reference} has not been found yet"
+        return await self._interrupts.cut(
+            work, self._hints.describe_detached(self._run) if self._run else left
+        )
+
+
+async def _try_again(work: Callable[[], Coroutine[Any, Any, _T]], is_gone: Callable[[], bool]) -> _T:
+    """Do work again and again while a coordinator does not answer that may come back."""
+    until, outage = time.monotonic() + _PATIENCE_S, Outage(write_note, "the coordinator answers again")
+    while True:
+        try:
+            done = await work()
+        except UnreachableError as error:
+            if is_gone() or time.monotonic() > until:
+                raise
+            await asyncio.sleep(outage.note(str(error)))
+        else:
+            outage.end()
+            return done

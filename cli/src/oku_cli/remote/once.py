@@ -54,7 +54,7 @@ class Submission:
             except UnreachableError as error:
                 if clock() > until:
                     raise
-                await sleep(outage.note(f"{error}; trying again"))
+                await sleep(outage.note(str(error)))
 
     async def _try_to_begin(self, client: Client) -> str:
         submitted = await client.submit_once(self.values, self.claims, self.key)

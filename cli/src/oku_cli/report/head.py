@@ -19,14 +19,20 @@ from oku_cli.views.exit_reasons import describe_nothing_ok
 from oku_cli.views.validity_view import describe_flag
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.results.judgement import judge
-from oku_core.results.summary import Flag, LatencySummary, Summary, Unit, Validity, count_bytes_received
+from oku_core.results.summary import (
+    LONG_WAIT_S,
+    Flag,
+    LatencySummary,
+    Summary,
+    Unit,
+    Validity,
+    count_bytes_received,
+)
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.quantity import format_bytes, format_duration
 
 _ALL_FIGURES = ("min", "mean", "p50", "p90", "p95", "p99", "p99_9", "max")
 _FEW_FIGURES = ("p50", "p99")
-_LONG_WAIT_S = 10.0
-"""A shorter wait for workers is that of every run on one machine."""
 
 
 def build_head(summary: Summary) -> Html:
@@ -41,7 +47,7 @@ def build_head(summary: Summary) -> Html:
         facts.append(f"started {format_utc(summary.started_at)}")
     if summary.ended_at:
         facts.append(f"ended {format_utc(summary.ended_at)}")
-    if summary.queued_s >= _LONG_WAIT_S:
+    if summary.queued_s >= LONG_WAIT_S:
         facts.append(f"queued for {format_duration(summary.queued_s)}")
     if summary.active_s:
         facts.append(f"active for {format_duration(summary.active_s)}")

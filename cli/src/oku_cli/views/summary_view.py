@@ -28,7 +28,7 @@ from oku_cli.views.phases_view import build_phases
 from oku_cli.views.targets_view import build_targets
 from oku_cli.views.validity_view import build_validity
 from oku_cli.views.workers_view import build_workers
-from oku_core.results.summary import Summary, Unit, count_bytes_received
+from oku_core.results.summary import LONG_WAIT_S, Summary, Unit, count_bytes_received
 from oku_core.spec.values.quantity import format_bytes, format_duration
 
 
@@ -87,6 +87,8 @@ def _list_context(summary: Summary) -> Iterator[tuple[str, RenderableType]]:
             yield "started", started
         else:
             yield "started", Flow(f"{started},", f"ended {_format_iso(summary.ended_at)}")
+    if summary.queued_s >= LONG_WAIT_S:
+        yield "queued", f"for {format_duration(summary.queued_s)}"
 
 
 def _list_workers(summary: Summary) -> Iterator[tuple[str, RenderableType]]:

@@ -17,6 +17,9 @@ from oku_core.spec.load import WARM_UP
 from oku_core.spec.spec import Engine
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
+LONG_WAIT_S = 10.0
+"""A time in the queue that readers are told of; a shorter one is that of every run on one machine."""
+
 
 class Flag(StrEnum):
     """Why a number of a summary may be misleading."""

@@ -1,13 +1,21 @@
 import json
+from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 
+from oku_cli.commands.wait import wait_remotely
 from oku_cli.exit_code import ExitCode
 from oku_cli.main import main
+from oku_cli.remote.endpoint import Endpoint, UnreachableError
+from oku_cli.remote.watch import Watch
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.run_state import RunState
+from oku_core.results.summary import Summary
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.threshold import Threshold
 from oku_core.spec.values.url import Url
@@ -112,3 +120,38 @@ def test_a_folder_without_runs_is_left_as_it_is(
     assert call(monkeypatch, "latest", "--data-dir", "none") == ExitCode.WRONG_INPUT
     assert "none: there are no runs yet" in capsys.readouterr().err
     assert not Path("none").exists()
+
+
+async def test_a_coordinator_that_is_away_at_first_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], make_summary: Callable[..., Summary]
+) -> None:
+    """It may be restarting; the run is followed once it answers."""
+    monkeypatch.setattr("oku_cli.remote.outage._SHORTEST_PAUSE_S", 0.01)
+    summary, faults = make_summary(), [503, 503]
+
+    async def list_runs(_: web.Request) -> web.Response:
+        if faults:
+            return web.json_response({"error": "it starts"}, status=faults.pop())
+        return web.json_response([{"run": summary.run, "name": summary.name, "state": summary.state}])
+
+    async def send_end(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"event: end\ndata: " + msgspec.json.encode(summary) + b"\n\n")
+        return response
+
+    async def give_summary(_: web.Request) -> web.Response:
+        return web.Response(body=msgspec.json.encode(summary))
+
+    app = web.Application()
+    app.add_routes([web.get("/api/runs", list_runs), web.get("/api/runs/{run}", give_summary)])
+    app.add_routes([web.get("/api/runs/{run}/ticks", send_end)])
+    async with TestServer(app) as server:
+        place = Endpoint(f"http://127.0.0.1:{server.port}", "t")
+        code = await wait_remotely(summary.run, place, Watch(as_json=True, quiet=True))
+        assert (code, faults) == (ExitCode.COMPLETED, [])
+        assert json.loads(capsys.readouterr().out)["run"] == summary.run
+        monkeypatch.setattr("oku_cli.commands.wait._PATIENCE_S", 0.0)
+        faults.append(503)
+        with pytest.raises(UnreachableError, match="it starts"):
+            await wait_remotely(summary.run, place, Watch(quiet=True))

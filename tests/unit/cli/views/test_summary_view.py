@@ -192,3 +192,13 @@ def test_a_run_with_a_rate_shows_its_plan_its_phases_and_what_the_warm_up_is_not
     )
     assert "planned 16/s; 100 % of what was due was sent" in lines
     assert [line.split()[0] for line in lines if "520 500 100 %" in line] == ["warm-up", "main"]
+
+
+def test_a_long_wait_is_named(make_summary: MakeSummary, render: Render) -> None:
+    """That for workers of this machine is not: every run has it."""
+    texts = [
+        " ".join(" ".join(render(build_summary(make_summary(queued_s=queued_s)))).split())
+        for queued_s in (1.5, 754.0)
+    ]
+    assert "queued" not in texts[0]
+    assert "queued for 12 min 34 s" in texts[1]
