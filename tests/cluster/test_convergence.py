@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.kit.kubernetes.cluster import Cluster
+from tests.kit.kubernetes.platform_values import INGRESS, INSTALLABLE, OBJECTS
 from tests.kit.kubernetes.release import Release
 
 _TOO_MUCH = {"requests": {"cpu": "1000"}, "limits": {"memory": "1024Mi"}}
@@ -21,7 +22,7 @@ _EVERYTHING: dict[str, Any] = {
         "token": _MINE, "resources": _TOO_MUCH, "keepRuns": 9, "keepFor": "30d",
         "service": {"type": "NodePort", "annotations": {"a": ""}},
         "persistence": {"size": "1024Mi"}, "kubeUsers": [{"kind": "Group", "name": "testers"}],
-        "serviceAccountAnnotations": {"a": "b"},
+        "ingress": INGRESS, "maxUnavailable": 0,
     },
     "workers": {
         "resources": _TOO_MUCH, "filesDirs": ["/e"], "allowEnv": ["A"], "maxUnavailable": "50%",
@@ -34,7 +35,8 @@ _EVERYTHING: dict[str, Any] = {
     "servers": {"resources": _TOO_MUCH, "autoscaling": {"enabled": True}},
     "valkey": {"password": _MINE, "resources": _TOO_MUCH},
     "loki": {"resources": _TOO_MUCH},
-    "grafana": {"enabled": True, "admin": _MINE, "resources": _TOO_MUCH},
+    "grafana": {"enabled": True, "admin": _MINE, "resources": _TOO_MUCH, "ingress": INGRESS},
+    "pods": INSTALLABLE["pods"], "extraObjects": OBJECTS,
     "broker": {"messageKey": _MINE},
     "allowUserCode": True,
     "extraLabels": {"l": ""}, "extraAnnotations": {"a": ""}, "imagePullSecrets": [{"name": "p"}],

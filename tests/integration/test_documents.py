@@ -141,18 +141,30 @@ def list_texts(blocks: Sequence[Block]) -> list[str]:
 
 @pytest.mark.parametrize("block", list_blocks("yaml"), ids=lambda block: block.place)
 def test_what_a_page_shows_of_a_file_is_valid(block: Block, tmp_path: Path) -> None:
-    """A spec is read by its parser, unless it shows a mistake; values of the chart have its schema."""
+    """A spec is read by its parser, unless it shows a mistake; values of the chart have its schema.
+
+    Of objects of Kubernetes, which tests/cluster applies, the specs in ConfigMaps are read.
+    """
     for other in next(blocks for blocks in BLOCKS.values() if block in blocks):
         if name := other.marks.get(Mark.FILE):
             (tmp_path / name).write_text(other.content)
     if Mark.VALUES in block.marks:
         schema = json.loads((ROOT / "charts" / "oku" / "values.schema.json").read_text())
         jsonschema.validate(yaml.safe_load(block.content), schema)
+    elif Mark.MANIFESTS in block.marks:
+        for spec in list_specs(block):
+            parse_spec(Source("load.yaml", decode_yaml(spec.encode(), SPEC_FILE)))
     else:
         with pytest.raises(UserError) if Mark.REFUSED in block.marks else nullcontext():
             source = Source(str(tmp_path / "spec.yaml"), decode_yaml(block.content.encode(), SPEC_FILE))
             with scanned(read_code(ReadSources([source], []))) as read:
                 parse_spec(*read.sources)
+
+
+def list_specs(block: Block) -> list[str]:
+    """The specs in the ConfigMaps of a block."""
+    maps = [each for each in yaml.safe_load_all(block.content) if each["kind"] == "ConfigMap"]
+    return [text for each in maps for text in each["data"].values()]
 
 
 @pytest.mark.parametrize("block", list_blocks("json"), ids=lambda block: block.place)

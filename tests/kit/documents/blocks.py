@@ -32,6 +32,8 @@ class Mark(StrEnum):
     """It is a file of this name, which later blocks of the page use."""
     VALUES = "values of the chart"
     """It is a part of a file of values."""
+    MANIFESTS = "manifests"
+    """They are objects of Kubernetes, which a test of the cluster applies."""
     REFUSED = "refused"
     """It is a spec that is wrong."""
     SUMMARY = "a summary"
