@@ -408,10 +408,8 @@ def _build_paths() -> Json:
 def _call(summary: str, answers: Json, *errors: int) -> Json:
     """A call that needs the token, with its own errors and those that every call may have."""
     failed = _json({"$ref": "#/components/schemas/Error"})
-    return {
-        "summary": summary,
-        "responses": {**answers, **{str(status): failed for status in sorted({*errors, 400, 401, 503})}},
-    }
+    responses = {str(status): failed for status in (*errors, 400, 401, 503)} | answers
+    return {"summary": summary, "responses": dict(sorted(responses.items()))}
 
 
 def _build_query(name: str, schema: Json, *, is_required: bool = False) -> Json:

@@ -68,6 +68,15 @@ def test_the_coordinator_is_told_all_it_needs() -> None:
     assert environment["OKU_KUBE_NAMESPACE"] == {"fieldRef": {"fieldPath": "metadata.namespace"}}
 
 
+def test_the_coordinator_is_told_how_long_runs_and_keys_are_kept() -> None:
+    """Runs are kept for ever without a value, and keys are always forgotten some time."""
+    given = {"OKU_KEEP_RUNS": "0", "OKU_KEEP_FOR": "2h", "OKU_KEEP_KEYS": "7d"}
+    values = {"coordinator": {"keepRuns": 0, "keepFor": "2h", "keepKeys": "7d"}}
+    for kept, expected in ((values, given), ({}, {"OKU_KEEP_KEYS": "30d"})):
+        environment = read_environment(find_pods(render(kept))["coordinator"])
+        assert {name: environment[name] for name in given if name in environment} == expected
+
+
 def test_a_worker_has_the_name_of_its_pod() -> None:
     """No two workers have the same name."""
     environment = read_environment(find_pods(render())["workers"])

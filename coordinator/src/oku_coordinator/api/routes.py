@@ -2,7 +2,7 @@
 
 | call | does |
 | --- | --- |
-| `POST /api/runs` | submits a run; the body is a spec under the names of the command line, with `proofs` |
+| `POST /api/runs` | submits a spec, with `proofs`; once for its `Idempotency-Key`, if it has one |
 | `GET /api/runs?limit=N&after=CURSOR` | lists runs, newest first; the header `Link` leads to the next |
 | `GET /api/runs?run=RUN` | lists the runs that `latest`, an id, a name or a part of an id stands for |
 | `GET /api/runs/{run}` | the summary of a run |

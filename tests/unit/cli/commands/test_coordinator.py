@@ -2,7 +2,7 @@ import pytest
 from click.testing import CliRunner
 
 from oku_cli.commands.coordinator import command
-from oku_coordinator.settings import CoordinatorSettings
+from oku_coordinator.settings import CoordinatorSettings, RetentionRule
 from oku_core.errors import UserError
 
 
@@ -39,6 +39,15 @@ def test_what_cannot_be_read_is_answered_with_one_line(
     with pytest.raises(UserError, match=f"^{message}"):
         run(flag, value)
     assert not served
+
+
+def test_runs_and_keys_are_kept_as_its_flags_say(served: list[CoordinatorSettings]) -> None:
+    """By default runs are kept for ever, and keys for 30 days after their deletion."""
+    run()
+    run("--keep-runs", "5", "--keep-for", "2h", "--keep-keys", "7d")
+    day_s = 86_400.0
+    rules = [RetentionRule(None, None, 30 * day_s), RetentionRule(5, 7200.0, 7 * day_s)]
+    assert [settings.retention for settings in served] == rules
 
 
 def test_a_token_comes_without_what_stands_around_it(served: list[CoordinatorSettings]) -> None:
