@@ -1,4 +1,5 @@
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -80,13 +81,26 @@ async def test_nothing_is_sent_to_a_port_whose_child_is_gone(kubectl: KubectlOnP
         [pid] = find_forwards(kubectl)
         os.kill(pid, signal.SIGKILL)
         await wait_until(lambda: not is_alive(pid))
-        with socket.create_server(("127.0.0.1", port)) as squatter:
+        with await take_port(port) as squatter:
             squatter.settimeout(0.05)
             with pytest.raises(UnreachableError, match="kubectl port-forward ended: signal 9"):
                 await client.fetch_runs()
             with pytest.raises(TimeoutError):
                 squatter.accept()
     assert not any(str(port) in call for call in kubectl.calls)
+
+
+async def take_port(port: int) -> socket.socket:
+    """Listen at a port that is free, or soon will be: any connection of this machine may have it for a moment."""
+    taken: list[socket.socket] = []
+
+    def is_taken() -> bool:
+        with contextlib.suppress(OSError):
+            taken.append(socket.create_server(("127.0.0.1", port)))
+        return bool(taken)
+
+    await wait_until(is_taken)
+    return taken[0]
 
 
 @needs_proc
