@@ -91,7 +91,7 @@ async def test_nothing_is_sent_to_a_port_whose_child_is_gone(kubectl: KubectlOnP
 
 
 async def take_port(port: int) -> socket.socket:
-    """Listen at a port that is free, or soon will be: any connection of this machine may have it for a moment."""
+    """Listen at a port once it is free: any connection of this machine may have it for a moment."""
     taken: list[socket.socket] = []
 
     def is_taken() -> bool:
