@@ -53,8 +53,12 @@ MIN_STEPS_S = {
 
 
 LINES_OF_LISTS = {
-    **{"statuses": "status", "phases": "phase", "targets": "target"},
-    **{"thresholds": "threshold", "failures": "failure", "inner_requests": "inner"},
+    "statuses": "status",
+    "phases": "phase",
+    "targets": "target",
+    "thresholds": "threshold",
+    "failures": "failure",
+    "inner_requests": "inner",
 }
 """The kinds of lines that have what is in lists of the summary."""
 

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kombu import Connection
+from kombu.connection import Connection
 
 from oku_core.messaging.order import ClockNotice, Control, Intervals, Stop
 from oku_workers.broker.coordinator_link import CoordinatorLink

@@ -128,7 +128,7 @@ def listen_to_orders(app: App, worker: WorkerIdentity, orders: Orders) -> None:
             return [Consumer(channel, queues, on_message=take, no_ack=True, accept=["json"])]
 
         def stop(self, consumer: Any) -> None:
-            """Cancel them, unless their connection is lost, and they with it: Celery 5.7.0 would log an error."""
+            """Cancel them, unless they are lost with their connection: Celery 5.7.0 would log an error."""
             if consumer.connection is not None:
                 super().stop(consumer)
 
