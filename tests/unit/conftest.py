@@ -1,16 +1,17 @@
-"""What holds for each test: how properties are tried, and that no test leaves hidden values to others."""
+"""What holds for each test: how properties are tried, and that no test hides values from others."""
 
-import pytest
 from hypothesis import HealthCheck, settings
 
+from oku_core.process import redaction
 from oku_core.process.secret_texts import SecretTexts
 
 # On a busy machine neither an example nor its making has a time limit.
 settings.register_profile("oku", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("oku")
 
+_NOTHING_HIDDEN = SecretTexts()
 
-@pytest.fixture(autouse=True)
-def _no_hidden_values(monkeypatch: pytest.MonkeyPatch) -> None:
+
+def pytest_runtest_setup() -> None:
     """A process hides values until it ends, and cuts a long text wherever one of them may begin."""
-    monkeypatch.setattr("oku_core.process.redaction._hidden", SecretTexts())
+    vars(redaction)["_hidden"] = _NOTHING_HIDDEN
