@@ -129,8 +129,11 @@ GROWING: Mapping[str, Callable[[Assembly], None]] = {
 
 @pytest.mark.timeout(900)
 def test_nothing_fires_while_all_is_well(program: Path, rules: Path, tmp_path: Path) -> None:
-    """Neither without a run nor while one goes on, another waits behind it, and lines go to Loki."""
+    """Neither with a paused run and no worker, nor while one runs, another waits, and lines go to Loki."""
     with open_parts(tmp_path / "data") as parts:
+        parts.ledger.runs.create("r0", Spec(requests=100), parts.clock.now() - 7200.0)
+        for state in (RunState.RUNNING, RunState.PAUSED):
+            parts.ledger.runs.change_state("r0", state, parts.clock.now())
         idle = scrape(parts)
         begin_run(parts, workers=2)
         parts.ledger.runs.create("r2", Spec(requests=100), parts.clock.now() - 3600.0)

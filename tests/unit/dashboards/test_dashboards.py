@@ -5,12 +5,14 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
+from oku_core.results.summary import Summary
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 from oku_dashboards.colours import OUTCOME_COLOURS, STATE_COLOURS, VERDICT_COLOURS
 from oku_dashboards.dashboard_files import build_files
@@ -48,6 +50,17 @@ MIN_STEPS_S = {
     "inner": 1,
     "inner_range": 10,
 }
+
+
+LINES_OF_LISTS = {
+    "statuses": "status",
+    "phases": "phase",
+    "targets": "target",
+    "thresholds": "threshold",
+    "failures": "failure",
+    "inner_requests": "inner",
+}
+"""The kinds of lines that have what is in lists of the summary."""
 
 
 def list_panels(uid: str) -> list[dict[str, Any]]:
@@ -407,3 +420,17 @@ def test_two_runs_share_their_axes() -> None:
         assert chart["options"]["xField"] == "since"
         for target in chart["targets"]:
             assert {"$run_a", "$run_b"} <= set(re.findall(r"\$run_[ab]", target["expr"]))
+
+
+def test_figures_of_the_summary_are_shown_or_the_page_on_figures_says_why_not() -> None:
+    """None that is new is forgotten, and none that is shown is said to be left out."""
+    shown = {word for _, _, target in list_targets() for word in re.findall(r"\w+", target["expr"])}
+    missing = {
+        field
+        for field in Summary.__struct_fields__
+        if LINES_OF_LISTS.get(field, field) not in shown
+        and not (field == "outcomes" and {outcome.value for outcome in OUTCOMES} <= shown)
+    }
+    page = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
+    [excepted] = re.findall(r"^The dashboards show all of it except these fields: (.*)$", page, re.MULTILINE)
+    assert missing == set(re.findall(r"`(\w+)`", excepted)) - {"underfilled"}

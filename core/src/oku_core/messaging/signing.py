@@ -66,7 +66,7 @@ class Signer:
         signature = self._sign(kind, sealed.protocol, sealed.body)
         # compare_digest takes text only if it is ASCII, which a forged signature need not be.
         if not hmac.compare_digest(signature.encode(), sealed.signature.encode(errors="replace")):
-            raise ForgedMessageError(f"a {kind} is not signed with the key of this process")
+            raise ForgedMessageError(f"a message of kind {kind} is not signed with the key of this process")
 
     def _sign(self, kind: MessageKind, protocol: int, body: str) -> str:
         return hmac.digest(

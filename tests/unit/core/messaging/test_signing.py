@@ -48,7 +48,7 @@ def test_a_message_that_was_changed_on_the_way_is_forged(change: dict[str, objec
     sealed = SIGNER.seal(MessageKind.CHECKPOINT, BODY)
     fields = {name: getattr(sealed, name) for name in sealed.__struct_fields__}
     with pytest.raises(
-        ForgedMessageError, match=r"^a checkpoint is not signed with the key of this process$"
+        ForgedMessageError, match=r"^a message of kind checkpoint is not signed with the key of this process$"
     ) as caught:
         SIGNER.check(MessageKind.CHECKPOINT, SealedMessage(**(fields | change)))
     assert caught.value.rejection == Rejection.FORGED

@@ -1,11 +1,14 @@
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kombu.connection import Connection
 
 from oku_core.messaging.order import ClockNotice, Control, Intervals, Stop
 from oku_workers.broker.coordinator_link import CoordinatorLink
-from oku_workers.broker.orders import Orders
+from oku_workers.broker.orders import Orders, listen_to_orders
+from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.timing.coordinator_clock import CoordinatorClock
 
 
@@ -154,3 +157,29 @@ def test_the_newest_order_says_what_the_clock_of_the_coordinator_is(desk: Desk) 
         desk.orders.obey(Intervals(number=number, heartbeat_s=1.0, checkpoint_s=3.0, clock=notice))
     desk.orders.obey(build_intervals(7, 1.0))
     assert clock.now() == 400.0
+
+
+def test_a_step_ends_with_its_connection_without_an_error(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Celery forgets a connection that is lost, and then stops what has listened on it."""
+    app = SimpleNamespace(steps={"consumer": set()})
+    listen_to_orders(app, WorkerIdentity("w", "1"), desk.orders)  # type: ignore[arg-type]
+    [build_step] = app.steps["consumer"]
+    with Connection("memory://") as connection:
+        consumer = SimpleNamespace(connection=connection, steps=[])
+        step = build_step(consumer)
+        step.start(consumer)
+        [listening] = step.consumers
+        step.stop(consumer)
+        assert listening.channel.closed
+        step.start(consumer)
+        [listening] = step.consumers
+        monkeypatch.setattr(listening, "cancel", fail_to_reach_the_broker)
+        consumer.connection = None
+        step.stop(consumer)
+
+
+def fail_to_reach_the_broker() -> None:
+    """As whatever is done on a connection that is lost."""
+    raise ConnectionError

@@ -1,6 +1,7 @@
 import hashlib
 import os
 import shutil
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -177,6 +178,37 @@ def test_a_damaged_file_is_not_taken_for_whole(cache: FileCache) -> None:
         held.release()
         assert again.is_whole
         again.release()
+
+
+@pytest.mark.parametrize("way", ["release", "hold", "clear"])
+def test_a_file_that_gets_its_name_is_not_removed_as_the_one_before_it(
+    cache: FileCache, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """Somebody else may let go of a damaged one, find it, or remove what is unused, at that very moment."""
+    damaged = fetch(cache)
+    damaged.path.write_bytes(CONTENT[::-1])
+    if way == "clear":  # a process that was killed has left it
+        damaged.release()
+        damaged.path.write_bytes(CONTENT[::-1])
+        damaged.path.chmod(0o600)
+    partial = cache.begin(refer())
+    assert partial is not None
+    partial.append(CONTENT)
+    found: list[HeldFile] = []
+    finishing = threading.Thread(target=lambda: found.append(partial.finish()))
+    unlink = Path.unlink
+
+    def unlink_late(path: Path, *, missing_ok: bool = False) -> None:
+        finishing.start()
+        finishing.join(0.02)
+        unlink(path, missing_ok=missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", unlink_late)
+        {"release": damaged.release, "hold": lambda: cache.hold(refer()), "clear": cache.clear}[way]()
+    finishing.join()
+    assert found[0].is_whole
+    found[0].release()
 
 
 def test_a_file_that_is_removed_while_it_comes_can_be_fetched_again(cache: FileCache, tmp_path: Path) -> None:

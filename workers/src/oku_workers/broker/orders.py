@@ -127,4 +127,9 @@ def listen_to_orders(app: App, worker: WorkerIdentity, orders: Orders) -> None:
             ]
             return [Consumer(channel, queues, on_message=take, no_ack=True, accept=["json"])]
 
+        def stop(self, consumer: Any) -> None:
+            """Cancel them, unless they are lost with their connection: Celery 5.7.0 would log an error."""
+            if consumer.connection is not None:
+                super().stop(consumer)
+
     app.steps["consumer"].add(OrderStep)

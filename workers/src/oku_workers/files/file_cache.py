@@ -2,13 +2,16 @@
 
 A file grows under a temporary name and gets its own, its SHA-256, once it is whole. Locks between processes
 say who writes it (exclusive) and who uses it (shared), and end with their process: so only one fetches a
-file, nobody removes one that another uses, and what a killed worker left is found by the next one.
+file, nobody removes one that another uses, and what a killed worker left is found by the next one. A lock of
+the folder is held from the look at a name to its change: what a file got in between would be lost.
 """
 
 import fcntl
 import hashlib
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from oku_core.process.private_files import make_private_folder, open_private
@@ -52,8 +55,9 @@ class HeldFile:
     def release(self) -> None:
         """Let go of it; whoever does so last removes it."""
         try:
-            if _lock(self._opened, fcntl.LOCK_EX) and _is_still(self.path, self._opened):
-                self.path.unlink(missing_ok=True)
+            with _naming(self.path.parent):
+                if _lock(self._opened, fcntl.LOCK_EX) and _is_still(self.path, self._opened):
+                    self.path.unlink(missing_ok=True)
         finally:
             os.close(self._opened)
 
@@ -117,14 +121,15 @@ class PartialFile:
         with self._mutex:
             try:
                 os.fsync(self._opened)
-                if not _is_still(_part_of(self._path), self._opened):
-                    raise FileNotFoundError(f"{self._path.name}{_PART} was removed while it was fetched")
-                _part_of(self._path).rename(self._path)
+                with _naming(self._path.parent):
+                    if not _is_still(_part_of(self._path), self._opened):
+                        raise FileNotFoundError(f"{self._path.name}{_PART} was removed while it was fetched")
+                    _part_of(self._path).rename(self._path)
+                    fcntl.flock(self._opened, fcntl.LOCK_SH)
             except FileNotFoundError:
                 raise
             except OSError as error:
                 raise FileError(f"it cannot be written here: {error.strerror}") from error
-            fcntl.flock(self._opened, fcntl.LOCK_SH)
             held, self._opened = HeldFile(self._path, self._opened), -1
         return held
 
@@ -162,8 +167,9 @@ class FileCache:
             if os.fstat(opened).st_nlink and self._is_intact(file, opened):
                 return HeldFile(path, opened)
             # It was removed meanwhile, or is damaged: nobody else may find a damaged one, even one in use.
-            if _is_still(path, opened):
-                path.unlink(missing_ok=True)
+            with _naming(self._folder):
+                if _is_still(path, opened):
+                    path.unlink(missing_ok=True)
             os.close(opened)
 
     def begin(self, file: FileRef) -> PartialFile | None:
@@ -218,8 +224,9 @@ class FileCache:
             except OSError:
                 continue  # gone, or not ours
             try:
-                if _lock(opened, fcntl.LOCK_EX):
-                    path.unlink(missing_ok=True)
+                with _naming(self._folder):
+                    if _lock(opened, fcntl.LOCK_EX) and _is_still(path, opened):
+                        path.unlink(missing_ok=True)
             finally:
                 os.close(opened)
 
@@ -231,6 +238,21 @@ class FileCache:
             return [path for path in self._folder.iterdir() if is_digest(path.name.removesuffix(_PART))]
         except OSError:
             return []
+
+
+@contextmanager
+def _naming(folder: Path) -> Iterator[None]:
+    """Let nobody else give or take a name in a folder meanwhile; one that is gone has no names."""
+    try:
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        yield
+        return
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)
 
 
 def _part_of(path: Path) -> Path:
