@@ -118,7 +118,7 @@ class _Waiting:
             run = summary.run
             follower = Follower(client, self._watch, self._hints, self._interrupts, is_gone=is_gone)
             title = build_title(summary.name or run, summary.target, summary.load)
-            summary = await follower.follow(run, title)
+            summary = await follower.follow(run, title, known=summary)
             return follower.finish(await try_add_intervals(histories or client, summary))
 
     async def read(self, ledger: "LedgerBackend") -> ExitCode:
