@@ -55,7 +55,7 @@ BAD_INPUT = {
     "negative concurrency": (["run", "--concurrency", "-3"], "--concurrency: -3 is not at least 1"),
     "no key": (
         ["run", "--once", "a b"],
-        "--once: a b is not a key of 1 to 255 printable ASCII characters, without blanks, commas, double",
+        "--once: a b is not a key of 1 to 255 printable ASCII characters, without spaces, commas, double",
     ),
     "no number": (["run", "--workers", "two"], "--workers: two is not a number"),
     "no scheme": (["run", "--url", "host:80/x"], "--url: host:80/x has no scheme, write http://host:80/x"),

@@ -47,8 +47,8 @@ _PATIENCE_S = 60.0
 def command(run: str, data_dir: Path, coordinator: CoordinatorRef | None, **options: Any) -> int:
     """Wait for a run to end, and end with its exit code.
 
-    A run that is over, or paused, is not waited for. Ctrl-C and SIGTERM end only this command; the run goes
-    on. RUN is latest, an id, a name, or any unique part of an id.
+    If the run is over or paused, the command ends at once. Ctrl-C and SIGTERM end only this command; the run
+    goes on. RUN is latest, an id, a name, or any unique part of an id.
     """
     watch = pick_watch(options)
     with watch.explaining_mistakes():
@@ -118,7 +118,7 @@ class _Waiting:
             run = summary.run
             follower = Follower(client, self._watch, self._hints, self._interrupts, is_gone=is_gone)
             title = build_title(summary.name or run, summary.target, summary.load)
-            summary = await follower.follow(run, title)
+            summary = await follower.follow(run, title, known=summary)
             return follower.finish(await try_add_intervals(histories or client, summary))
 
     async def read(self, ledger: "LedgerBackend") -> ExitCode:

@@ -32,7 +32,9 @@ _CONNECTIONS_PER_ADDRESS = 16_000
 """Each connection to a port takes a port of its local address; Linux has 28,232 of them for that."""
 
 
-async def run_locally(data_dir: DataDir, plan: StackPlan, start: RunStart, watch: Watch) -> ExitCode:
+async def run_locally(
+    data_dir: DataDir, plan: StackPlan, start: RunStart, watch: Watch, interrupts: Interrupts | None = None
+) -> ExitCode:
     """Start a stack, begin a run on it, follow it until it rests, and leave its report in the folder.
 
     Args:
@@ -40,13 +42,14 @@ async def run_locally(data_dir: DataDir, plan: StackPlan, start: RunStart, watch
         plan: the shape of the stack.
         start: submits or resumes the run.
         watch: says how to show the run, and what SIGTERM does.
+        interrupts: the signals that make the user leave it, if they are caught already.
 
     Raises:
         UserError: SIGTERM is to detach the command: a local run does not outlive it.
     """
     refuse_detaching(watch)
     with data_dir.held():
-        interrupts = Interrupts(watch.on_sigterm)
+        interrupts = interrupts or Interrupts(watch.on_sigterm)
         _park_interrupted(data_dir, start.resumed)
         stack = LocalStack(data_dir, plan)
         stack.launch()

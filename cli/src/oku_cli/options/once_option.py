@@ -19,6 +19,6 @@ def once_option(command: _Command) -> _Command:
         type=Parsed("key", check_idempotency_key),
         help="Send this run once for KEY, such as the name of a job: follow the run that has KEY, resume it "
         "if it is paused, or return its exit code if it is over. "
-        "At a coordinator --on-sigterm is then detach.",
+        "At a coordinator, --on-sigterm then defaults to detach.",
     )(command)
     return decorated

@@ -39,6 +39,9 @@ class Interrupts:
     Args:
         on_sigterm: what SIGTERM does.
         on_others: what Ctrl-C and SIGHUP do.
+
+    Attributes:
+        received: what the last signal does, also if it was taken; None before the first.
     """
 
     def __init__(
@@ -48,7 +51,7 @@ class Interrupts:
         on_others: SignalAction = SignalAction.PAUSE,
     ) -> None:
         self._noted = asyncio.Event()
-        self._action = on_others
+        self.received: SignalAction | None = None
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._note, on_sigterm)
         for number in (signal.SIGINT, signal.SIGHUP):
@@ -56,14 +59,15 @@ class Interrupts:
 
     def _note(self, action: SignalAction) -> None:
         if not self._noted.is_set():  # of several that nobody has taken yet, the first counts
-            self._action = action
+            self.received = action
         self._noted.set()
 
     async def take(self) -> SignalAction:
         """Wait for the next signal, or take one that has come already; return what it does."""
         await self._noted.wait()
         self._noted.clear()
-        return self._action
+        assert self.received is not None
+        return self.received
 
     async def cut(self, work: Coroutine[Any, Any, _T], message: str) -> _T:
         """Do `work`, but abandon it on a signal and raise `InterruptedAtOnceError` with `message`."""

@@ -14,8 +14,9 @@ from oku_cli.remote.outage import Outage
 from oku_cli.remote.watch import Watch
 from oku_cli.terminal.json_output import print_json
 from oku_cli.terminal.printable import write_error
-from oku_cli.views.dashboard_link import build_live_link
+from oku_cli.views.dashboard_link import build_live_link, build_summary_link
 from oku_cli.views.exit_reasons import list_exit_reasons
+from oku_core.accounting.run_state import REST_STATES
 from oku_core.errors import UserError
 from oku_core.results.summary import Summary, is_unbalanced
 
@@ -65,16 +66,20 @@ class Follower:
         """Show a line above the progress."""
         self.view.log(line)
 
-    async def follow(self, run: str, title: str) -> Summary:
+    async def follow(self, run: str, title: str, known: Summary | None = None) -> Summary:
         """Show a run until it rests; a signal pauses it, cancels it, or only ends the command.
+
+        Args:
+            run: its id.
+            title: what to show above it.
+            known: how it stands, if another command has begun it.
 
         Raises:
             InterruptedAtOnceError: a second signal came, the run cannot come to rest, or it goes on alone.
             UnreachableError: the coordinator is gone.
         """
         self.view.start(title)
-        if self._watch.grafana is not None:
-            self.view.log(f"dashboard: {build_live_link(self._watch.grafana, run, time.time())}")
+        self._show_dashboard(run, known)
         following = asyncio.create_task(self._follow(run))
         interrupting = asyncio.create_task(self._act_on_signal(run))
         try:
@@ -92,6 +97,13 @@ class Follower:
         """Show and write the summary; return the exit code."""
         hint = self._hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
         return show_end(self._watch, summary, hint)
+
+    def _show_dashboard(self, run: str, known: Summary | None) -> None:
+        grafana, now = self._watch.grafana, time.time()
+        if grafana is None or (known is not None and known.state in REST_STATES):
+            return  # the summary has the link
+        link = build_summary_link(grafana, known, now) if known else build_live_link(grafana, run, now)
+        self.view.log(f"dashboard: {link}")
 
     async def _follow(self, run: str) -> Summary:
         outage = Outage(self.view.warn, "the coordinator answers again")

@@ -48,18 +48,19 @@ class Submission:
         """
         clock = get_running_loop().time
         until, outage = clock() + PATIENCE_S, Outage(write_note, "the coordinator answers again", clock=clock)
+        notice = KeyNotice(self.key)
         while True:
             try:
-                return await self._try_to_begin(client)
+                return await self._try_to_begin(client, notice)
             except UnreachableError as error:
                 if clock() > until:
                     raise
                 await sleep(outage.note(str(error)))
 
-    async def _try_to_begin(self, client: Client) -> str:
+    async def _try_to_begin(self, client: Client, notice: "KeyNotice") -> str:
         submitted = await client.submit_once(self.values, self.claims, self.key)
         if not submitted.is_new:
-            report_known(submitted.run, self.key, submitted.state)
+            notice.report(submitted.run, submitted.state)
         if submitted.state in _PAUSED_STATES:
             await _resume(client, submitted.run)
         return submitted.run
@@ -78,9 +79,22 @@ async def _resume(client: Client, run: str) -> None:
             return
 
 
-def report_known(run: str, key: str, state: RunState) -> None:
-    """Say that a run has the key, and is not begun anew."""
-    write_note(f"run {run} has the key {key} and is {state}")
+class KeyNotice:
+    """Says that a run has the key, and is not begun anew; each state of it once, however often it is found.
+
+    Args:
+        key: the key.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self._reported: tuple[str, RunState] | None = None
+
+    def report(self, run: str, state: RunState) -> None:
+        """Say it of a run in a state."""
+        if self._reported != (run, state):
+            self._reported = run, state
+            write_note(f"run {run} has the key {self._key} and is {state}")
 
 
 def finish_deleted(summary: Summary, watch: Watch, reason: str) -> ExitCode:

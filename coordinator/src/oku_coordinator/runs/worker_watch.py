@@ -57,9 +57,11 @@ class WorkerWatch:
         self._hears_since = min(self._hears_since, now)
         passed_s, self._looked_at = max(0.0, now - self._looked_at), now
         live = self._ledger.runs.fetch_live()
-        self._waits = {run: self._waits.get(run) or self._begin(run) for run in live}
+        known = self._waits
+        self._waits = {run: known.get(run) or self._begin(run) for run in live}
         for run, wait in self._waits.items():
-            wait.waited_s = 0.0 if self._readiness.has_worker(run) else wait.waited_s + passed_s
+            if run in known:  # a new run is younger than the time that has passed
+                wait.waited_s = 0.0 if self._readiness.has_worker(run) else wait.waited_s + passed_s
         # Workers that have not been heard for so long are dead.
         if now - self._hears_since >= self._readiness.roster.worker_timeout_s:
             for run, wait in self._waits.items():

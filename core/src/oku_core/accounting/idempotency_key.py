@@ -17,7 +17,7 @@ def check_idempotency_key(key: str) -> str:
     if not 0 < len(key) <= LONGEST_KEY or not all(map(_is_allowed, key)):
         raise ValueError(
             f"{format_value(key)} is not a key of 1 to {LONGEST_KEY} printable ASCII characters,"
-            " without blanks, commas, double quotes and backslashes"
+            " without spaces, commas, double quotes or backslashes"
         )
     return key
 

@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -122,31 +123,36 @@ def test_a_folder_without_runs_is_left_as_it_is(
     assert not Path("none").exists()
 
 
+def serve_run(now: Summary, end: Summary, faults: list[int]) -> web.Application:
+    """A coordinator with one run, as it is now and will be; it answers with the faults first."""
+
+    async def list_runs(_: web.Request) -> web.Response:
+        if faults:
+            return web.json_response({"error": "it starts"}, status=faults.pop())
+        return web.json_response([{"run": now.run, "name": now.name, "state": now.state}])
+
+    async def send_end(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"event: end\ndata: " + msgspec.json.encode(end) + b"\n\n")
+        return response
+
+    async def give_summary(_: web.Request) -> web.Response:
+        return web.Response(body=msgspec.json.encode(now))
+
+    app = web.Application()
+    app.add_routes([web.get("/api/runs", list_runs), web.get("/api/runs/{run}", give_summary)])
+    app.add_routes([web.get("/api/runs/{run}/ticks", send_end)])
+    return app
+
+
 async def test_a_coordinator_that_is_away_at_first_is_waited_for(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], make_summary: Callable[..., Summary]
 ) -> None:
     """It may be restarting; the run is followed once it answers."""
     monkeypatch.setattr("oku_cli.remote.outage._SHORTEST_PAUSE_S", 0.01)
     summary, faults = make_summary(), [503, 503]
-
-    async def list_runs(_: web.Request) -> web.Response:
-        if faults:
-            return web.json_response({"error": "it starts"}, status=faults.pop())
-        return web.json_response([{"run": summary.run, "name": summary.name, "state": summary.state}])
-
-    async def send_end(request: web.Request) -> web.StreamResponse:
-        response = web.StreamResponse()
-        await response.prepare(request)
-        await response.write(b"event: end\ndata: " + msgspec.json.encode(summary) + b"\n\n")
-        return response
-
-    async def give_summary(_: web.Request) -> web.Response:
-        return web.Response(body=msgspec.json.encode(summary))
-
-    app = web.Application()
-    app.add_routes([web.get("/api/runs", list_runs), web.get("/api/runs/{run}", give_summary)])
-    app.add_routes([web.get("/api/runs/{run}/ticks", send_end)])
-    async with TestServer(app) as server:
+    async with TestServer(serve_run(summary, summary, faults)) as server:
         place = Endpoint(f"http://127.0.0.1:{server.port}", "t")
         code = await wait_remotely(summary.run, place, Watch(as_json=True, quiet=True))
         assert (code, faults) == (ExitCode.COMPLETED, [])
@@ -155,3 +161,20 @@ async def test_a_coordinator_that_is_away_at_first_is_waited_for(
         faults.append(503)
         with pytest.raises(UnreachableError, match="it starts"):
             await wait_remotely(summary.run, place, Watch(quiet=True))
+
+
+async def test_the_dashboard_shows_a_run_from_its_start(
+    capsys: pytest.CaptureFixture[str], make_summary: Callable[..., Summary]
+) -> None:
+    """Not from when the waiting began; the link to a run that is over is shown once."""
+    grafana = "http://127.0.0.1:3000"
+    end = make_summary(started_at="1970-01-01T00:16:40.000Z", ended_at="1970-01-01T00:17:40.000Z")
+    for state, links in ((RunState.RUNNING, ["now", "1070000"]), (RunState.COMPLETED, ["1070000"])):
+        now = msgspec.structs.replace(
+            end, state=state, ended_at=None if state == RunState.RUNNING else end.ended_at
+        )
+        async with TestServer(serve_run(now, end, [])) as server:
+            place = Endpoint(f"http://127.0.0.1:{server.port}", "t")
+            await wait_remotely(end.run, place, Watch(grafana=grafana))
+        shown = re.findall(r"from=(\d+)&to=(\w+)", "".join(capsys.readouterr()))  # own text: a link of ours
+        assert shown == [("990000", until) for until in links]

@@ -1,3 +1,5 @@
+import asyncio
+import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -12,6 +14,7 @@ from oku_cli.exit_code import ExitCode
 from oku_cli.local import local_once
 from oku_cli.local.local_once import KeyedSpec, LocalOnce
 from oku_cli.local.stack_plan import StackPlan
+from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
 from oku_cli.remote.endpoint import Endpoint, UnreachableError
 from oku_cli.remote.remote_run import RunStart
 from oku_cli.remote.watch import Watch
@@ -33,7 +36,9 @@ class Stack:
         self.started: list[str | None] = []
         self.refusals = 0
 
-    async def run_locally(self, _: DataDir, _plan: StackPlan, start: RunStart, _watch: Watch) -> ExitCode:
+    async def run_locally(
+        self, _: DataDir, _plan: StackPlan, start: RunStart, _watch: Watch, _interrupts: Interrupts
+    ) -> ExitCode:
         """Make a run: None for a new one, else the one that is resumed."""
         if self.refusals:
             self.refusals -= 1
@@ -67,10 +72,10 @@ def ledger(folder: DataDir) -> Iterator[Ledger]:
         yield ledger
 
 
-async def carry_out(folder: DataDir, spec: Spec = SPEC, **watch: Any) -> ExitCode:
-    """Make a run with the key k1."""
-    keyed = KeyedSpec("k1", spec, 30 * DAYS_S)
-    start = RunStart.submit(spec, (), "k1")
+async def carry_out(folder: DataDir, spec: Spec = SPEC, key: str = "k1", **watch: Any) -> ExitCode:
+    """Make a run with a key."""
+    keyed = KeyedSpec(key, spec, 30 * DAYS_S)
+    start = RunStart.submit(spec, (), key)
     return await LocalOnce(folder, PLAN, start, keyed, Watch(quiet=True, **watch)).carry_out()
 
 
@@ -133,6 +138,17 @@ async def test_a_deleted_run_is_not_sent_again_before_its_key_is_forgotten(
     assert stack.started == [None]
 
 
+async def test_the_state_of_a_run_is_said_once(
+    folder: DataDir, stack: Stack, ledger: Ledger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """However often the command looks, while another one has the folder."""
+    ledger.runs.create("r1", SPEC, 1.0, "k1")
+    ledger.runs.change_state("r1", RunState.PAUSED, 2.0)
+    stack.refusals = 3
+    assert await carry_out(folder) is ExitCode.COMPLETED
+    assert capsys.readouterr().err == "run r1 has the key k1 and is paused\n"
+
+
 async def test_a_command_that_comes_second_looks_again(folder: DataDir, stack: Stack, ledger: Ledger) -> None:
     """The first one has the folder, and may not have submitted the run yet."""
     stack.refusals = 3
@@ -151,30 +167,67 @@ async def test_a_folder_that_another_run_holds_is_refused(
         await carry_out(folder)
 
 
+class Dying:
+    """Another command, which has a run in hand and dies while it is followed; a signal may come just then."""
+
+    def __init__(self, folder: DataDir, number: signal.Signals | None = None) -> None:
+        self.followed: list[str] = []
+        self._number = number
+        self._other = DataDir(folder.absolute)
+        self._other.hold()
+        self._other.write_stack(Endpoint("http://127.0.0.1:9", "token"), {})
+
+    def __call__(self, *arguments: Any, is_gone: Callable[[], bool]) -> "Dying":
+        """Take the place of `Follower`."""
+        self._interrupts, self._is_gone = arguments[-1], is_gone
+        return self
+
+    async def follow(self, run: str, _: str) -> None:
+        """Follow until nobody answers."""
+        assert not self._is_gone()
+        self.followed.append(run)
+        self._other.release()
+        assert self._is_gone()
+        if self._number is not None:
+            signal.raise_signal(self._number)
+            await self._interrupts.take()
+        raise UnreachableError("no answer")
+
+
 async def test_a_run_whose_command_dies_is_taken_over(
     folder: DataDir, stack: Stack, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is followed as long as the other command holds the folder."""
     ledger.runs.create("r1", SPEC, 1.0, "k1")
-    other = DataDir(folder.absolute)
-    other.hold()
-    other.write_stack(Endpoint("http://127.0.0.1:9", "token"), {})
-    followed = []
-
-    class Follower:
-        """Dies with the other command, without a word of the run."""
-
-        def __init__(self, *_: object, is_gone: Callable[[], bool]) -> None:
-            self.is_gone = is_gone
-
-        async def follow(self, run: str, _: str) -> None:
-            """Follow until nobody answers."""
-            assert not self.is_gone()
-            followed.append(run)
-            other.release()
-            assert self.is_gone()
-            raise UnreachableError("no answer")
-
-    monkeypatch.setattr(local_once, "Follower", Follower)
+    dying = Dying(folder)
+    monkeypatch.setattr(local_once, "Follower", dying)
     assert await carry_out(folder) is ExitCode.COMPLETED
-    assert (followed, stack.started) == (["r1"], ["r1"])
+    assert (dying.followed, stack.started) == (["r1"], ["r1"])
+
+
+async def test_a_signal_that_comes_when_the_other_command_dies_holds(
+    folder: DataDir, stack: Stack, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run is not resumed, but left paused or cancelled, as the signal says."""
+    for key, action, state in (
+        ("k1", SignalAction.PAUSE, RunState.PAUSED),
+        ("k2", SignalAction.CANCEL, RunState.CANCELLED),
+    ):
+        ledger.runs.create(f"run-{key}", SPEC, 1.0, key)
+        monkeypatch.setattr(local_once, "Follower", Dying(folder, signal.SIGTERM))
+        assert await carry_out(folder, key=key, on_sigterm=action) is ExitCode.CUT_SHORT
+        assert ledger.runs.fetch(f"run-{key}").state is state, action
+    assert stack.started == []
+
+
+async def test_a_signal_ends_the_wait_for_a_folder(
+    folder: DataDir, stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another command is just starting its stack there."""
+    monkeypatch.setattr(local_once, "_LOOK_S", 10.0)
+    other = DataDir(folder.absolute)
+    with other.held():
+        asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGINT)
+        with pytest.raises(InterruptedAtOnceError, match="interrupted, no run was begun"):
+            await carry_out(folder)
+    assert stack.started == []

@@ -109,8 +109,10 @@ async def test_a_run_that_somebody_else_has_ended_or_resumed_is_no_error(make_su
         assert calls == ["submit", "resume", "summary"]
 
 
-async def test_a_call_whose_answer_was_lost_is_repeated(pauses: list[float]) -> None:
-    """With a key that is safe, whichever call it was."""
+async def test_a_call_whose_answer_was_lost_is_repeated(
+    pauses: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a key that is safe, whichever call it was; what is known of the run is said once."""
     gone = UnreachableError("no answer")
     run, calls = await begin(
         submitted=[
@@ -122,6 +124,7 @@ async def test_a_call_whose_answer_was_lost_is_repeated(pauses: list[float]) -> 
     )
     assert (run, calls) == ("r1", ["submit", "submit", "resume", "submit", "resume"])
     assert len(pauses) == 2
+    assert capsys.readouterr().err.count("run r1 has the key k1 and is paused\n") == 1
 
 
 async def test_a_coordinator_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

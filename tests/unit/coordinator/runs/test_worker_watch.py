@@ -105,6 +105,17 @@ def test_a_queued_run_without_a_worker_is_cancelled_in_time(world: World) -> Non
     assert record.is_given_up
 
 
+def test_a_run_is_not_given_up_for_time_before_its_submission(world: World) -> None:
+    """It may come just before the watch looks, which looks at the time since it looked last."""
+    world.now += 30.0
+    world.submit("r1", 30.0)
+    world.look()
+    world.pass_time(29)
+    assert world.states("r1") == [RunState.PENDING]
+    world.pass_time(1)
+    assert world.states("r1") == [RunState.CANCELLED]
+
+
 def test_the_time_behind_other_runs_counts(world: World) -> None:
     """The one that has the workers goes on, and so does one that allows for more, or for ever."""
     world.begin("r1", after_s=5.0)
