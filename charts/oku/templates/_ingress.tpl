@@ -8,7 +8,7 @@ metadata:
   {{- include "oku.metadata" (merge (dict "annotations" $ingress.annotations) .) | nindent 2 }}
 spec:
   {{- with $ingress.className }}
-  ingressClassName: {{ . }}
+  ingressClassName: {{ toYaml . }}
   {{- end }}
   {{- with $ingress.tls }}
   tls:
