@@ -2,8 +2,10 @@
 
 import functools
 import json
+import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -53,7 +55,8 @@ def render_with(
 
 def refuse(values: Mapping[str, Any]) -> str:
     """What Helm says of values that are refused."""
-    done = _template(json.dumps(values), "oku", "load", ())
+    bare = Path(_copy_without_dashboards().name) / "oku"
+    done = _template(json.dumps(values), "oku", "load", (), (), bare)
     assert done.returncode != 0, "these values are taken"
     return done.stderr
 
@@ -69,6 +72,14 @@ def evaluate(template: str, values: Mapping[str, Any], folder: Path) -> Object:
 
 
 @functools.cache
+def _copy_without_dashboards() -> "tempfile.TemporaryDirectory[str]":
+    """They take a third of the time, and have no part in what is refused."""
+    folder = tempfile.TemporaryDirectory()
+    shutil.copytree(CHART, Path(folder.name) / "oku", ignore=shutil.ignore_patterns("dashboards"))
+    return folder
+
+
+@functools.cache
 def _template(
     values: str,
     release: str,
@@ -81,9 +92,14 @@ def _template(
     command += ["--kube-version", KUBERNETES, *options]
     for file in files:
         command += ["--values", str(file)]
-    # JSON is YAML, and standard input a file.
+    # JSON is YAML, and standard input a file. Helm ends before it needs to collect garbage.
     return subprocess.run(
-        [*command, "--values", "-"], input=values, capture_output=True, text=True, check=False
+        [*command, "--values", "-"],
+        input=values,
+        env=os.environ | {"GOGC": "off"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
