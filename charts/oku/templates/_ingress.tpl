@@ -54,3 +54,12 @@ spec:
         {{- toYaml . | nindent 8 }}
       {{- end }}
 {{- end -}}
+
+{{/* Where an Ingress or an HTTPRoute of a component answers, empty without one: VALUES of the component. */}}
+{{- define "oku.addresses" -}}
+{{- $hosts := ternary (default list .ingress.hosts) list .ingress.enabled -}}
+{{- $hostnames := ternary (default list .httpRoute.hostnames) list .httpRoute.enabled -}}
+{{- with concat $hosts $hostnames | uniq -}}
+https://{{ join " and https://" . }}
+{{- end -}}
+{{- end -}}
