@@ -7,7 +7,7 @@ from typing import Any
 from docs.tools.chart_values import Value, read_values
 from tests.unit.chart.rendering import CHART, Object, find_pods, refuse, render
 
-EMPTY = ("", [], {})
+EMPTY: tuple[Any, ...] = ("", [], {})
 
 
 def _walk(values: Sequence[Value]) -> Iterator[Value]:
@@ -32,8 +32,8 @@ def _nest(paths: Sequence[tuple[str, ...]], *, under: Object | None = None) -> d
 
 def _switch_on() -> dict[str, Any]:
     """All that is off by default, with what it needs."""
-    peers = [{"podSelector": {}}]
-    ways = {
+    peers: list[Object] = [{"podSelector": {}}]
+    ways: Object = {
         "ingress": {"enabled": True, "hosts": ["oku.example.com"]},
         "httpRoute": {"enabled": True, "parentRefs": [{"name": "public"}]},
     }
