@@ -19,6 +19,10 @@ def _close(properties: Mapping[str, Schema], *required: str) -> Schema:
     return closed | {"required": list(required)} if required else closed
 
 
+def _or_null(schema: Schema) -> Schema:
+    return schema | {"type": [schema["type"], "null"]}
+
+
 def _list(items: Schema, **limits: int) -> Schema:
     return {"type": "array", "items": items, **limits}
 
@@ -40,14 +44,14 @@ _OF_PODS: Mapping[str, Schema] = {
     "fsGroup": _ID,
     "fsGroupChangePolicy": _enumerate("OnRootMismatch", "Always"),
     "seLinuxChangePolicy": _enumerate("MountOption", "Recursive"),
-    "supplementalGroups": _list({"type": "integer", "minimum": 0}) | {"type": ["array", "null"]},
+    "supplementalGroups": _or_null(_list({"type": "integer", "minimum": 0})),
     "supplementalGroupsPolicy": _enumerate("Merge", "Strict"),
-    "sysctls": _list(_close({"name": _TEXT, "value": _TEXT}, "name", "value")) | {"type": ["array", "null"]},
+    "sysctls": _or_null(_list(_close({"name": _TEXT, "value": _TEXT}, "name", "value"))),
 }
-_NAMES = _list(_TEXT) | {"type": ["array", "null"]}
+_NAMES = _or_null(_list(_TEXT))
 _OF_CONTAINERS: Mapping[str, Schema] = {
     "allowPrivilegeEscalation": _FLAG,
-    "capabilities": _close({"add": _NAMES, "drop": _NAMES}) | {"type": ["object", "null"]},
+    "capabilities": _or_null(_close({"add": _NAMES, "drop": _NAMES})),
     "privileged": _FLAG,
     "procMount": {"type": ["string", "null"]},
     "readOnlyRootFilesystem": _FLAG,
@@ -66,34 +70,45 @@ _GATE: Mapping[str, Schema] = {
 }  # fmt: skip
 
 DEFINITIONS: Mapping[str, Schema] = {
-    "podSecurityContext": _close({**_OF_BOTH, **_OF_PODS}) | {"type": ["object", "null"]},
-    "securityContext": _close({**_OF_BOTH, **_OF_CONTAINERS}) | {"type": ["object", "null"]},
-    "dnsConfig": _close(
-        {
-            "nameservers": _list(_TEXT, maxItems=3),
-            "searches": _list(_TEXT, maxItems=32),
-            "options": _list(_close({"name": _SOME_TEXT, "value": _TEXT}, "name")),
-        }
+    "podSecurityContext": _or_null(_close({**_OF_BOTH, **_OF_PODS})),
+    "securityContext": _or_null(_close({**_OF_BOTH, **_OF_CONTAINERS})),
+    "dnsConfig": _or_null(
+        _close(
+            {
+                "nameservers": _or_null(_list(_TEXT, maxItems=3)),
+                "searches": _or_null(_list(_TEXT, maxItems=32)),
+                "options": _or_null(_list(_close({"name": _SOME_TEXT, "value": _TEXT}, "name"))),
+            }
+        )
     ),
-    "hostAliases": _list(
-        _close({"ip": _SOME_TEXT, "hostnames": _list(_TEXT, minItems=1)}, "ip", "hostnames")
+    "hostAliases": _or_null(
+        _list(_close({"ip": _SOME_TEXT, "hostnames": _list(_TEXT, minItems=1)}, "ip", "hostnames"))
     ),
-    "envFrom": _list(
-        _close({"prefix": _TEXT, "configMapRef": _SOURCE, "secretRef": _SOURCE}) | {"minProperties": 1}
+    "envFrom": _or_null(
+        _list(_close({"prefix": _TEXT, "configMapRef": _SOURCE, "secretRef": _SOURCE}) | {"minProperties": 1})
     ),
     # Fields of containers grow with Kubernetes, which refuses those that it does not know.
-    "containers": _list(
-        {
-            "type": "object",
-            "required": ["name", "image"],
-            "properties": {"name": _CONTAINER_NAME, "image": _SOME_TEXT},
-        }
+    "containers": _or_null(
+        _list(
+            {
+                "type": "object",
+                "required": ["name", "image"],
+                "properties": {"name": _CONTAINER_NAME, "image": _SOME_TEXT},
+            }
+        )
     ),
+    "textByKey": {"type": ["object", "null"], "additionalProperties": {"type": ["string", "null"]}},
+    "secretName": {
+        "type": ["string", "null"],
+        "maxLength": 253,
+        "pattern": "^$|^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$",
+    },
+    "secretKey": {"type": "string", "maxLength": 253, "pattern": "^[A-Za-z0-9._-]+$"},
     "quantity": _QUANTITY,
     "resources": _close(
         {"requests": _QUANTITIES, "limits": _QUANTITIES, "claims": _list({"type": "object"})}
     ),
-    "ingressTls": _list(_close({"secretName": _TEXT, "hosts": _list(_TEXT)})),
-    "parentRefs": _list(_close(_GATE, "name")),
-    "routeTimeouts": _close({"request": _DURATION, "backendRequest": _DURATION}),
+    "ingressTls": _or_null(_list(_close({"secretName": _TEXT, "hosts": _list(_TEXT)}))),
+    "parentRefs": _or_null(_list(_close(_GATE, "name"))),
+    "routeTimeouts": _or_null(_close({"request": _DURATION, "backendRequest": _DURATION})),
 }

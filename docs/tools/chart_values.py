@@ -2,7 +2,8 @@
 
 The comment above a key says what the value means. A line `# @schema {…}` in it adds to the schema derived
 from the value, or refers to one of `chart_definitions`. A comment `# -- TITLE` begins a section. Mappings are
-closed: no other key is allowed.
+closed: no other key is allowed. Helm drops a key that is null, so keys whose default is not empty are
+required; null stands for any other default. Below `pods` each key may be null, which removes a setting.
 """
 
 import json
@@ -110,6 +111,7 @@ def build_schema(values: Sequence[Value]) -> dict[str, Any]:
         "type": "object",
         "definitions": dict(DEFINITIONS),
         "additionalProperties": False,
+        "required": _list_required(values),
         "properties": {
             # Helm passes it to charts that are part of another one.
             "global": {"type": "object"},
@@ -118,14 +120,28 @@ def build_schema(values: Sequence[Value]) -> dict[str, Any]:
     }
 
 
+def _list_required(values: Sequence[Value]) -> list[str]:
+    return [value.path[-1] for value in values if value.default not in ("", [], {})]
+
+
 def _build_property(value: Value) -> dict[str, Any]:
     if "$ref" in value.schema:
         return {"description": value.meaning, **value.schema}
     schema: dict[str, Any] = {"description": value.meaning, "type": _TYPES[type(value.default)]}
+    is_of_pods = value.path[0] == "pods"
     if value.children:
         schema["additionalProperties"] = False
+        required = [] if is_of_pods else _list_required(value.children)
+        schema |= {"required": required} if required else {}
         schema["properties"] = {child.path[-1]: _build_property(child) for child in value.children}
-    return schema | value.schema
+    schema |= value.schema
+    return _allow_null(schema) if is_of_pods or value.default in ("", [], {}) else schema
+
+
+def _allow_null(schema: dict[str, Any]) -> dict[str, Any]:
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    allowed = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return schema | {"type": [*types, "null"], **allowed}
 
 
 def build_tables(values: Sequence[Value]) -> str:

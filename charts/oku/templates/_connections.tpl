@@ -72,16 +72,16 @@ is a user of Valkey's.
 - name: OKU_BROKER_PASSWORD
   valueFrom:
     secretKeyRef:
-      name: {{ include "oku.valkeySecret" . }}
-      key: {{ get .Values.valkey.password (printf "%sKey" $component) }}
+      name: {{ include "oku.valkeySecret" . | toYaml }}
+      key: {{ get .Values.valkey.password (printf "%sKey" $component) | toYaml }}
 - name: OKU_BROKER_URL
   value: redis://{{ $component }}:$(OKU_BROKER_PASSWORD)@{{ include "oku.name" (dict "root" . "suffix" "valkey") }}:6379/0
 {{- else if .Values.broker.external.existingSecret -}}
 - name: OKU_BROKER_URL
   valueFrom:
     secretKeyRef:
-      name: {{ .Values.broker.external.existingSecret }}
-      key: {{ .Values.broker.external.key }}
+      name: {{ .Values.broker.external.existingSecret | toYaml }}
+      key: {{ .Values.broker.external.key | toYaml }}
 {{- else -}}
 - name: OKU_BROKER_URL
   value: {{ .Values.broker.external.url | quote }}
@@ -101,13 +101,13 @@ is a user of Valkey's.
 - name: OKU_MESSAGE_KEY
   valueFrom:
     secretKeyRef:
-      name: {{ include "oku.messageKeySecret" . }}
+      name: {{ include "oku.messageKeySecret" . | toYaml }}
       key: {{ .Values.broker.messageKey.key | quote }}
 {{- end -}}
 
 {{/* The name of its Secret. */}}
 {{- define "oku.messageKeySecret" -}}
-{{ default (include "oku.name" (dict "root" . "suffix" "message-key")) .Values.broker.messageKey.existingSecret }}
+{{- default (include "oku.name" (dict "root" . "suffix" "message-key")) .Values.broker.messageKey.existingSecret -}}
 {{- end -}}
 
 {{/* The mount of its file, and its volume. */}}
@@ -120,7 +120,7 @@ is a user of Valkey's.
 {{- define "oku.messageKeyVolume" -}}
 - name: message-key
   secret:
-    secretName: {{ include "oku.messageKeySecret" . }}
+    secretName: {{ include "oku.messageKeySecret" . | toYaml }}
     defaultMode: 0440
     items:
       - {key: {{ .Values.broker.messageKey.key | quote }}, path: message-key}
@@ -141,7 +141,7 @@ is a user of Valkey's.
 - name: {{ $variable }}
   valueFrom:
     secretKeyRef:
-      name: {{ $external.existingSecret }}
+      name: {{ $external.existingSecret | toYaml }}
       key: {{ $key }}
 {{- end }}
 {{- end }}

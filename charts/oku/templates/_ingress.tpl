@@ -8,7 +8,7 @@ metadata:
   {{- include "oku.metadata" (merge (dict "annotations" $ingress.annotations) .) | nindent 2 }}
 spec:
   {{- with $ingress.className }}
-  ingressClassName: {{ . }}
+  ingressClassName: {{ toYaml . }}
   {{- end }}
   {{- with $ingress.tls }}
   tls:
@@ -53,4 +53,13 @@ spec:
       timeouts:
         {{- toYaml . | nindent 8 }}
       {{- end }}
+{{- end -}}
+
+{{/* Where an Ingress or an HTTPRoute of a component answers, empty without one: VALUES of the component. */}}
+{{- define "oku.addresses" -}}
+{{- $hosts := ternary (default list .ingress.hosts) list .ingress.enabled -}}
+{{- $hostnames := ternary (default list .httpRoute.hostnames) list .httpRoute.enabled -}}
+{{- with concat $hosts $hostnames | uniq -}}
+https://{{ join " and https://" . }}
+{{- end -}}
 {{- end -}}

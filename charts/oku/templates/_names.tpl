@@ -57,11 +57,11 @@ NAME "as" NAME). The last is its name if the values say one.
 {{- $_ := set $own "app.kubernetes.io/part-of" "oku" -}}
 {{- $_ := set $own "app.kubernetes.io/managed-by" .root.Release.Service -}}
 {{- $_ := set $own "helm.sh/chart" (printf "%s-%s" .root.Chart.Name .root.Chart.Version | replace "+" "_") -}}
-{{- $annotations := merge (dict) (default dict .annotations) .root.Values.extraAnnotations -}}
-name: {{ default (include "oku.name" .) .as }}
-namespace: {{ default .root.Release.Namespace .namespace }}
+{{- $annotations := merge (dict) (default dict .annotations) (default dict .root.Values.extraAnnotations) -}}
+name: {{ default (include "oku.name" .) .as | toYaml }}
+namespace: {{ default .root.Release.Namespace .namespace | toYaml }}
 labels:
-  {{- merge $own (default dict .labels) .root.Values.extraLabels | toYaml | nindent 2 }}
+  {{- merge $own (default dict .labels) (default dict .root.Values.extraLabels) | toYaml | nindent 2 }}
 {{- with $annotations }}
 annotations:
   {{- toYaml . | nindent 2 }}

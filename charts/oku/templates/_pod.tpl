@@ -34,9 +34,9 @@ VALUES). The pod of `helm test` is ours alone.
 {{- $own := include "oku.selectorLabels" . | fromYaml -}}
 {{- $_ := set $own "app.kubernetes.io/version" (toString .root.Chart.AppVersion) -}}
 {{- $_ := set $own "app.kubernetes.io/part-of" "oku" -}}
-{{- $annotations := merge (dict) (default dict .annotations) $pod.annotations .root.Values.extraAnnotations -}}
+{{- $annotations := merge (dict) (default dict .annotations) (default dict $pod.annotations) (default dict .root.Values.extraAnnotations) -}}
 labels:
-  {{- merge $own (default dict .labels) $pod.labels .root.Values.extraLabels | toYaml | nindent 2 }}
+  {{- merge $own (default dict .labels) (default dict $pod.labels) (default dict .root.Values.extraLabels) | toYaml | nindent 2 }}
 {{- with $annotations }}
 annotations:
   {{- toYaml . | nindent 2 }}
@@ -52,7 +52,7 @@ variables of Services, which would be taken for Oku's own (OKU_PORT).
 {{- $pod := include "oku.podValues" . | fromYaml -}}
 automountServiceAccountToken: {{ or .hasRights (dig "serviceAccount" "automount" false $pod) }}
 # Always said: a name that is no longer said stays (the old field `serviceAccount` keeps it).
-serviceAccountName: {{ include "oku.accountName" . }}
+serviceAccountName: {{ include "oku.accountName" . | toYaml }}
 enableServiceLinks: false
 {{- $security := default dict $pod.podSecurityContext -}}
 {{- with concat (default list .sysctls) (default list $security.sysctls) -}}

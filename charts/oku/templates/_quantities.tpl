@@ -108,6 +108,13 @@ less, the delay server itself has to say.
 {{- mulf (trimSuffix $unit . | trimPrefix "+" | float64) (get (merge $small $decimal $binary) $unit | default 1.0) -}}
 {{- end -}}
 
+{{/* Whether a size of ours is more than a quantity of Kubernetes, empty if not: (dict "size" TEXT "limit" TEXT). */}}
+{{- define "oku.exceeds" -}}
+{{- if gt (include "oku.bytes" .size | float64) (include "oku.kubeBytes" (toString .limit) | float64) -}}
+true
+{{- end -}}
+{{- end -}}
+
 {{/* A number times its unit, 1 for one that is not listed: (dict "text" TEXT "units" DICT). */}}
 {{- define "oku.quantity" -}}
 {{- $unit := regexFind "[a-zA-Zµ]+$" .text -}}

@@ -9,7 +9,7 @@ metadata:
 spec:
   accessModes: [{{ .persistence.accessMode }}]
   {{- with .persistence.storageClass }}
-  storageClassName: {{ . }}
+  storageClassName: {{ toYaml . }}
   {{- end }}
   resources:
     requests:
@@ -21,7 +21,7 @@ spec:
 {{- define "oku.dataVolume" -}}
 {{- if .persistence.enabled -}}
 persistentVolumeClaim:
-  claimName: {{ default (include "oku.name" .) .persistence.existingClaim }}
+  claimName: {{ default (include "oku.name" .) .persistence.existingClaim | toYaml }}
 {{- else -}}
 emptyDir:
   sizeLimit: {{ .persistence.size }}

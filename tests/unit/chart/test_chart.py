@@ -58,7 +58,8 @@ def test_what_is_no_object_is_refused_by_its_number() -> None:
     for wrong in (
         "hello", "kind: [", "", "a: 1\\n---\\nb: 2",
         "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: x}",
-        whole | {"metadata": {}}, whole | {"kind": ""},
+        whole | {"metadata": {}}, whole | {"metadata": "x"}, whole | {"kind": ""},
+        f"{OBJECTS[1]}\n---\n{OBJECTS[1]}",
     ):  # fmt: skip
         said = refuse({"extraObjects": [whole, wrong]})
         assert "extraObjects: number 2 is not one object with apiVersion, kind and metadata.name" in said, (

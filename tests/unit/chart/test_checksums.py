@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from base64 import b64decode
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.unit.chart.cluster import serve_secrets
-from tests.unit.chart.rendering import CHART, Object, find_kind, find_pods, render, render_with
+from tests.unit.chart.rendering import Object, copy_chart, find_kind, find_pods, render, render_with
 
 Data = dict[str, dict[str, str]]
 
@@ -117,8 +116,7 @@ def test_a_secret_that_was_deleted_restarts_its_readers(tmp_path: Path) -> None:
 
 def test_the_version_of_the_chart_restarts_nothing(tmp_path: Path) -> None:
     """It is in the labels of every Secret and ConfigMap, which say nothing to their readers."""
-    copy = tmp_path / "chart"
-    shutil.copytree(CHART, copy)
+    copy = copy_chart(tmp_path / "chart")
     description = (copy / "Chart.yaml").read_text()
     (copy / "Chart.yaml").write_text(re.sub(r"(?m)^version: .*", "version: 99.0.0", description))
     before = upgrade(tmp_path / "before", SECRETS)

@@ -41,7 +41,7 @@ def _merge(loki: dict[str, Any], **external: str) -> dict[str, Any]:
 
 def test_the_dashboards_that_are_mounted_are_those_of_the_chart() -> None:
     """They are the same to the letter, lie where the provider looks for them, and one of them opens first."""
-    files = _list_mounted(render())
+    files = _list_mounted(render(chart=CHART))
     (provider,) = yaml.safe_load(files["/etc/grafana/provisioning/dashboards/oku.yaml"])["providers"]
     folder = provider["options"]["path"]
     sources = {f"{folder}/{path.name}": path.read_text() for path in (CHART / "dashboards").glob("*.json")}
@@ -109,7 +109,7 @@ def test_grafana_logs_in_at_a_loki_of_ones_own_as_the_coordinator_does() -> None
 def test_a_sidecar_finds_dashboards_and_data_source_by_label() -> None:
     """The labelled objects are in the namespace where the sidecar looks."""
     sidecar = {"dashboards": True, "datasource": True, "namespace": "monitoring", "folder": "Load"}
-    objects = render({"grafana": {"enabled": False, "sidecar": sidecar}}, namespace="there")
+    objects = render({"grafana": {"enabled": False, "sidecar": sidecar}}, namespace="there", chart=CHART)
     for path in (CHART / "dashboards").glob("*.json"):
         name = path.stem.replace("oku-", "oku-dashboard-") + ".there"
         dashboard = find(objects, "ConfigMap", name)

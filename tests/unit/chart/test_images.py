@@ -33,12 +33,17 @@ def test_no_image_of_the_manifests_can_be_served_by_a_stranger() -> None:
         assert all(image.startswith((*OWNED, EXAMPLE)) for image in images), path
 
 
-def test_the_default_repository_is_refused_at_public_registries() -> None:
+def test_the_default_repository_is_refused_at_public_registries(tmp_path: Path) -> None:
     """A stranger may own the name there; without a registry, Docker Hub is meant."""
-    digest = "sha256:" + "0a" * 32
-    named = [{"registry": registry} for registry in PUBLIC]
-    for image in (*named, {"registry": ""}, {"registry": "", "digest": digest}):
-        said = refuse({"image": image})
+    default = {"repository": "oku/oku", "tag": "", "digest": ""}
+    images: list[dict[str, str]] = [{**default, "registry": registry} for registry in ("", *PUBLIC)]
+    images.append({**default, "registry": "", "digest": "sha256:" + "0a" * 32})
+    template = (
+        "said:\n{{- range .Values.global.images }}\n"
+        '{{- $values := dict "image" . "imageRegistry" "" }}\n'
+        '- {{ include "oku.unownedImage" (dict "Values" $values "Chart" $.Chart) | toJson }}\n{{- end }}\n'
+    )
+    for said in evaluate(template, {"global": {"images": images}}, tmp_path)["said"]:
         assert "would come from a public registry, where this name is not ours: set image.registry" in said
     assert "image: docker.io/oku/oku:0.1.0 would come" in refuse({"imageRegistry": "docker.io"})
 

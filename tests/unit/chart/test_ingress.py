@@ -84,11 +84,12 @@ def test_the_controller_reaches_the_port_of_the_pod(part: str) -> None:
     assert {each["name"]: each["containerPort"] for each in container["ports"]}["http"] == PARTS[part][2]
 
 
-def test_the_notes_say_where_the_api_is(tmp_path: Path) -> None:
-    """At the names of both ways in; without any they show a forwarded port alone."""
+def test_the_notes_say_where_the_api_and_grafana_are(tmp_path: Path) -> None:
+    """At the names of both ways in, each once; without any they show forwarded ports alone."""
     template = 'notes: {{ include (print .Template.BasePath "/NOTES.txt") . | toJson }}'
-    said = evaluate(template, _values("coordinator", **WAYS), tmp_path / "ways")["notes"]
-    assert "at https://oku.example.com and https://oku.example.com." in said
+    for component in ("coordinator", "grafana"):
+        said = evaluate(template, _values(component, **WAYS), tmp_path / component)["notes"]
+        assert said.count("It is also at https://oku.example.com, if your") == 1
     assert "https://" not in evaluate(template, {}, tmp_path / "none")["notes"]
 
 

@@ -1,4 +1,6 @@
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.unit.chart.rendering import Object, find, find_pods, render
@@ -94,3 +96,45 @@ def test_selectors_select_the_pods_of_their_component_alone() -> None:
         labels = selector.get("matchLabels", selector)
         selected = [name for name, having in pods.items() if labels.items() <= having.items()]
         assert selected == [each["metadata"]["labels"]["app.kubernetes.io/component"]]
+
+
+def test_names_of_digits_stay_texts() -> None:
+    """A namespace, a Secret and its keys may be called `1234`, which YAML reads as a number."""
+    secret = {"existingSecret": "1234", "key": "1234"}
+    values: dict[str, Any] = {
+        "pods": {"labels": {"a": "1234"}, "priorityClassName": "1234"},
+        "workers": {"pod": {"serviceAccount": {"name": "1234"}}},
+        "coordinator": {
+            "token": secret,
+            "persistence": {"existingClaim": "1234"},
+            "kubeUsers": [{"kind": kind, "name": "1234"} for kind in ("User", "Group", "ServiceAccount")],
+            "ingress": {"enabled": True, "className": "1234", "hosts": ["1234"]},
+        },
+        "valkey": {"persistence": {"storageClass": "1234"}, "password": {"coordinatorKey": "1234"}},
+        "broker": {"messageKey": secret},
+        "loki": {
+            "enabled": False,
+            "external": {"url": "http://loki", "auth": "basic", "existingSecret": "1234", "tenant": "1234"},
+        },
+        "grafana": {"admin": {"existingSecret": "1234", "userKey": "1234", "passwordKey": "1234"}},
+        "networkPolicy": {"apiClients": [{"podSelector": {}}]},
+    }
+    generated = {"messageKey": {"key": "1234"}}, {"userKey": "1234"}
+    more = values | {"broker": generated[0], "grafana": {"admin": generated[1]}}
+    external = {"broker": {"external": secret | {"port": 6379}}, "valkey": {"enabled": False}}
+    for each in (values, more, values | external):
+        found = set(_find_numbers(render(each, namespace="1234"), 1234))
+        assert not found, found
+
+
+def _find_numbers(part: Any, number: int, path: str = "") -> Iterator[str]:
+    if isinstance(part, dict):
+        for key, value in part.items():
+            if key == number:
+                yield path
+            yield from _find_numbers(value, number, f"{path}.{key}")
+    elif isinstance(part, list):
+        for value in part:
+            yield from _find_numbers(value, number, path)
+    elif part == number:
+        yield path

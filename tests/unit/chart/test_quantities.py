@@ -82,3 +82,21 @@ def test_the_chart_accepts_what_the_program_accepts_and_nothing_else(
     taken = {text for text, wrong in zip(texts, said, strict=True) if not wrong}
     assert taken == {text for text in texts if _is_taken(read, text)}
     assert 20 < len(taken) < len(set(texts)) - 20
+
+
+def test_a_size_is_held_against_a_limit_of_kubernetes(tmp_path: Path) -> None:
+    """They are written in different ways; a limit is not above itself."""
+    fits = {
+        # 640 MB are less than or equal to each of these.
+        "640M": True, "640000k": True, "640000000": True, 640000000: True, "6.4e8": True,
+        "0.64G": True, ".64G": True, "640e6": True, "64E7": True, "640000000000m": True, "611Mi": True,
+        "625000Ki": True, "1Gi": True, "1Ti": True, "1E": True, "1Ei": True, "+1Gi": True, "2.": False,
+        "639999k": False, "639999999": False, 639999999: False, "639999999999m": False, "610Mi": False,
+        "0.59Gi": False, "624999Ki": False, "6.39e8": False, "640k": False, "640m": False, "639M": False,
+    }  # fmt: skip
+    template = (
+        "said:\n{{- range .Values.global.limits }}\n"
+        '- {{ include "oku.exceeds" (dict "size" "640MB" "limit" .) | toJson }}\n{{- end }}\n'
+    )
+    said = evaluate(template, {"global": {"limits": list(fits)}}, tmp_path)["said"]
+    assert {limit: not wrong for limit, wrong in zip(fits, said, strict=True)} == fits

@@ -81,7 +81,12 @@ class KubePods:
         return find_common_obstacle([pod for pod in pods if not pod.is_leaving])
 
     async def _explain_absence(self) -> str:
-        for deployment in await self._fetch("deployments", "coordinator", _Deployment):
+        try:
+            deployments = await self._fetch("deployments", "coordinator", _Deployment)
+        except UserError:
+            # kubectl would complain that it may not watch for one.
+            return "it has no pod (it may be restarting, or scaled to 0)"
+        for deployment in deployments:
             if deployment.spec.replicas == 0:
                 where = f"-n {deployment.metadata.namespace} deployment/{deployment.metadata.name}"
                 return f"it is scaled to 0 (kubectl scale {where} --replicas=1 starts it)"

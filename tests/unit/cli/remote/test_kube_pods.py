@@ -144,8 +144,24 @@ REFUSED = DEPLOYMENT | {
             {"coordinator deployments": [DEPLOYMENT | {"spec": {"replicas": 0}}]},
             "it is scaled to 0 (kubectl scale -n n deployment/c --replicas=1 starts it)",
         ),
+        (
+            {"coordinator deployments": UserError("forbidden")},
+            "it has no pod (it may be restarting, or scaled to 0)",
+        ),
     ],
-    ids=["image", "cpu", "secret", "crash-loop", "crash", "volume", "creating", "no-events", "quota", "none"],
+    ids=[
+        "image",
+        "cpu",
+        "secret",
+        "crash-loop",
+        "crash",
+        "volume",
+        "creating",
+        "no-events",
+        "quota",
+        "none",
+        "no-right",
+    ],
 )
 async def test_a_coordinator_that_does_not_run_is_explained(known: dict[str, Any], obstacle: str) -> None:
     """One line says what Kubernetes knows."""
@@ -159,7 +175,6 @@ async def test_a_coordinator_that_does_not_run_is_explained(known: dict[str, Any
         {"coordinator pods": ["?"]},
         {"coordinator pods": UserError("forbidden")},
         {"coordinator pods": UnreachableError("no answer")},
-        {"coordinator deployments": UserError("forbidden")},
         {"coordinator deployments": [DEPLOYMENT]},
         {"coordinator pods": [build_pod("c", phase="Running", podIP="10.0.0.1", conditions=READY)]},
         {
@@ -169,7 +184,7 @@ async def test_a_coordinator_that_does_not_run_is_explained(known: dict[str, Any
             ]
         },
     ],
-    ids=["nothing", "odd", "hidden", "silent", "hidden-deployment", "a-moment", "ready", "evicted"],
+    ids=["nothing", "odd", "hidden", "silent", "a-moment", "ready", "evicted"],
 )
 async def test_what_kubernetes_does_not_say_stays_open(known: dict[str, Any]) -> None:
     """Nothing depends on it: without the right to see pods, too. Pods that were evicted stay in the list."""
