@@ -12,7 +12,7 @@ import msgspec
 from docs.tools.api_reference import build_calls, build_objects
 from docs.tools.chart_values import build_chart_files
 from docs.tools.command_reference import build_commands, build_variables
-from docs.tools.generated_parts import replace_parts
+from docs.tools.generated_parts import build_table, replace_parts
 from docs.tools.manifests import build_manifests
 from docs.tools.openapi import build_openapi
 from docs.tools.rooms import build_rooms_table
@@ -46,6 +46,13 @@ def build_state_picture() -> str:
     return "\n".join([*lines, "```"])
 
 
+def build_decisions(folder: Path) -> str:
+    """The table of the decisions in a folder: number and title of each."""
+    titles = {path.name: path.read_text().partition("\n")[0] for path in sorted(folder.glob("[0-9]*.md"))}
+    rows = ([f"[{name[:4]}]({name})", title.partition(". ")[2]] for name, title in titles.items())
+    return build_table(["", ""], rows)
+
+
 def build_pages(openapi: str) -> dict[Path, str]:
     """The pages that have generated parts."""
     document = json.loads(openapi)
@@ -55,6 +62,7 @@ def build_pages(openapi: str) -> dict[Path, str]:
             "states": build_state_picture(),
             "rooms": build_rooms_table(_CONTRACTS.read_text()),
         },
+        "decisions/README.md": {"decisions": build_decisions(_DOCS / "decisions")},
         "commands.md": {"commands": build_commands()},
         "environment.md": {"variables": build_variables()},
         "spec.md": {"fields": build_fields()},

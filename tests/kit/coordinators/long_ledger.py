@@ -8,6 +8,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, build_part, deal_lease
 from tests.kit.outcomes import make_counts
 
@@ -38,7 +39,7 @@ def make_long_ledger(path: Path, *, runs: int, leases: int, samples: int, body: 
         samples: of each run, at most 120 of a completed one.
         body: of the requests of completed runs.
     """
-    with closing(Ledger(path)) as ledger:
+    with closing(open_ledger(path)) as ledger:
         if runs:
             _carry_out(ledger, "run-0", Spec(requests=4000, name="short", method="POST", body=body), 4000)
             _keep_history(ledger, "run-0", min(samples, 120))

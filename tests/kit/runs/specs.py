@@ -36,6 +36,38 @@ CODE_FILES = st.sampled_from(["a.py", "lib/b.py", "lib/ü c.json"]).map(
     lambda path: CodeFile(f"{path}@sha256:{'0' * 64}:7:{path.rpartition('/')[2]}")
 )
 FILES = st.none() | st.sampled_from(["ca.pem", "/etc/ssl/my certificates.pem"])
+# Strategies are made once: to make them takes longer than to draw from them.
+_PROXIES = st.none() | st.sampled_from(["http://127.0.0.1:3128", "http://me:secret@proxy.example/"]).map(Url)
+_STAGES = st.sampled_from([RATE_STAGES, CONCURRENCY_STAGES]).flatmap(
+    lambda texts: st.lists(texts, min_size=1, max_size=3, unique=True).map(tuple)
+)
+_LENGTHS = st.integers(1000, 10**6).map(lambda thousandths: thousandths / 1000)
+_MAX_RATES = st.none() | RATES
+_GIVEN = {
+    is_derived: st.sets(st.sampled_from(["concurrency"] if is_derived else ["concurrency", "requests"]))
+    for is_derived in (True, False)
+}
+_PLAIN: dict[str, st.SearchStrategy[Any]] = {
+    "requests": st.integers(1, 10**15),
+    "method": st.sampled_from(["GET", "POST", "PURGE"]),
+    "body": st.none() | BODIES,
+    "concurrency": st.integers(1, 1_000_000),
+    "workers": COUNTS,
+    "timeout_s": st.floats(0.001, 3600),
+    "grace_s": st.none() | st.floats(0, 3600),
+    "expect_status": st.lists(STATUSES, min_size=1, max_size=3).map(tuple),
+    "range_size": COUNTS,
+    "seed": st.none() | st.integers(0, 2**63 - 1),
+    "name": NAMES,
+}
+_OWN_SERVERS: dict[str, st.SearchStrategy[Any]] = {"servers": COUNTS, "delay": st.none() | DELAYS}
+_URLS = st.lists(URLS, max_size=3).map(tuple)
+_ENGINES = st.sampled_from(HTTP1_ENGINES)
+_HEADERS = st.lists(HEADERS, max_size=3)
+
+
+def _draw_all(draw: st.DrawFn, strategies: dict[str, st.SearchStrategy[Any]]) -> dict[str, Any]:
+    return {name: draw(strategy) for name, strategy in strategies.items()}
 
 
 @st.composite
@@ -50,10 +82,7 @@ def transports(draw: st.DrawFn, engine: Engine) -> dict[str, Any]:
     }
     if engine is Engine.AIOHTTP:
         fields |= {
-            "proxy": draw(
-                st.none()
-                | st.sampled_from(["http://127.0.0.1:3128", "http://me:secret@proxy.example/"]).map(Url)
-            ),
+            "proxy": draw(_PROXIES),
             "max_redirects": draw(st.integers(0, 100)),
             "cookies": draw(st.booleans()),
         }
@@ -63,15 +92,13 @@ def transports(draw: st.DrawFn, engine: Engine) -> dict[str, Any]:
 @st.composite
 def plans(draw: st.DrawFn) -> dict[str, Any]:
     """What a spec may say of its load over time, by attribute; it may contradict itself."""
-    length = {"duration_s": draw(st.integers(1000, 10**6)) / 1000}
-    rate, texts = {"rate": draw(RATES)}, draw(st.sampled_from([RATE_STAGES, CONCURRENCY_STAGES]))
-    stages = {"stages": tuple(draw(st.lists(texts, min_size=1, max_size=3, unique=True)))}
+    length, rate, stages = {"duration_s": draw(_LENGTHS)}, {"rate": draw(RATES)}, {"stages": draw(_STAGES)}
     plan: dict[str, Any] = draw(st.sampled_from([{}, length, rate, rate | length, stages]))
     plan["warm_up_s"] = draw(st.sampled_from([None, 0.3]))
     if Spec(**plan).is_open:
         fields = {"arrivals": draw(st.sampled_from(Arrivals)), "late": draw(LATES)}
         return plan | fields | {"range_size": None}
-    return plan | {"max_rate": draw(st.none() | RATES), "range_size": draw(COUNTS)}
+    return plan | {"max_rate": draw(_MAX_RATES), "range_size": draw(COUNTS)}
 
 
 @st.composite
@@ -81,7 +108,7 @@ def specs(draw: st.DrawFn) -> Spec:
     if draw(st.booleans()):
         spec = draw(with_targets(spec))
     is_derived = spec.is_open and (spec.stages or spec.duration_s is not None)
-    given = draw(st.sets(st.sampled_from(["concurrency"] if is_derived else ["concurrency", "requests"])))
+    given = draw(_GIVEN[bool(is_derived)])
     if not spec.is_open and not spec.is_timed:
         return spec
     if spec.rate is not None and not is_derived:
@@ -153,31 +180,15 @@ def user_code_specs(draw: st.DrawFn) -> Spec:
 @st.composite
 def plain_specs(draw: st.DrawFn) -> Spec:
     """Any spec of a run that only the number of its requests ends, as fast as they are answered."""
-    urls = tuple(draw(st.lists(URLS, max_size=3)))
-    own: dict[str, Any] = {}
-    if not urls:
-        own = {
-            "servers": draw(COUNTS),
-            "delay": draw(st.none() | DELAYS),
-        }
-    engine, keepalive = draw(st.sampled_from(HTTP1_ENGINES)), draw(st.booleans())
-    headers = (*draw(st.lists(HEADERS, max_size=3)), *(() if keepalive else (CLOSE,)))
+    urls, engine, keepalive = draw(_URLS), draw(_ENGINES), draw(st.booleans())
+    headers = (*draw(_HEADERS), *(() if keepalive else (CLOSE,)))
+    own = {} if urls else _draw_all(draw, _OWN_SERVERS)
     return Spec(
-        requests=draw(st.integers(1, 10**15)),
         urls=urls,
-        method=draw(st.sampled_from(["GET", "POST", "PURGE"])),
         headers=headers,
-        body=draw(st.none() | BODIES),
-        concurrency=draw(st.integers(1, 1_000_000)),
-        workers=draw(COUNTS),
         engine=engine,
-        timeout_s=draw(st.floats(0.001, 3600)),
-        grace_s=draw(st.none() | st.floats(0, 3600)),
-        expect_status=tuple(draw(st.lists(STATUSES, min_size=1, max_size=3))),
-        range_size=draw(COUNTS),
-        seed=draw(st.none() | st.integers(0, 2**63 - 1)),
         keepalive=keepalive,
-        name=draw(NAMES),
+        **_draw_all(draw, _PLAIN),
         **draw(transports(engine)),
         **own,
     )

@@ -1,6 +1,6 @@
 """Any targets that a user can have written, and any expectations, for property tests."""
 
-from typing import Any
+from typing import TypeVar
 
 import msgspec
 from hypothesis import strategies as st
@@ -13,6 +13,8 @@ from oku_core.spec.values.check import JsonValue, SizeBound
 from oku_core.spec.values.expected_status import ExpectedStatus
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
+
+_T = TypeVar("_T")
 
 BODIES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).filter(
     lambda text: not text.startswith("@") and find_body_type(text) is None
@@ -36,55 +38,69 @@ JSON_BODIES = st.recursive(
     ),
     max_leaves=5,
 )
-_FEW: dict[str, Any] = {"max_size": 2}
+_TEXTS = st.sampled_from(["ok", '"id": 1', "ü", " ", "1"])
+_PATTERNS = st.sampled_from(["[0-9]+", "^$", "(?i)ä|ö", "a{3}", r"\d"])
+_VALUES = st.sampled_from(["/id=17", '/a~1b/0="x"', "=null", "/n=1e3", "/t=x=y"]).map(JsonValue)
+_SIZES = st.sampled_from(["0", "> 0", "<=10kB", " = 1KiB "]).map(SizeBound)
 
 
-@st.composite
-def expectations(draw: st.DrawFn) -> Expectation:
+def _list_few(items: st.SearchStrategy[_T]) -> st.SearchStrategy[tuple[_T, ...]]:
+    return st.lists(items, max_size=2).map(tuple)
+
+
+# Strategies are made once: to make them takes longer than to draw from them.
+_EXPECTATIONS = st.builds(
+    Expectation,
+    status=_list_few(STATUSES),
+    body=_list_few(_TEXTS),
+    match=_list_few(_PATTERNS),
+    json=_list_few(_VALUES),
+    header=_list_few(HEADERS),
+    size=_list_few(_SIZES),
+    within_s=st.none() | st.floats(0.001, 3600),
+)
+_OWN_HEADERS = _list_few(HEADERS)
+_OWN_BODIES = st.none() | BODIES
+_WEIGHTS = st.integers(1, HEAVIEST)
+_METHODS = st.sampled_from(["GET", "POST", "PURGE"])
+_BASES = st.none() | st.sampled_from(["http://shop.example", "https://h:1/api/"]).map(Url)
+_NAMES = st.lists(
+    st.sampled_from(["home", "a b", "/{i}", "日本 7 %", "x" * 100]), min_size=1, max_size=3, unique=True
+)
+_RELATIVE_OR_ABSOLUTE = RELATIVE | ABSOLUTE
+
+
+def expectations() -> st.SearchStrategy[Expectation]:
     """What a target may expect, or all of them."""
-    texts = draw(st.lists(st.sampled_from(["ok", '"id": 1', "ü", " ", "1"]), **_FEW))
-    patterns = draw(st.lists(st.sampled_from(["[0-9]+", "^$", "(?i)ä|ö", "a{3}", r"\d"]), **_FEW))
-    values = draw(st.lists(st.sampled_from(["/id=17", '/a~1b/0="x"', "=null", "/n=1e3", "/t=x=y"]), **_FEW))
-    sizes = draw(st.lists(st.sampled_from(["0", "> 0", "<=10kB", " = 1KiB "]), **_FEW))
-    return Expectation(
-        status=tuple(draw(st.lists(STATUSES, **_FEW))),
-        body=tuple(texts),
-        match=tuple(patterns),
-        json=tuple(map(JsonValue, values)),
-        header=tuple(draw(st.lists(HEADERS, **_FEW))),
-        size=tuple(map(SizeBound, sizes)),
-        within_s=draw(st.none() | st.floats(0.001, 3600)),
-    )
+    return _EXPECTATIONS
 
 
 @st.composite
 def targets(draw: st.DrawFn, name: str, urls: st.SearchStrategy[str]) -> Target:
     """One target of this name."""
-    headers = tuple(draw(st.lists(HEADERS, **_FEW)))
-    body, is_json = draw(st.none() | BODIES), draw(st.booleans())
+    headers = draw(_OWN_HEADERS)
+    body, is_json = draw(_OWN_BODIES), draw(st.booleans())
     if is_json:
         body = msgspec.json.encode(draw(JSON_BODIES)).decode()
         headers = (*headers, Header("Content-Type: application/json"))
     return Target(
         name=name,
-        weight=draw(st.integers(1, HEAVIEST)),
+        weight=draw(_WEIGHTS),
         url=draw(urls),
-        method=draw(st.sampled_from(["GET", "POST", "PURGE"])),
+        method=draw(_METHODS),
         headers=headers,
         body=body,
         is_json=is_json,
-        expect=draw(expectations()),
+        expect=draw(_EXPECTATIONS),
     )
 
 
 @st.composite
 def with_targets(draw: st.DrawFn, spec: Spec) -> Spec:
     """A spec with targets in place of the one that it has."""
-    bases = st.none() | st.sampled_from(["http://shop.example", "https://h:1/api/"]).map(Url)
-    base = draw(bases) if spec.urls else None
-    urls = RELATIVE if spec.brings_servers else ABSOLUTE if base is None else RELATIVE | ABSOLUTE
-    name = st.sampled_from(["home", "a b", "/{i}", "日本 7 %", "x" * 100])
-    names = draw(st.lists(name, min_size=1, max_size=3, unique=True))
+    base = draw(_BASES) if spec.urls else None
+    urls = RELATIVE if spec.brings_servers else ABSOLUTE if base is None else _RELATIVE_OR_ABSOLUTE
+    names = draw(_NAMES)
     return msgspec.structs.replace(
         spec,
         urls=(),
@@ -98,6 +114,6 @@ def with_targets(draw: st.DrawFn, spec: Spec) -> Spec:
 @st.composite
 def with_expectations(draw: st.DrawFn, spec: Spec) -> Spec:
     """A spec that expects something of all answers."""
-    expected = msgspec.structs.asdict(draw(expectations()))
+    expected = msgspec.structs.asdict(draw(_EXPECTATIONS))
     del expected["status"]
     return msgspec.structs.replace(spec, **{f"expect_{key}": value for key, value in expected.items()})

@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 import msgspec
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.runs.seconds import draw_seconds
 
 import oku_cli
 from oku_cli.main import COMMANDS, main
 from oku_cli.terminal import printable
-from oku_coordinator.ledger import Ledger
 from oku_core.spec.spec import Spec
 
 NAME, LONE = "naïve 💥 億", "\udcff"
@@ -66,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("set_format", "set_level"):  # the logs of this process stay as they are
         monkeypatch.setattr(f"oku_cli.process.logs.{name}", lambda _: None)
     (tmp_path / ".oku").mkdir(mode=0o700)
-    ledger = Ledger(tmp_path / ".oku" / "ledger.sqlite3")
+    ledger = open_ledger(tmp_path / ".oku" / "ledger.sqlite3")
     for seed, (run, name) in enumerate((("r1", "plain"), ("r2", NAME))):
         ledger.runs.create(run, Spec(requests=5, name=name), 1.0)
         for sample in draw_seconds(4, seed=seed)[0]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger, place_ledger
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 
 from oku_coordinator.assembly import Assembly
@@ -26,7 +27,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def ledger(path: Path) -> Iterator[Ledger]:
     """A new ledger."""
-    ledger = Ledger(path)
+    ledger = open_ledger(path)
     yield ledger
     ledger.close()
 
@@ -89,6 +90,7 @@ def coordinator_settings(tmp_path: Path) -> CoordinatorSettings:
 @pytest.fixture
 def parts(coordinator_settings: CoordinatorSettings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Assembly]:
     """The parts of a coordinator that was not started; it hears its workers, and tells them nothing."""
+    place_ledger(coordinator_settings.ledger_path)
     parts = Assembly(coordinator_settings)
     parts.inbound.progress.is_connected = True
     monkeypatch.setattr(parts.rounds.interval_announcer, "step", lambda *_: None)

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import deal_lease
 from tests.kit.file_claims import build_claim
 from tests.kit.runs.scanned import keep_data
@@ -19,7 +20,7 @@ def data_dir(tmp_path: Path) -> DataDir:
     """A folder with one run that was running when its stack was killed."""
     folder = DataDir(tmp_path / "data")
     folder.hold()
-    ledger = Ledger(folder.ledger)
+    ledger = open_ledger(folder.ledger)
     ledger.runs.create("run-1", Spec(requests=10), 1.0)
     ledger.runs.change_state("run-1", RunState.RUNNING, 2.0)
     ledger.close()

@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from tests.kit.coordinators.fresh_ledger import open_ledger
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.backends.run_lookup import find_run
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import Endpoint
-from oku_coordinator.ledger import Ledger
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec
 
@@ -22,7 +22,7 @@ def backend(tmp_path: Path) -> LedgerBackend:
     """A folder with four runs, two of which have the same name."""
     folder = DataDir(tmp_path / "data")
     with folder.held():
-        ledger = Ledger(folder.ledger)
+        ledger = open_ledger(folder.ledger)
         for now, (run, name) in enumerate(RUNS.items()):
             ledger.runs.create(run, Spec(requests=10, name=name), float(now))
         ledger.close()
@@ -76,7 +76,7 @@ async def test_of_many_runs_some_are_named(tmp_path: Path) -> None:
     """The line stays one that can be read."""
     folder = DataDir(tmp_path)
     with folder.held():
-        ledger = Ledger(folder.ledger)
+        ledger = open_ledger(folder.ledger)
         for number in range(100):
             ledger.runs.create(f"run-{number:03}", Spec(requests=10), float(number))
         ledger.close()

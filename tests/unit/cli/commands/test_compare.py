@@ -4,10 +4,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.runs.seconds import draw_seconds
 
 from oku_cli.main import main
-from oku_coordinator.ledger import Ledger
 from oku_core.spec.spec import Spec
 
 
@@ -16,7 +16,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to be in, with two runs in its data folder of which only seconds are known."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".oku").mkdir()
-    ledger = Ledger(tmp_path / ".oku" / "ledger.sqlite3")
+    ledger = open_ledger(tmp_path / ".oku" / "ledger.sqlite3")
     for seed, run in enumerate(("r1", "r2")):
         ledger.runs.create(run, Spec(requests=5 + seed), 1.0)
         for sample in draw_seconds(40, seed=seed)[0]:

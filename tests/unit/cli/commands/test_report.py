@@ -2,9 +2,9 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 
 from oku_cli.main import main
-from oku_coordinator.ledger import Ledger
 from oku_core.spec.spec import Spec
 
 
@@ -13,7 +13,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to be in, with a run in its data folder."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".oku").mkdir()
-    ledger = Ledger(tmp_path / ".oku" / "ledger.sqlite3")
+    ledger = open_ledger(tmp_path / ".oku" / "ledger.sqlite3")
     ledger.runs.create("r1", Spec(requests=5), 1.0)
     ledger.close()
     return tmp_path

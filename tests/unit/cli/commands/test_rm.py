@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 
 from oku_cli.main import main
 from oku_coordinator.ledger import Ledger
@@ -14,7 +15,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     data = tmp_path / ".oku"
     data.mkdir(mode=0o700)
-    ledger = Ledger(data / "ledger.sqlite3")
+    ledger = open_ledger(data / "ledger.sqlite3")
     for index, run in enumerate(("r1", "r2", "r3")):
         ledger.runs.create(run, Spec(requests=5), float(index))
         ledger.runs.change_state(run, RunState.PAUSED if run == "r3" else RunState.CANCELLED, 5.0)

@@ -1,17 +1,17 @@
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.local.local_report import leave_report
-from oku_coordinator.ledger import Ledger
 from oku_core.spec.spec import Spec
 
 
 @pytest.fixture
 def data_dir(tmp_path: Path) -> DataDir:
     """A data folder with a run that nobody has begun."""
-    ledger = Ledger(tmp_path / "ledger.sqlite3")
+    ledger = open_ledger(tmp_path / "ledger.sqlite3")
     ledger.runs.create("r1", Spec(requests=5, name="five"), 1.0)
     ledger.close()
     return DataDir(tmp_path)

@@ -8,10 +8,10 @@ import pytest
 from click.shell_completion import CompletionItem, ShellComplete
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.coordinators.fresh_ledger import open_ledger
 
 from oku_cli.main import COMMANDS, oku
 from oku_cli.options.plain_words import is_plain_word, keep_plain_words
-from oku_coordinator.ledger import Ledger
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
 
@@ -56,7 +56,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             (tmp_path / text).write_text("")
     data = tmp_path / ".oku"
     data.mkdir(mode=0o700)
-    ledger = Ledger(data / "ledger.sqlite3")
+    ledger = open_ledger(data / "ledger.sqlite3")
     for number, text in enumerate((*HOSTILE, "nightly")):
         ledger.runs.create(f"261101-{number:04}", Spec(requests=5, name=text), float(number))
         ledger.runs.change_state(f"261101-{number:04}", RunState.CANCELLED, 10.0)

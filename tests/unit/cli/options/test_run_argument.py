@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 from click.shell_completion import CompletionItem, ShellComplete
+from tests.kit.coordinators.fresh_ledger import open_ledger
 
 from oku_cli.main import oku
 from oku_coordinator.ledger import Ledger
@@ -24,7 +25,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     data = tmp_path / ".oku"
     data.mkdir(mode=0o700)
-    ledger = Ledger(data / "ledger.sqlite3")
+    ledger = open_ledger(data / "ledger.sqlite3")
     for now, (run, (name, state)) in enumerate(RUNS.items()):
         ledger.runs.create(run, Spec(requests=5, name=name), float(now))
         if state is not RunState.PENDING:

@@ -2,10 +2,10 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 
 from oku_cli.report.output_files import OutputFile, ReportWriter
 from oku_cli.report.run_history import RunHistory, RunHistoryReader
-from oku_coordinator.ledger import Ledger
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.errors import UserError
@@ -15,7 +15,7 @@ from oku_core.spec.spec import Spec
 @pytest.fixture
 def lines(tmp_path: Path) -> list[bytes]:
     """The lines of the history of a run that has not begun."""
-    ledger = Ledger(tmp_path / "ledger.sqlite3")
+    ledger = open_ledger(tmp_path / "ledger.sqlite3")
     try:
         ledger.runs.create("r1", Spec(requests=5, name="five"), 1.0)
         summary = build_summary(ledger.runs.fetch_snapshot("r1"), 2.0)

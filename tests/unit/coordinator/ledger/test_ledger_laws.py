@@ -13,10 +13,10 @@ import msgspec
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import build_batch, build_incarnation
 from tests.kit.outcomes import make_counts
 
-from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, Receipt, RunRecord, Snapshot
 from oku_coordinator.ledger.storage.run_account import Account
 from oku_coordinator.ledger.tables.series_table import fetch_series
@@ -288,7 +288,7 @@ class LedgerLaws(RuleBasedStateMachine):
 
     def open(self) -> None:
         """Open the file, as a restarted coordinator does."""
-        self.ledger = Ledger(Path(self.folder.name) / "ledger.sqlite3", publishes=True)
+        self.ledger = open_ledger(Path(self.folder.name) / "ledger.sqlite3", publishes=True)
 
     def teardown(self) -> None:
         """Close the file."""

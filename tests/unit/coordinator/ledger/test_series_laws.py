@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 from tests.kit.outcomes import make_reasons
 
@@ -36,7 +37,7 @@ class _World:
         self.path = path
         self.chance = chance
         self.now = float(BEGIN)
-        self.ledger = Ledger(path, publishes=True)
+        self.ledger = open_ledger(path, publishes=True)
         self.ledger.runs.create("r1", Spec(requests=REQUESTS, concurrency=5), self.now)
         self.ledger.runs.change_state("r1", RunState.RUNNING, self.now)
         self.parts: dict[str, Part] = {}

@@ -3,8 +3,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 
-from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.storage_health import STEADY_S, StorageFault, StorageHealth
 from oku_coordinator.runs.storage_watch import IDLE_S, StorageWatch
 
@@ -15,7 +15,7 @@ class World:
     def __init__(self, path: Path) -> None:
         self.now = 0.0
         self.faults: list[StorageFault] = []
-        self.ledger = Ledger(path, storage=StorageHealth(self.faults.append, lambda: self.now))
+        self.ledger = open_ledger(path, storage=StorageHealth(self.faults.append, lambda: self.now))
         self.watch = StorageWatch(self.ledger, lambda: self.now)
 
     def set_read_only(self, *, is_on: bool) -> None:

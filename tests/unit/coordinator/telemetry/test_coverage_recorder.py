@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
@@ -21,7 +22,7 @@ from oku_core.results.lines import LineKind
 @pytest.fixture
 def ledger(path: Path) -> Iterator[Ledger]:
     """A ledger whose runs are published."""
-    ledger = Ledger(path, publishes=True)
+    ledger = open_ledger(path, publishes=True)
     yield ledger
     ledger.close()
 

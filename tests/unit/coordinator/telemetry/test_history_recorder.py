@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
@@ -28,7 +29,7 @@ from oku_core.spec.spec import Spec
 @pytest.fixture
 def ledger(path: Path) -> Iterator[Ledger]:
     """A ledger whose runs are published, with one that has begun."""
-    ledger = Ledger(path, publishes=True)
+    ledger = open_ledger(path, publishes=True)
     ledger.runs.create("r1", Spec(requests=100), 0.0)
     ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
     ledger.outbox.remove(ledger.outbox.take(100, 10**6, 1.0))

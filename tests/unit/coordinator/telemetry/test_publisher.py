@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.loki import Entry, LokiTarget, Refusal
@@ -63,7 +64,7 @@ def pusher(monkeypatch: pytest.MonkeyPatch) -> type[FakePusher]:
 @pytest.fixture
 def ledger(path: Path) -> Iterator[Ledger]:
     """A ledger with one run that is published."""
-    ledger = Ledger(path, publishes=True)
+    ledger = open_ledger(path, publishes=True)
     ledger.runs.create("r1", Spec(requests=10, name="shop"), 0.0)
     yield ledger
     ledger.close()

@@ -131,13 +131,6 @@ class RunRow:
         """Where a list of runs goes on behind this one."""
         return f"{self.created_at!r}_{self.number}"
 
-    @property
-    def rested_at(self) -> float | None:
-        """Since when it is at rest, if it is: its end, or of a paused one the last checkpoint."""
-        if not self.is_at_rest:
-            return None
-        return self.last_checkpoint_at if self.ended_at is None else self.ended_at
-
     def measure_queued_s(self, now: float) -> float:
         """Seconds until `now` in which it was pending, over all its turns."""
         waits_s = max(0.0, now - self.queued_at) if self.state == RunState.PENDING else 0.0

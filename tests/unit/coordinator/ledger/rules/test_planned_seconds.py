@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.run_state import RunState
@@ -19,7 +20,7 @@ BEGIN = 1_800_000_000
 def ledger(path: Path) -> Iterator[Ledger]:
     """A ledger with a published run of 130 requests in two phases."""
     spec = parse_spec(Source(None, {"url": "http://h/", "stages": ["ramp=4s:0..20/s", "soak=4500ms:20/s"]}))
-    with_run = Ledger(path, publishes=True)
+    with_run = open_ledger(path, publishes=True)
     with_run.runs.create("r1", spec, BEGIN)
     with_run.runs.change_state("r1", RunState.RUNNING, BEGIN)
     yield with_run

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
@@ -54,7 +55,7 @@ def test_what_nobody_sent_counts_for_the_target_that_its_index_asks(
     tmp_path_factory: pytest.TempPathFactory, arrivals: Arrivals, ranges: list[Range]
 ) -> None:
     """A place in a wave is not its index; behind all waves it is."""
-    ledger = Ledger(tmp_path_factory.mktemp("targets") / "ledger.sqlite3")
+    ledger = open_ledger(tmp_path_factory.mktemp("targets") / "ledger.sqlite3")
     spec = build_spec(arrivals)
     ledger.runs.create("r1", spec, 0.0)
     ledger.runs.begin("r1", 1.0)

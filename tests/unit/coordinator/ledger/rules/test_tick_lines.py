@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 from tests.kit.outcomes import make_counts
 
@@ -26,7 +27,7 @@ BEGIN = 1_800_000_000
 @pytest.fixture
 def ledger(path: Path) -> Any:
     """A ledger with a run that is published, and began at `BEGIN`."""
-    with_run = Ledger(path, publishes=True)
+    with_run = open_ledger(path, publishes=True)
     with_run.runs.create("r1", Spec(requests=1000), BEGIN)
     with_run.runs.change_state("r1", RunState.RUNNING, BEGIN)
     yield with_run

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 from tests.kit.coordinators.parts import build_open_part
 from tests.kit.outcomes import make_counts
@@ -125,7 +126,7 @@ def test_exactly_what_is_pending_of_the_ranges_is_accounted(
     tmp_path_factory: pytest.TempPathFactory, leased: list[int], ranges: list[Range]
 ) -> None:
     """Whatever the ranges are, and however they overlap, each request counts once."""
-    ledger = Ledger(tmp_path_factory.mktemp("unsent") / "ledger.sqlite3")
+    ledger = open_ledger(tmp_path_factory.mktemp("unsent") / "ledger.sqlite3")
     ledger.runs.create("r1", build_spec(), 0.0)
     ledger.runs.begin("r1", 1.0)
     for size in leased:

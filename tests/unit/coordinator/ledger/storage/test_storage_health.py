@@ -3,8 +3,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 
-from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.storage_health import (
     LEAST_FREE_BYTES,
     STEADY_S,
@@ -26,7 +26,7 @@ class World:
         self.now = 0.0
         self.faults: list[StorageFault] = []
         self.storage = StorageHealth(self.faults.append, lambda: self.now)
-        self.ledger = Ledger(path, storage=self.storage, busy_timeout_s=0.001)
+        self.ledger = open_ledger(path, storage=self.storage, busy_timeout_s=0.001)
         self.ledger.runs.create("r1", Spec(requests=100), 0.0)
 
     def set(self, pragma: str) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import apply_batches, deal_lease
 from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 
@@ -78,7 +79,7 @@ def clear(ledger: Ledger) -> int:
 @pytest.fixture
 def published(path: Path) -> Ledger:
     """A ledger whose runs have lines for Loki."""
-    return Ledger(path, publishes=True)
+    return open_ledger(path, publishes=True)
 
 
 def test_nothing_is_left_of_a_deleted_run(
@@ -90,7 +91,7 @@ def test_nothing_is_left_of_a_deleted_run(
     for most in (1, 2, 7, 500):
         monkeypatch.setattr("oku_coordinator.ledger.ledger_deletions.DELETED_AT_ONCE", most)
         file = path.with_name(f"{most}.sqlite3")
-        with closing(Ledger(file, publishes=True)) as ledger:
+        with closing(open_ledger(file, publishes=True)) as ledger:
 
             def deal(size: int, run: str, ledger: Ledger = ledger) -> LeaseRecord:
                 lease = deal_lease(ledger, run, size, 2.0)

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import apply_batches, build_part
 
 from oku_coordinator.ledger import Ledger
@@ -29,7 +30,7 @@ HOUR_S = 3600.0
 @pytest.fixture
 def ledger(path: Path) -> Iterator[Ledger]:
     """A ledger whose runs are published."""
-    ledger = Ledger(path, publishes=True)
+    ledger = open_ledger(path, publishes=True)
     yield ledger
     ledger.close()
 
