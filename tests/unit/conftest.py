@@ -1,4 +1,4 @@
-"""What holds for all unit tests: how properties are tried, which tests begin first, and what none inherits."""
+"""What holds for all unit tests: how properties are tried, what begins first, and what none inherits."""
 
 import gc
 
