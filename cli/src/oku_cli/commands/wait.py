@@ -1,7 +1,6 @@
 """`oku wait`: follows a run that somebody else has begun until it rests, and ends with its exit code."""
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from functools import partial
@@ -24,10 +23,9 @@ from oku_cli.process.interrupt_hints import InterruptHints
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import CoordinatorRef, UnreachableError
 from oku_cli.remote.follow import Follower, run_async, show_end
-from oku_cli.remote.outage import Outage
+from oku_cli.remote.outage import try_again
 from oku_cli.remote.remote_run import build_title, try_add_intervals
 from oku_cli.remote.watch import Watch
-from oku_cli.terminal.printable import write_note
 from oku_core.results.summary import Summary, is_unbalanced
 
 if TYPE_CHECKING:
@@ -36,8 +34,6 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _LOOK_S = 0.2
-_PATIENCE_S = 60.0
-"""How long a coordinator may be away before the run is found; later it may be away for any time."""
 
 
 @click.command(name="wait", cls=JsonCommand, file_hint=FILE_HINT)
@@ -141,25 +137,10 @@ class _Waiting:
         return self._run
 
     async def _reach(self, work: Callable[[], Coroutine[Any, Any, _T]], is_gone: Callable[[], bool]) -> _T:
-        return await self._cut(_try_again(work, is_gone))
+        return await self._cut(try_again(work, is_gone))
 
     async def _cut(self, work: Coroutine[Any, Any, _T]) -> _T:
         left = f"interrupted, run {self._reference} has not been found yet"
         return await self._interrupts.cut(
             work, self._hints.describe_detached(self._run) if self._run else left
         )
-
-
-async def _try_again(work: Callable[[], Coroutine[Any, Any, _T]], is_gone: Callable[[], bool]) -> _T:
-    """Do work again and again while a coordinator does not answer that may come back."""
-    until, outage = time.monotonic() + _PATIENCE_S, Outage(write_note, "the coordinator answers again")
-    while True:
-        try:
-            done = await work()
-        except UnreachableError as error:
-            if is_gone() or time.monotonic() > until:
-                raise
-            await asyncio.sleep(outage.note(str(error)))
-        else:
-            outage.end()
-            return done

@@ -1,23 +1,21 @@
 """Submits a run once for its key (`--once`): a run that has the key goes on, whoever began it, or is over."""
 
-from asyncio import get_running_loop, sleep
+from asyncio import sleep
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.remote.client import Client, ConflictError
-from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.follow import show_end
-from oku_cli.remote.outage import Outage
+from oku_cli.remote.outage import try_again
 from oku_cli.remote.watch import Watch
 from oku_cli.terminal.printable import write_error, write_note
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.summary import Summary
 from oku_core.spec.values.file_proof import FileClaim
 
-PATIENCE_S = 60.0
-"""How long a coordinator may be away before the submission is given up."""
 _PAUSING_LOOK_S = 0.2
 _PAUSED_STATES = (RunState.PAUSING, RunState.PAUSED)
 
@@ -46,16 +44,7 @@ class Submission:
             RunDeletedError: the run was deleted.
             UnreachableError: the coordinator does not answer for long.
         """
-        clock = get_running_loop().time
-        until, outage = clock() + PATIENCE_S, Outage(write_note, "the coordinator answers again", clock=clock)
-        notice = KeyNotice(self.key)
-        while True:
-            try:
-                return await self._try_to_begin(client, notice)
-            except UnreachableError as error:
-                if clock() > until:
-                    raise
-                await sleep(outage.note(str(error)))
+        return await try_again(partial(self._try_to_begin, client, KeyNotice(self.key)))
 
     async def _try_to_begin(self, client: Client, notice: "KeyNotice") -> str:
         submitted = await client.submit_once(self.values, self.claims, self.key)

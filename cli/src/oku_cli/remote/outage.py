@@ -1,8 +1,17 @@
 """Decides when to ask an unresponsive coordinator again, and what to tell the user."""
 
 import time
-from collections.abc import Callable
+from asyncio import sleep
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
+from oku_cli.remote.endpoint import UnreachableError
+from oku_cli.terminal.printable import write_note
+
+_T = TypeVar("_T")
+
+TRIES_S = 60.0
+"""How long a call that can be repeated is tried again."""
 PATIENCE_S = 5.0
 """An outage that ends within this time is not reported."""
 _SHORTEST_PAUSE_S, _LONGEST_PAUSE_S = 0.2, 5.0
@@ -48,3 +57,26 @@ class Outage:
         if self._said:
             self._said.clear()
             self._warn(self._over)
+
+
+async def try_again(call: Callable[[], Coroutine[Any, Any, _T]], is_gone: Callable[[], bool] = bool) -> _T:
+    """Repeat a call while the coordinator does not answer, for `TRIES_S`.
+
+    Args:
+        call: what may be repeated.
+        is_gone: whether the coordinator has ended for good, if it does not answer.
+
+    Raises:
+        UnreachableError: it is gone, or does not answer for long.
+    """
+    until, outage = time.monotonic() + TRIES_S, Outage(write_note, "the coordinator answers again")
+    while True:
+        try:
+            answer = await call()
+        except UnreachableError as error:
+            if is_gone() or time.monotonic() > until:
+                raise
+            await sleep(outage.note(str(error)))
+        else:
+            outage.end()
+            return answer

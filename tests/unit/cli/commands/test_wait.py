@@ -157,7 +157,7 @@ async def test_a_coordinator_that_is_away_at_first_is_waited_for(
         code = await wait_remotely(summary.run, place, Watch(as_json=True, quiet=True))
         assert (code, faults) == (ExitCode.COMPLETED, [])
         assert json.loads(capsys.readouterr().out)["run"] == summary.run
-        monkeypatch.setattr("oku_cli.commands.wait._PATIENCE_S", 0.0)
+        monkeypatch.setattr("oku_cli.remote.outage.TRIES_S", 0.0)
         faults.append(503)
         with pytest.raises(UnreachableError, match="it starts"):
             await wait_remotely(summary.run, place, Watch(quiet=True))

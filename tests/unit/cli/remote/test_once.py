@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from oku_cli.exit_code import ExitCode
-from oku_cli.remote import once
+from oku_cli.remote import once, outage
 from oku_cli.remote.client import ConflictError, Submitted
 from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.once import Submission, finish_deleted
@@ -64,7 +64,8 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def pause(seconds: float) -> None:
         made.append(seconds)
 
-    monkeypatch.setattr(once, "sleep", pause)
+    for module in (once, outage):
+        monkeypatch.setattr(module, "sleep", pause)
     return made
 
 
@@ -129,7 +130,7 @@ async def test_a_call_whose_answer_was_lost_is_repeated(
 
 async def test_a_coordinator_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command ends with the reason of the last try."""
-    monkeypatch.setattr(once, "PATIENCE_S", -1.0)
+    monkeypatch.setattr(outage, "TRIES_S", -1.0)
     with pytest.raises(UnreachableError, match="no answer"):
         await begin(submitted=[UnreachableError("no answer")])
 
