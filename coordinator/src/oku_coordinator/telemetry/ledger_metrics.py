@@ -53,6 +53,6 @@ class LedgerCollector(Collector):
         yield runs
         yield GaugeMetricFamily(
             "oku_queue_oldest_seconds",
-            "How long the pending run that has been queued longest has been so; 0 without one.",
+            "The longest time for which a pending run has been queued; 0 without one.",
             value=longest_s,
         )

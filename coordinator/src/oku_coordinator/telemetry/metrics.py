@@ -80,11 +80,11 @@ class Metrics:
         self._read_runs = read
 
     def show_targets(self, read: ReadFigures) -> None:
-        """The same of the targets of runs."""
+        """Have the figures of the targets of runs read at each scrape."""
         self._read_targets = read
 
     def show_inner(self, read: ReadFigures) -> None:
-        """The same of the requests that user code makes within iterations."""
+        """Have the figures of the requests that iterations make read at each scrape."""
         self._read_inner = read
 
     def count_messages(self, verdicts: list[MessageVerdict], seconds: float) -> None:
