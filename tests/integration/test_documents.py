@@ -15,6 +15,7 @@ import yaml
 from docs.tools.references import ROOT, list_documents
 from tests.kit.documents.blocks import Block, Mark, read_blocks
 from tests.kit.documents.terminal import opening_terminal
+from tests.kit.mappings import merge
 
 from oku_cli.options.spec.code_scan import read_code
 from oku_cli.options.spec.data_scan import scanned
@@ -26,6 +27,7 @@ from oku_core.spec.parser import Source, parse_spec
 
 BLOCKS = {page: list(read_blocks(page)) for page in list_documents()}
 ALL = [block for blocks in BLOCKS.values() for block in blocks]
+CHART = ROOT / "charts" / "oku"
 NEVER_CHECKED = {"mermaid", "promql"}
 """Pictures, and queries of a Prometheus."""
 
@@ -149,8 +151,9 @@ def test_what_a_page_shows_of_a_file_is_valid(block: Block, tmp_path: Path) -> N
         if name := other.marks.get(Mark.FILE):
             (tmp_path / name).write_text(other.content)
     if Mark.VALUES in block.marks:
-        schema = json.loads((ROOT / "charts" / "oku" / "values.schema.json").read_text())
-        jsonschema.validate(yaml.safe_load(block.content), schema)
+        schema = json.loads((CHART / "values.schema.json").read_text())
+        defaults = yaml.safe_load((CHART / "values.yaml").read_text())
+        jsonschema.validate(merge(defaults, yaml.safe_load(block.content)), schema)
     elif Mark.MANIFESTS in block.marks:
         for spec in list_specs(block):
             parse_spec(Source("load.yaml", decode_yaml(spec.encode(), SPEC_FILE)))

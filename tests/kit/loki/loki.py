@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from tests.kit.free_ports import pick_port
 from tests.kit.loki.loki_queries import LokiQueries
+from tests.kit.mappings import merge
 from tests.kit.requirement import miss
 
 PATIENCE_S = 30.0
@@ -57,7 +58,7 @@ class Loki(LokiQueries):
         config = build_config(
             folder / "data", "127.0.0.1", self.port, grpc_port=grpc_port, multi_tenant=multi_tenant
         )
-        self._config.write_text(json.dumps(_merge(config, settings or {}), indent=2))  # JSON is YAML, too
+        self._config.write_text(json.dumps(merge(config, settings or {}), indent=2))  # JSON is YAML, too
 
     def __enter__(self) -> Self:
         """Start it."""
@@ -168,11 +169,3 @@ def build_config(data: Path, host: str, port: int, *, grpc_port: int, multi_tena
         "limits_config": {"volume_enabled": True},
         "analytics": {"reporting_enabled": False},
     }
-
-
-def _merge(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    merged = dict(base)
-    for key, value in change.items():
-        old = merged.get(key)
-        merged[key] = _merge(old, value) if isinstance(old, dict) and isinstance(value, Mapping) else value
-    return merged
