@@ -1,4 +1,4 @@
-"""`oku wait`: follows a run that somebody else has begun until it rests, and ends with its exit code."""
+"""`oku wait`: follows the run of another command until it rests, and returns its exit code."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -26,7 +26,7 @@ from oku_cli.remote.follow import Follower, run_async, show_end
 from oku_cli.remote.outage import try_again
 from oku_cli.remote.remote_run import build_title, try_add_intervals
 from oku_cli.remote.watch import Watch
-from oku_core.results.summary import Summary, is_unbalanced
+from oku_core.results.summary import Summary
 
 if TYPE_CHECKING:
     from oku_cli.backends.ledger_backend import LedgerBackend
@@ -121,8 +121,7 @@ class _Waiting:
         """Show the run of a folder in which no stack runs; it is at rest."""
         run = await self._find(ledger)
         summary = await add_intervals(ledger, await ledger.fetch_summary(run))
-        hint = self._hints.describe_resume(run, summary.state, is_broken=is_unbalanced(summary))
-        return show_end(self._watch, summary, hint)
+        return show_end(self._watch, summary, self._hints)
 
     async def rest(self) -> None:
         """Pause before the folder is looked at again."""

@@ -25,7 +25,7 @@ from oku_cli.remote.remote_run import RunStart, try_add_intervals
 from oku_cli.remote.watch import Watch
 from oku_core.accounting.run_state import FINAL_STATES
 from oku_core.errors import UserError
-from oku_core.results.summary import Summary, is_unbalanced
+from oku_core.results.summary import Summary
 from oku_core.spec.spec import Spec
 
 _STARTS_S = 30.0
@@ -138,8 +138,7 @@ class LocalOnce:
 
     async def _finish(self, ledger: LedgerBackend, summary: Summary) -> ExitCode:
         hints = InterruptHints(self.data_dir.flags, folder=self.data_dir.absolute)
-        hint = hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
-        return show_end(self.watch, await try_add_intervals(ledger, summary), hint)
+        return show_end(self.watch, await try_add_intervals(ledger, summary), hints)
 
 
 async def _rest(interrupts: Interrupts) -> None:

@@ -95,8 +95,7 @@ class Follower:
 
     def finish(self, summary: Summary) -> ExitCode:
         """Show and write the summary; return the exit code."""
-        hint = self._hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
-        return show_end(self._watch, summary, hint)
+        return show_end(self._watch, summary, self._hints)
 
     def _show_dashboard(self, run: str, known: Summary | None) -> None:
         grafana, now = self._watch.grafana, time.time()
@@ -170,16 +169,19 @@ class Follower:
                 return Delivery.ACCEPTED
 
 
-def show_end(watch: Watch, summary: Summary, hint: str | None = None) -> ExitCode:
+def show_end(watch: Watch, summary: Summary, hints: InterruptHints | None = None) -> ExitCode:
     """Show and write the summary of a run at rest; return the exit code.
 
     Args:
         watch: says how, and to which files.
         summary: of the run.
-        hint: how to resume it; None if it cannot be resumed.
+        hints: words how to resume it; None if it cannot be resumed.
     """
     from oku_cli.views.summary_view import print_summary  # noqa: PLC0415  # rich takes long to load
 
+    hint = None
+    if hints is not None:
+        hint = hints.describe_resume(summary.run, summary.state, is_broken=is_unbalanced(summary))
     print_summary(watch.build_console(), summary, hint=hint)
     watch.print_dashboard_link(summary)
     if watch.as_json:
