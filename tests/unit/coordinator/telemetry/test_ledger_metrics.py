@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
+from tests.kit.coordinators.metric_samples import read_samples
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.storage_health import Space, StorageError, StorageFault, measure_space
@@ -21,48 +21,38 @@ def metrics(ledger: Ledger, tmp_path: Path) -> Metrics:
     return metrics
 
 
-def read(metrics: Metrics) -> dict[tuple[str, ...], float]:
-    """Every sample by its name and the values of its labels."""
-    families = text_string_to_metric_families(metrics.expose()[0].decode())
-    return {
-        (sample.name, *sample.labels.values()): sample.value
-        for family in families
-        for sample in family.samples
-    }
-
-
 def test_runs_are_counted_by_state(metrics: Metrics, ledger: Ledger) -> None:
     """Every state is there from the start, and a deleted run in none of them."""
-    before = read(metrics)
+    before = read_samples(metrics)
     assert {state: before["oku_runs", state] for state in RunState} == dict.fromkeys(RunState, 0)
     for run in ("r1", "r2", "r3", "r4"):
         ledger.runs.create(run, Spec(requests=10), 0.0)
     ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
     ledger.runs.change_state("r2", RunState.PAUSED, 1.0)
     ledger.runs.change_state("r3", RunState.CANCELLED, 1.0)
-    after = read(metrics)
+    after = read_samples(metrics)
     assert {state for state in RunState if after["oku_runs", state]} == {
         RunState.RUNNING, RunState.PAUSED, RunState.CANCELLED, RunState.PENDING,
     }  # fmt: skip
     ledger.deletions.begin("r3")
-    assert read(metrics)["oku_runs", "cancelled"] == 0
+    assert read_samples(metrics)["oku_runs", "cancelled"] == 0
 
 
 def test_the_longest_wait_is_shown(metrics: Metrics, ledger: Ledger) -> None:
     """Of the runs that wait now; giving a turn to the next does not make it shorter."""
-    assert read(metrics)["oku_queue_oldest_seconds",] == 0
+    assert read_samples(metrics)["oku_queue_oldest_seconds",] == 0
     ledger.runs.create("r1", Spec(requests=10), NOW - 30.0)
     ledger.runs.create("r2", Spec(requests=10), NOW - 20.0)
-    assert read(metrics)["oku_queue_oldest_seconds",] == 30
+    assert read_samples(metrics)["oku_queue_oldest_seconds",] == 30
     ledger.runs.requeue("r1", NOW - 10.0, "a reason")
-    assert read(metrics)["oku_queue_oldest_seconds",] == 30
+    assert read_samples(metrics)["oku_queue_oldest_seconds",] == 30
     ledger.runs.change_state("r1", RunState.RUNNING, NOW)
-    assert read(metrics)["oku_queue_oldest_seconds",] == 20
+    assert read_samples(metrics)["oku_queue_oldest_seconds",] == 20
 
 
 def test_the_space_of_the_data_folder_is_shown(metrics: Metrics, tmp_path: Path) -> None:
     """As `df` has it."""
-    before, shown, after = measure_space(tmp_path), read(metrics), measure_space(tmp_path)
+    before, shown, after = measure_space(tmp_path), read_samples(metrics), measure_space(tmp_path)
     assert before is not None
     assert after is not None
     assert shown["oku_data_size_bytes",] == before.size_bytes
@@ -78,10 +68,10 @@ def test_a_ledger_that_cannot_be_used_hides_no_other_metric(
     def fail() -> None:
         raise StorageError(StorageFault.IO_ERROR, "said")
 
-    assert read(metrics)["oku_ledger_usable",] == 1
+    assert read_samples(metrics)["oku_ledger_usable",] == 1
     ledger.storage.note_space(Space(0, 1 << 30))
     monkeypatch.setattr(ledger.runs, "count_by_state", fail)
-    samples = read(metrics)
+    samples = read_samples(metrics)
     assert samples["oku_ledger_usable",] == 0
     assert ("oku_messages_total", "closed") in samples
     assert ("oku_data_size_bytes",) in samples

@@ -1,5 +1,5 @@
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
+from tests.kit.coordinators.metric_samples import read_samples
 
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
@@ -14,33 +14,23 @@ def metrics() -> Metrics:
     return Metrics()
 
 
-def read(metrics: Metrics) -> dict[tuple[str, ...], float]:
-    """Every sample by its name and the values of its labels."""
-    families = text_string_to_metric_families(metrics.expose()[0].decode())
-    return {
-        (sample.name, *sample.labels.values()): sample.value
-        for family in families
-        for sample in family.samples
-        if not sample.name.endswith("_created")
-    }
-
-
 def test_every_verdict_and_every_reason_is_there_from_the_start(metrics: Metrics) -> None:
     """A counter that begins with its first event hides that event from a rate."""
-    samples = read(metrics)
+    samples = read_samples(metrics)
     assert all(samples["oku_messages_total", verdict] == 0 for verdict in MessageVerdict)
     assert all(samples["oku_leases_expired_total", reason] == 0 for reason in ExpiryReason)
 
 
 def test_callers_that_were_refused_are_counted_by_reason(metrics: Metrics) -> None:
     """All that there can be is there from the start; a token does not expire."""
-    before = {key: value for key, value in read(metrics).items() if key[0] == "oku_callers_refused_total"}
+    samples = read_samples(metrics)
+    before = {key: value for key, value in samples.items() if key[0] == "oku_callers_refused_total"}
     names = {(credential, refusal) for credential in Credential for refusal in CredentialFault}
     assert {key[1:] for key in before} == names - {(Credential.TOKEN, CredentialFault.EXPIRED)}
     assert set(before.values()) == {0}
     for _ in range(2):
         metrics.count_refusal(Credential.TICKET, CredentialFault.WRONG)
-    after = read(metrics)
+    after = read_samples(metrics)
     assert {key: after[key] for key in before if after[key]} == {
         ("oku_callers_refused_total", "ticket", "wrong"): 2
     }
@@ -50,7 +40,7 @@ def test_messages_are_counted_by_what_became_of_them(metrics: Metrics) -> None:
     """The time of the transaction that took them in is observed, too."""
     metrics.count_messages([MessageVerdict.CLOSED, MessageVerdict.ACCOUNTED, MessageVerdict.ACCOUNTED], 0.25)
     metrics.count_messages([MessageVerdict.ACCOUNTED], 0.5)
-    samples = read(metrics)
+    samples = read_samples(metrics)
     assert samples["oku_messages_total", "accounted"] == 3
     assert samples["oku_messages_total", "closed"] == 1
     assert samples["oku_messages_total", "late"] == 0
@@ -60,7 +50,7 @@ def test_messages_are_counted_by_what_became_of_them(metrics: Metrics) -> None:
 def test_leases_that_were_taken_back_are_counted_by_reason(metrics: Metrics) -> None:
     """Each lease counts once."""
     metrics.count_expired(ExpiryReason.WORKER_LOST)
-    samples = read(metrics)
+    samples = read_samples(metrics)
     assert samples["oku_leases_expired_total", "worker_lost"] == 1
     assert samples["oku_leases_expired_total", "dropped"] == 0
 
@@ -68,7 +58,7 @@ def test_leases_that_were_taken_back_are_counted_by_reason(metrics: Metrics) -> 
 def test_workers_are_shown_with_how_well_they_know_the_clock(metrics: Metrics) -> None:
     """As the last tick has them."""
     metrics.show_workers(2, 0.003)
-    samples = read(metrics)
+    samples = read_samples(metrics)
     assert (samples["oku_workers",], samples["oku_clock_bound_seconds",]) == (2, 0.003)
 
 
