@@ -1,22 +1,15 @@
 import pytest
+from tests.unit.cli.command_line import call_oku
 
-from oku_cli.main import COMMANDS, main
+from oku_cli.main import COMMANDS
 from oku_core.errors import UserError
-
-
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
-    """The exit code of `oku` with these arguments."""
-    monkeypatch.setattr("sys.argv", ["oku", *arguments])
-    with pytest.raises(SystemExit) as ending:
-        main()
-    return ending.value.code
 
 
 def test_help_lists_every_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The list says what each command does."""
-    assert call(monkeypatch, "--help") == 0
+    assert call_oku(monkeypatch, "--help") == 0
     lines = capsys.readouterr().out.splitlines()
     assert all(
         any(line.split()[:1] == [name] and len(line.split()) > 2 for line in lines) for name in COMMANDS
@@ -27,7 +20,7 @@ def test_what_pods_run_stands_under_a_heading_of_its_own(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Users of the command need not know of it."""
-    call(monkeypatch, "--help")
+    call_oku(monkeypatch, "--help")
     users, _, pods = capsys.readouterr().out.partition("Processes, as pods run them:")
     pods, _, examples = pods.partition("Options:")
     names = [[line.split()[0] for line in part.splitlines() if line[2:3].isalpha()] for part in (users, pods)]
@@ -65,7 +58,7 @@ def test_what_was_meant_is_suggested(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
 ) -> None:
     """The nearest command or option, or what Oku has for a flag of other load generators."""
-    assert call(monkeypatch, *arguments) == 2
+    assert call_oku(monkeypatch, *arguments) == 2
     assert capsys.readouterr().err == f"oku: {said}\n"
 
 
@@ -73,7 +66,7 @@ def test_no_arguments_show_the_help(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A user who types `oku` alone wants to see the commands."""
-    assert call(monkeypatch) == 0
+    assert call_oku(monkeypatch) == 0
     assert capsys.readouterr().out.startswith("Usage: oku")
 
 
@@ -82,7 +75,7 @@ def test_wrong_words_are_one_line_and_exit_code_2(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
 ) -> None:
     """Click's usage text is left out."""
-    assert call(monkeypatch, *arguments) == 2
+    assert call_oku(monkeypatch, *arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("oku: ")
@@ -98,5 +91,5 @@ def test_a_users_mistake_has_no_traceback(
         raise UserError("spec.yaml: x: y is not z")
 
     monkeypatch.setattr("oku_cli.main.oku.main", fail)
-    assert call(monkeypatch) == 2
+    assert call_oku(monkeypatch) == 2
     assert capsys.readouterr().err == "oku: spec.yaml: x: y is not z\n"

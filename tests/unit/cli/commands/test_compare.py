@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.runs.seconds import draw_seconds
+from tests.unit.cli.command_line import call_oku
 
-from oku_cli.main import main
 from oku_core.spec.spec import Spec
 
 
@@ -27,19 +27,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
-    """The exit code of `oku compare` with these arguments."""
-    monkeypatch.setattr("sys.argv", ["oku", "compare", *arguments])
-    with pytest.raises(SystemExit) as ending:
-        main()
-    return ending.value.code
-
-
 def test_two_runs_are_compared(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
     """A page is written beside what is printed."""
-    assert call(monkeypatch, "r1", "r2", "--html", "c.html") == 0
+    assert call_oku(monkeypatch, "compare", "r1", "r2", "--html", "c.html") == 0
     assert "A and B are not judged by each other" in capsys.readouterr().out
     assert (folder / "c.html").read_text().startswith("<!DOCTYPE html>")
 
@@ -48,7 +40,7 @@ def test_the_comparison_is_printed_as_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With both summaries, and what differs."""
-    assert call(monkeypatch, "r1", "r2", "--json") == 0
+    assert call_oku(monkeypatch, "compare", "r1", "r2", "--json") == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["a"]["run"], document["b"]["run"]) == ("r1", "r2")
     assert document["verdict"] == "not_comparable"
@@ -73,5 +65,5 @@ def test_wrong_input_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     """Nothing is written, and the exit code is 2."""
-    assert call(monkeypatch, *arguments) == 2
+    assert call_oku(monkeypatch, "compare", *arguments) == 2
     assert re.match(re.escape(message), capsys.readouterr().err)

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-
-from oku_cli.main import main
+from tests.unit.cli.command_line import call_oku
 
 
 @pytest.fixture(autouse=True)
@@ -15,27 +14,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
-    """The exit code of `oku import` with these arguments."""
-    monkeypatch.setattr("sys.argv", ["oku", "import", *arguments])
-    with pytest.raises(SystemExit) as ending:
-        main()
-    return ending.value.code
-
-
 def test_a_spec_is_printed_or_written(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
     """Without secrets, unless they are asked for."""
     line = "curl http://h/ -H 'Authorization: Bearer abc'"
-    assert call(monkeypatch, "curl", line) == 0
+    assert call_oku(monkeypatch, "import", "curl", line) == 0
     printed = yaml.safe_load(capsys.readouterr().out)
     assert printed == {
         "url": "http://h/",
         "method": "GET",
         "header": {"Authorization": "Bearer {env:AUTHORIZATION}"},
     }
-    assert call(monkeypatch, "curl", line, "--keep-secrets", "-o", "spec.yaml") == 0
+    assert call_oku(monkeypatch, "import", "curl", line, "--keep-secrets", "-o", "spec.yaml") == 0
     assert yaml.safe_load((folder / "spec.yaml").read_text())["header"] == {"Authorization": "Bearer abc"}
 
 
@@ -50,7 +41,7 @@ def test_a_command_is_read_from_standard_input(
     def read(words: str, *flags: str) -> int | str | None:
         given = f"curl \\\n https://h \\\n {words}\n".encode()
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(given)))
-        return call(monkeypatch, "curl", "-", *flags)
+        return call_oku(monkeypatch, "import", "curl", "-", *flags)
 
     assert read("-d @body --cacert body", "--files-dir", "below") == 0
     written = yaml.safe_load(capsys.readouterr().out)
@@ -99,7 +90,7 @@ def test_wrong_input_is_one_line(
     (folder / "bad.yaml").write_text("{")
     request = r'{"method": "GET", "url": "http://h/\ud800", "headers": []}'
     (folder / "half.har").write_text(f'{{"log": {{"entries": [{{"request": {request}}}]}}}}')
-    assert call(monkeypatch, *arguments) == 2
+    assert call_oku(monkeypatch, "import", *arguments) == 2
     captured = capsys.readouterr()
     assert captured.err.startswith(message)
     assert captured.err.count("\n") == 1

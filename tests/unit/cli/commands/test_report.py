@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.unit.cli.command_line import call_oku
 
-from oku_cli.main import main
 from oku_core.spec.spec import Spec
 
 
@@ -19,19 +19,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
-    """The exit code of `oku report` with these arguments."""
-    monkeypatch.setattr("sys.argv", ["oku", "report", *arguments])
-    with pytest.raises(SystemExit) as ending:
-        main()
-    return ending.value.code
-
-
 def test_a_report_is_a_page_in_the_current_folder(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """`-o` names another file."""
-    assert call(monkeypatch, "r1") == 0
+    assert call_oku(monkeypatch, "report", "r1") == 0
     assert (folder / "oku-report-r1.html").read_text().startswith("<!DOCTYPE html>")
-    assert call(monkeypatch, "r1", "-o", "other.html") == 0
+    assert call_oku(monkeypatch, "report", "r1", "-o", "other.html") == 0
     assert (folder / "other.html").exists()
 
 
@@ -39,7 +31,7 @@ def test_only_what_was_asked_for_is_written(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], folder: Path
 ) -> None:
     """A script that wants numbers wants no page."""
-    assert call(monkeypatch, "r1", "--json", "--csv", "a.csv", "--hgrm", "a.hgrm") == 0
+    assert call_oku(monkeypatch, "report", "r1", "--json", "--csv", "a.csv", "--hgrm", "a.hgrm") == 0
     assert {path.name for path in folder.iterdir()} == {".oku", "a.csv", "a.hgrm"}
     assert json.loads(capsys.readouterr().out)["summary"]["run"] == "r1"
     assert (folder / "a.csv").read_text().startswith("at,state,seconds,requests_total,")
@@ -69,7 +61,7 @@ def test_wrong_input_is_one_line(
     message: str,
 ) -> None:
     """The exit code is 2, and nothing is written."""
-    assert call(monkeypatch, *arguments) == 2
+    assert call_oku(monkeypatch, "report", *arguments) == 2
     captured = capsys.readouterr()
     assert captured.err.startswith(message)
     assert len(captured.err.splitlines()) == 1
@@ -78,7 +70,7 @@ def test_wrong_input_is_one_line(
 
 def test_a_pipeline_gets_its_files_of_any_run(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
     """As `oku run` would have written them."""
-    assert call(monkeypatch, "r1", "--junit", "a.xml", "--summary-markdown", "a.md") == 0
+    assert call_oku(monkeypatch, "report", "r1", "--junit", "a.xml", "--summary-markdown", "a.md") == 0
     assert {path.name for path in folder.iterdir()} == {".oku", "a.xml", "a.md"}
     assert "<testsuites" in (folder / "a.xml").read_text()
     assert (folder / "a.md").read_text().startswith("## run r1: paused")

@@ -8,10 +8,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.unit.cli.command_line import call_oku
 
 from oku_cli.commands.wait import wait_remotely
 from oku_cli.exit_code import ExitCode
-from oku_cli.main import main
 from oku_cli.remote.endpoint import Endpoint, UnreachableError
 from oku_cli.remote.watch import Watch
 from oku_coordinator.ledger import Ledger
@@ -48,14 +48,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return data
 
 
-def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int | str | None:
-    """The exit code of `oku wait` with these arguments."""
-    monkeypatch.setattr("sys.argv", ["oku", "wait", *arguments])
-    with pytest.raises(SystemExit) as ending:
-        main()
-    return ending.value.code
-
-
 def test_a_run_that_is_over_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """The exit code is that of a command that follows it to its end, also in a folder without a stack."""
     codes = {
@@ -64,8 +56,8 @@ def test_a_run_that_is_over_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -
         "failed-1": ExitCode.CUT_SHORT,
         "bad-1": ExitCode.NOT_PASSED,
     }
-    assert {run: call(monkeypatch, run) for run in codes} == codes
-    assert call(monkeypatch, "bad-1", "--allow-undecided") == ExitCode.CUT_SHORT
+    assert {run: call_oku(monkeypatch, "wait", run) for run in codes} == codes
+    assert call_oku(monkeypatch, "wait", "bad-1", "--allow-undecided") == ExitCode.CUT_SHORT
 
 
 def test_a_run_that_does_not_go_on_by_itself_is_not_waited_for(
@@ -73,7 +65,7 @@ def test_a_run_that_does_not_go_on_by_itself_is_not_waited_for(
 ) -> None:
     """It was paused, or its stack was killed; the summary says how to resume it."""
     for run in ("paused-1", "killed-1", "queued-1"):
-        assert call(monkeypatch, run) == ExitCode.CUT_SHORT
+        assert call_oku(monkeypatch, "wait", run) == ExitCode.CUT_SHORT
         assert f"oku resume {run}" in capsys.readouterr().out
 
 
@@ -81,7 +73,8 @@ def test_the_flags_of_watching_work_as_they_do_for_a_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     """Files and standard output get the summary."""
-    assert call(monkeypatch, "done-1", "--json", "--summary-json", "s.json", "--junit", "s.xml") == 0
+    flags = ("--json", "--summary-json", "s.json", "--junit", "s.xml")
+    assert call_oku(monkeypatch, "wait", "done-1", *flags) == 0
     printed = json.loads(capsys.readouterr().out)
     assert (printed["run"], printed["state"]) == ("done-1", "completed")
     assert json.loads((tmp_path / "s.json").read_text()) == printed
@@ -92,7 +85,7 @@ def test_a_name_stands_for_the_newest_run_that_has_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As it does for all commands that change nothing."""
-    assert call(monkeypatch, "night", "--json") == ExitCode.CUT_SHORT
+    assert call_oku(monkeypatch, "wait", "night", "--json") == ExitCode.CUT_SHORT
     assert json.loads(capsys.readouterr().out)["run"] == "cut-1"
 
 
@@ -108,7 +101,7 @@ def test_a_run_that_is_not_found_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], reference: str, said: str
 ) -> None:
     """The exit code is 2; a file that a pipeline reads says so, too."""
-    assert call(monkeypatch, reference, "--junit", "s.xml") == ExitCode.WRONG_INPUT
+    assert call_oku(monkeypatch, "wait", reference, "--junit", "s.xml") == ExitCode.WRONG_INPUT
     [line] = capsys.readouterr().err.splitlines()
     assert said in line
     assert "<error" in Path("s.xml").read_text()
@@ -118,7 +111,7 @@ def test_a_folder_without_runs_is_left_as_it_is(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Nothing is created."""
-    assert call(monkeypatch, "latest", "--data-dir", "none") == ExitCode.WRONG_INPUT
+    assert call_oku(monkeypatch, "wait", "latest", "--data-dir", "none") == ExitCode.WRONG_INPUT
     assert "none: there are no runs yet" in capsys.readouterr().err
     assert not Path("none").exists()
 
