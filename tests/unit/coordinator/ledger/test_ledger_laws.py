@@ -505,7 +505,7 @@ class LedgerLaws(RuleBasedStateMachine):
             self.ledger.leases.fetch_slices(run), snapshot.record, self.ledger.runs.fetch_standing(run),
             self.ledger.leases.fetch_open(run), self.ledger.leases.fetch_open_by_incarnation(run),
             snapshot.workers, snapshot.flags,
-            account.outcomes, account.statuses, account.bytes_received, account.latency.counts,
+            account.outcomes, account.statuses, account.bytes_received, account.latency.build_latency(),
         )  # fmt: skip
 
     @rule(run=st.sampled_from(RUNS), ranges=RANGES)
@@ -658,7 +658,7 @@ class LedgerLaws(RuleBasedStateMachine):
         assert account.not_sent == [sum(a.cause == cause for a in answers) for cause in range(3)]
         assert sum(account.outcomes) == snapshot.record.accounted
         answered = count_answered(account.outcomes)
-        assert sum(account.latency.counts) == account.latency.total == answered
+        assert account.latency.build_latency().total == account.latency.total == answered
         assert account.latency.sum_us == sum(a.latency_us for a in answers if a.outcome in ANSWERED)
         assert sum(account.statuses.values()) == answered
         assert account.bytes_received == 7 * len(told)
