@@ -370,7 +370,7 @@ class SimulatedInbound(Inbound):
         receiver: CheckpointReceiver,
         handler: MessageHandler,
     ) -> None:
-        super().__init__(app, supervisor, JudgedReceiver(**vars(receiver)), news)
+        super().__init__(app, supervisor, JudgedReceiver(**vars(receiver)), handler)
         health = supervisor.build_health("listeners")
         self.checkpoints: Any = _CheckpointListener(world, connection, health, self._store)
         self.progress: Any = _ProgressListener(world, connection, health, self._pass_on, self._announce)
