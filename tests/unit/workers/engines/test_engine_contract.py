@@ -25,7 +25,6 @@ from oku_core.spec.values.expected_status import ExpectedStatus
 from oku_core.spec.values.header import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.engine_registry import build_engine
-from oku_workers.executions.feed import Feed
 from oku_workers.executions.tally import (
     CONNECT_ERROR,
     DISCONNECTED,
@@ -35,6 +34,7 @@ from oku_workers.executions.tally import (
     UNEXPECTED_STATUS,
     Tally,
 )
+from oku_workers.feed.feed import Feed
 
 BuildBench = Callable[..., EngineBench]
 BENCHES: tuple[type[EngineBench], ...] = (AiohttpBench, HttptoolsBench, Nghttp2Bench, MultiplexedBench)

@@ -15,7 +15,7 @@ from oku_core.spec.target import Target
 from oku_core.spec.values.code_file import CodeFile
 from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.url import Url
-from oku_workers.engines.engine_error import EngineError
+from oku_workers.engines.contract.engine_context import EngineError
 from oku_workers.executions.tally import TIMEOUT
 from oku_workers.files.file_cache import FileError
 
