@@ -12,7 +12,7 @@ from tests.kit.workers.user_code_bench import UserCodeBench
 
 from oku_core.messaging.host_end import HostEndReason
 from oku_core.spec.files import list_files
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.request_content import Header
 from oku_workers.engines.engine_error import EngineError
 from oku_workers.engines.user_code.engine import UserCodeEngine
 from oku_workers.engines.user_code.host_ends import HostEnds

@@ -35,7 +35,7 @@ from oku_core.messaging.lease import Lease
 from oku_core.messaging.order import Intervals
 from oku_core.messaging.sending import send_to_workers
 from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 from oku_workers.health import EXIT_STUCK
 

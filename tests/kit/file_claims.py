@@ -1,6 +1,6 @@
 """What a caller knows of a file whose content is in memory."""
 
-from oku_core.spec.values.file_proof import FileClaim, FileHash
+from oku_core.spec.values.file_reference import FileClaim, FileHash
 
 
 def build_claim(content: bytes) -> FileClaim:

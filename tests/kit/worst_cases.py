@@ -21,7 +21,7 @@ from oku_core.http_client.error_reason import explain_error
 from oku_core.http_client.redirection import RedirectError, join_location
 from oku_core.process.redaction import redact
 from oku_core.process.secret_texts import SecretTexts
-from oku_core.spec.expectation import parse_expectation
+from oku_core.spec.target import parse_expectation
 from oku_core.spec.values.check import parse_sizes
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.pattern import compile_pattern
@@ -127,34 +127,34 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_core.process.redaction:_HOST": ["a", "[", "[]", ("[", ":", ""), ("a:", "1", "x"), ":1"],
     "oku_core.process.redaction:_redact_rest": ["a", "/", "?#"],
     "oku_core.spec.data_file:_DIGEST": _A_DIGEST,
-    "oku_core.spec.request_line:_PLACEHOLDER": [
+    "oku_core.spec.description:_PLACEHOLDER": [
         "{", "{a", "}", "{}aaaaaaaaaaaaaa", ("{", "a", ""), "{literal:",
     ],
     "oku_core.spec.secrets:_CONTROL": ["a"],
-    "oku_core.spec.values.body:_FORM": [
+    "oku_core.spec.values.request_content:_FORM": [
         "a", "a=", "a=a&", "&", "=", ("a=", "a", " "), ("", "a=&", "="), "a=b=&",
     ],
     "oku_core.spec.values.check:_INDEX": ["0", "1"],
     "oku_core.spec.values.check:_POINTER": ["/", "/a", "~", "/~0", ("/", "a", "~"), ("", "/~0", "~2")],
     "oku_core.spec.values.delay:_SIGMA": [" ", "1", "1.", ("1.", "1", "x"), (" ", "1", ".")],
     "oku_core.spec.values.delay:_WHOLE_SECONDS": ["1", "_", ("1", " ", "x"), ("", "1", "ss")],
-    "oku_core.spec.values.expected_status:_STATUS": ["1", "1x", "2xx"],
+    "oku_core.spec.values.check:_STATUS": ["1", "1x", "2xx"],
     "oku_core.spec.values.file_reference:_DIGEST": _A_DIGEST,
     "oku_core.spec.values.file_reference:_REFERENCE": _A_DIGEST,
-    "oku_core.spec.values.header:_NAME": _A_NAME,
-    "oku_core.spec.values.header:_VALUE": ["a", ("", "a", "\n")],
-    "oku_core.spec.values.header:_find_length_fault": ["0"],
-    "oku_core.spec.values.method:parse_method": _A_NAME,
+    "oku_core.spec.values.request_content:_NAME": _A_NAME,
+    "oku_core.spec.values.request_content:_VALUE": ["a", ("", "a", "\n")],
+    "oku_core.spec.values.request_content:_find_length_fault": ["0"],
+    "oku_core.spec.values.scalar:parse_method": _A_NAME,
     "oku_core.spec.values.pattern:_ESCAPE_OR_REPETITION": ["\\", "{,", ("{,", "1", ""), "{,1"],
-    "oku_core.spec.values.placeholder:LITERAL_TEXT": [
+    "oku_core.spec.values.template:LITERAL_TEXT": [
         "{", "{literal:", "{literal:a", ("{literal:", "a", ""), "{literal:}",
     ],
-    "oku_core.spec.values.placeholder:NAMED_PLACEHOLDER": ["{", "{a", ("{", "a", ""), "{a}"],
-    "oku_core.spec.values.placeholder:SECRET_PLACEHOLDER": [
+    "oku_core.spec.values.template:NAMED_PLACEHOLDER": ["{", "{a", ("{", "a", ""), "{a}"],
+    "oku_core.spec.values.template:SECRET_PLACEHOLDER": [
         "{", "{env:", "{env:a", ("{env:", "a", ""), "{file:", ("{file:", "a", ""), "{file:a",
     ],
-    "oku_core.spec.values.placeholder:_MEANS_SOMETHING": ["{", "{env", "{env:", "{i", "{i}", "{literal:"],
-    "oku_core.spec.values.placeholder:_SECRET_BEGINS": ["{", "{env:", ("{env:", "a", ""), "{file:a"],
+    "oku_core.spec.values.template:_MEANS_SOMETHING": ["{", "{env", "{env:", "{i", "{i}", "{literal:"],
+    "oku_core.spec.values.template:_SECRET_BEGINS": ["{", "{env:", ("{env:", "a", ""), "{file:a"],
     "oku_core.spec.values.quantity:_QUANTITY": [
         "1", "_1", ("1", "_1", "_"), ("1", " ", "1"), ("1.", "1", "."), ("1", "s", "1"), ("1e", "1", ""),
     ],

@@ -22,7 +22,7 @@ from oku_core.http_client.redirection import (
     join_location,
     turns_into_get,
 )
-from oku_core.spec.values.header import FRAMING, Header, asks_to_close, find_framing_fault
+from oku_core.spec.values.request_content import FRAMING, Header, asks_to_close, find_framing_fault
 
 MOST_REDIRECTS = 10
 _Headers = list[tuple[str, str]]

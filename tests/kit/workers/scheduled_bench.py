@@ -13,7 +13,7 @@ from oku_core.schedule.wave import Wave
 from oku_core.schedule.wave_plan import plan_wave
 from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.quantity import Rate
 from oku_core.spec.values.url import Url
 from oku_workers.executions.scheduled_execution import ScheduledExecution
 from oku_workers.executions.scheduled_feed import ScheduledFeed

@@ -37,7 +37,7 @@ SAFE = {
     "core/process/redaction.py": {
         "MASK if url.end() == end else _redact_rest(url[1], queries=queries)": "for a log",
     },
-    "core/spec/target_description.py": {
+    "core/spec/description.py": {
         "url.authority.rpartition('@')[2]": "part of a URL",
         "url.path": "part of a URL",
     },

@@ -13,7 +13,7 @@ from yarl import URL
 
 from oku_core.http_client.redirection import check_other_origin
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.placeholder import read_literally
+from oku_core.spec.values.template import read_literally
 
 
 class Headers(Protocol):

@@ -36,7 +36,7 @@ from oku_core.results.tick import Tick
 from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.code_file import CodeFile
+from oku_core.spec.values.file_reference import CodeFile
 
 TOKEN = "0123456789"
 Client = TestClient[Any, Any]

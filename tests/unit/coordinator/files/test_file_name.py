@@ -3,7 +3,7 @@ from pathlib import Path
 from tests.kit.file_claims import build_claim
 
 from oku_coordinator.files.file_name import FileName, find_stored_file, read_name
-from oku_core.spec.values.file_proof import FileClaim
+from oku_core.spec.values.file_reference import FileClaim
 
 CLAIM = build_claim(b"what is in a file")
 OLDER = FileClaim(CLAIM.digest, "")

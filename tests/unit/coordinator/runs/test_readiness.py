@@ -32,7 +32,7 @@ from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.spec.files import SpecFiles
 from oku_core.spec.spec import Engine, Hook, Spec
 from oku_core.spec.values.file_reference import FileRef
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.quantity import Rate
 
 if TYPE_CHECKING:
     from oku_coordinator.kube.facade import KubeFacade

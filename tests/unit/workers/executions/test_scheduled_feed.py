@@ -21,7 +21,7 @@ from oku_core.schedule.lane import MOST_IN_CHUNK, Lane
 from oku_core.spec.load import build_schedule
 from oku_core.spec.request_template import find_target_turns
 from oku_core.spec.target import Target
-from oku_core.spec.values.late import Late
+from oku_core.spec.values.load_values import Late
 from oku_core.spec.values.url import Url
 from oku_workers.executions.tally import NOT_SENT
 

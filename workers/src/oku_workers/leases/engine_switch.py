@@ -24,7 +24,7 @@ from oku_core.process.processor_time import measure_busy_s
 from oku_core.process.supervision import Supervisor, cancel
 from oku_core.spec.body_memory import find_memory_fault
 from oku_core.spec.files import SpecFileError, list_files
-from oku_core.spec.pattern_rules import compile_patterns, has_patterns
+from oku_core.spec.rules import compile_patterns, has_patterns
 from oku_core.spec.secrets import NO_SOURCES, FilledSpec, SecretError, SpecSources, reads_sources
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef

@@ -22,7 +22,7 @@ from oku_coordinator.ledger.storage.timing_schema import TIMING_COLUMNS
 from oku_core.accounting.failure_reason import build_unknown
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.checkpoint import Part
-from oku_core.spec.load_description import describe_load
+from oku_core.spec.description import describe_load
 from oku_core.spec.spec import decode_spec
 
 _FROM_VERSION_8 = """

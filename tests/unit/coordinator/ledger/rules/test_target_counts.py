@@ -20,7 +20,7 @@ from oku_core.spec.load import build_schedule
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.quantity import Rate
 
 WAVE = Wave(0, 40, 3, 0, (10, 20, 30, 40))
 

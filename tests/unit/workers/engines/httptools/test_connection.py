@@ -13,12 +13,11 @@ from yarl import URL
 
 from oku_core.http_client.limits import LONGEST_HEAD_BYTES
 from oku_core.messaging.lease import Lease
-from oku_core.spec.expectation import Expectation
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.check import JsonValue, SizeBound
-from oku_core.spec.values.expected_status import ExpectedStatus
-from oku_core.spec.values.header import Header
+from oku_core.spec.target import Expectation
+from oku_core.spec.values.check import ExpectedStatus, JsonValue, SizeBound
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.counting import count_answers
 from oku_workers.engines.defaults import PIECE_BYTES

@@ -14,7 +14,7 @@ from oku_core.http_client.urls import build_origin
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.template import Rows
 from oku_core.spec.values.url import Url
 from oku_workers.engines.nghttp2.request import NOTHING, BuildRequest, build_request

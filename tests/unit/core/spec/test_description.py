@@ -6,10 +6,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.runs.specs import specs, user_code_specs
 
+from oku_core.data.data_format import DataFormat
+from oku_core.spec.data_file import DataFile
+from oku_core.spec.description import (
+    LONGEST_URL,
+    RequestLines,
+    describe_load,
+    describe_shortage,
+    describe_target,
+)
 from oku_core.spec.load import list_stages
-from oku_core.spec.load_description import describe_load, describe_shortage
 from oku_core.spec.parser import Source, parse_spec
-from oku_core.spec.spec import Spec
+from oku_core.spec.spec import Engine, Spec
+from oku_core.spec.target import Target
+from oku_core.spec.values.file_reference import CodeFile
+from oku_core.spec.values.url import Url
 
 CODE = {"engine": "python", "scenario": f"a.py@sha256:{'0' * 64}:1:a.py"}
 
@@ -114,3 +125,88 @@ def test_what_is_said_to_be_needed_is_enough(spec: Spec, workers: int, latency_s
     peak = max(stage.peak for stage in list_stages(spec))
     needed = int(words.rpartition(" ")[2])
     assert math.isclose(needed, math.ceil(float(peak) * latency_s / workers), rel_tol=1e-9, abs_tol=1)
+
+
+def describe(**values: Any) -> str:
+    """The target of a spec in words."""
+    return describe_target(parse_spec(Source("spec", values)))
+
+
+def test_a_target_is_its_url() -> None:
+    """Without one it is Oku's own delay servers; of several, the first is named."""
+    assert describe() == "delay servers"
+    assert describe(url="http://h:8080/items/{i}") == "http://h:8080/items/{i}"
+    assert describe(url=["http://h/a", "http://h/b", "http://h/a"]) == "http://h/a and 1 more"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://user:secret@h/a?key=secret", "http://secret@h/a?secret", "https://{env:NAME}:x@h/a?b={i}"]
+)
+def test_users_and_queries_are_left_out(url: str) -> None:
+    """They may be secret."""
+    assert describe(url=url) == f"{url.partition(':')[0]}://h/a?…"
+
+
+def test_targets_are_named() -> None:
+    """So is the place that they have in common."""
+    targets = [{"name": name, "url": f"/{name}"} for name in ("item", "cart", "buy", "pay")]
+    base = "https://user:secret@shop.example"
+    assert describe(targets=targets[:2], **{"base-url": base}) == "item, cart at https://shop.example"
+    assert describe(targets=targets, **{"base-url": base}) == (
+        "item, cart, buy and 1 more at https://shop.example"
+    )
+    assert describe(targets=targets[:1]) == "item at delay servers"
+
+
+def test_a_long_url_is_cut() -> None:
+    """A head has one line."""
+    text = describe(url=f"http://h/{'x' * 200}?a")
+    assert (len(text), text[-2:]) == (LONGEST_URL - 2, "x…")
+
+
+DATA = DataFile(
+    name="t.csv", format=DataFormat.CSV, digest="0" * 64, size=9, rows=9, columns=("a", "b"), index="1" * 64
+)
+
+
+def test_a_url_has_the_index_and_the_values_of_its_row_as_they_are_sent() -> None:
+    """User and password are masked, names of secrets stay."""
+    lines = RequestLines(Spec(urls=(Url("http://me:pw@h/{i}/{a}?b={b}&t={env:T}"),), data=DATA, method="PUT"))
+    line = lines.build(7, {"a": "x y/é", "b": "&"})
+    assert line.text == "PUT http://***@h/7/x%20y%2F%C3%A9?b=%26&t={env:T}"
+
+
+def test_without_its_row_the_columns_stay_as_they_are_written() -> None:
+    """The index is filled in."""
+    spec = Spec(base_url=Url("http://h"), targets=(Target(name="t", url="/{i}?q={a}"),), data=DATA)
+    assert RequestLines(spec).build(3) == ("t", "GET", "http://h/3?q={a}")
+
+
+def test_what_stands_in_a_query_can_be_hidden() -> None:
+    """But for placeholders, and for the names of parameters."""
+    url = "http://h/{i}?token=abc&q=a{i}&c={a}&t={env:T}&e=&flag"
+    spec = Spec(urls=(Url(url),), data=DATA)
+    hidden = RequestLines(spec, hides_queries=True).build(7).url
+    assert hidden == "http://h/7?token=***&q=***7&c={a}&t={env:T}&e=&***"
+
+
+def test_literal_text_is_shown_as_it_is_sent_and_hidden_as_text() -> None:
+    """It is no placeholder."""
+    spec = Spec(urls=(Url("http://h/{literal:i}?q={literal:env:T}"),))
+    assert RequestLines(spec).build(7).url == "http://h/{i}?q={env:T}"
+    assert RequestLines(spec, hides_queries=True).build(7).url == "http://h/{i}?q=***"
+
+
+def test_delay_servers_have_no_url() -> None:
+    """They are gone when somebody asks."""
+    assert RequestLines(Spec()).build(3, {"a": "1"}) == ("", "GET", "")
+    assert RequestLines(Spec()).find_target(3) == ""
+
+
+def test_nothing_is_said_of_what_an_iteration_of_user_code_asks() -> None:
+    """Nobody knows, even where its requests go to one place."""
+    scenario = CodeFile(f"a.py@sha256:{'0' * 64}:1:a.py")
+    lines = RequestLines(Spec(engine=Engine.PYTHON, scenario=scenario, base_url=Url("http://h")))
+    assert lines.build(7) == ("", "", "")
+    assert not lines.build(7).text
+    assert not lines.find_target(7)

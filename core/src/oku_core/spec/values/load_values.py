@@ -1,4 +1,4 @@
-"""The stages of a run as users write them: for how long, and at which rate or with how many in flight.
+"""Parses the keys of a spec that shape its load: stages, late requests, and when a run gives up on a target.
 
 | text | stage |
 | --- | --- |
@@ -17,8 +17,13 @@ from fractions import Fraction
 from typing import Self
 
 from oku_core.errors import format_value
-from oku_core.spec.values.quantity import parse_count, parse_exact_duration
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.quantity import (
+    Rate,
+    parse_count,
+    parse_duration_between,
+    parse_duration_s,
+    parse_exact_duration,
+)
 from oku_core.spec.values.scalar import list_values, parse_scalar, parse_text
 
 LONGEST_STAGE_NAME = 40
@@ -116,3 +121,59 @@ def _join(mapping: Mapping[object, object]) -> str:
     elif "concurrency" in mapping and "/" in levels:
         raise ValueError(f"{shown}: {format_value(levels)} is a rate, not a number of requests in flight")
     return f"{name}{duration}:{levels}"
+
+
+SEND = "send"
+"""Says that every request is sent, however late."""
+
+_SOONEST, _LATEST = "1ms", "1h"
+
+
+class Late(str):
+    """How late a request may be sent; as a string, it is the text that the user wrote.
+
+    Attributes:
+        duration_s: how many seconds after its due time a request is given up; None if it is sent in any case.
+    """
+
+    __slots__ = ("duration_s",)
+    duration_s: float | None
+
+    def __new__(cls, text: str) -> Self:
+        """Parse a duration between 1 ms and 1 h, or `send`; raise `ValueError` for anything else."""
+        late = super().__new__(cls, text)
+        try:
+            late.duration_s = None if text == SEND else parse_duration_between(text, _SOONEST, _LATEST)
+        except ValueError:
+            raise ValueError(
+                f"{format_value(text)} is neither a duration between {_SOONEST} and {_LATEST} nor {SEND}"
+            ) from None
+        return late
+
+
+def parse_late(value: object) -> Late:
+    """Parse a duration such as `1s`, or `send`."""
+    text = parse_scalar(value).strip()
+    return Late(SEND if text.lower() == SEND else text)
+
+
+NEVER = "never"
+"""Says that a run goes on however long nothing is ok."""
+
+_SHORTEST_DOWN, _LONGEST_DOWN = "1s", "1h"
+
+
+def parse_stop_when_down(value: object) -> float:
+    """Parse a duration between 1 s and 1 h, in seconds; `never` is 0, as is 0 itself."""
+    text = parse_scalar(value).strip()
+    if text.lower() == NEVER:
+        return 0.0
+    try:
+        seconds = parse_duration_s(text)
+    except ValueError:
+        seconds = -1.0
+    if seconds == 0 or parse_duration_s(_SHORTEST_DOWN) <= seconds <= parse_duration_s(_LONGEST_DOWN):
+        return seconds
+    raise ValueError(
+        f"{format_value(text)} is neither a duration between {_SHORTEST_DOWN} and {_LONGEST_DOWN} nor {NEVER}"
+    )

@@ -1,8 +1,4 @@
-"""The headers of a spec: how they are parsed, and which of them contradict their request.
-
-If a header contradicts the body, the target reads a part of one request as the beginning of the next
-(RFC 9112, section 6), and every later count on that connection is wrong.
-"""
+"""Parses the headers and the body of a request, and finds headers that contradict it."""
 
 import re
 from collections import Counter
@@ -10,10 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
 from oku_core.errors import format_value
-from oku_core.spec.values.body_bytes import measure_body
+from oku_core.json_reader import JsonError, decode_document
 from oku_core.spec.values.file_reference import find_file_reference
-from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, check_secrets, read_literally
 from oku_core.spec.values.scalar import list_values, parse_scalar, parse_text
+from oku_core.spec.values.template import (
+    INDEX_PLACEHOLDER,
+    SECRET_PLACEHOLDER,
+    check_secrets,
+    measure_body,
+    read_literally,
+)
 
 # RFC 9110: a name is a token (section 5.6.2); a value has no control characters but the tab (section 5.5).
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -121,3 +123,46 @@ def _find_length_fault(value: str, body: str | None) -> str | None:
 
 def _split_options(value: str) -> list[str]:
     return [option.strip().lower() for option in value.split(",")]
+
+
+MOST_BODY_BYTES = 64 << 20
+"""The largest body; a worker has it in memory once, or with a placeholder for each request in flight."""
+_FORM_PAIR = r"[\w.~%+*\[\]-]++=[\w.~%+*\[\]@:/,-]*+"
+_FORM = re.compile(f"{_FORM_PAIR}(?:&{_FORM_PAIR})*+", re.ASCII)
+"""The characters of an encoded form, and those that people leave as they are in one."""
+JSON_TYPE = "application/json"
+
+
+def parse_body(value: object) -> str:
+    """Parse a body: any text, with or without placeholders, or the file of the run that has it."""
+    body = parse_text(value)
+    if reference := find_file_reference(body):
+        if reference.size > MOST_BODY_BYTES:
+            raise ValueError(f"{reference.name} is larger than {MOST_BODY_BYTES >> 20} MiB")
+        return body
+    check_secrets(body)
+    return body
+
+
+def find_body_type(body: str) -> str | None:
+    """The `Content-Type` of a JSON object or array, or a form, once placeholders are replaced, or None.
+
+    Of a file, whose content is not here, the name tells it.
+    """
+    if reference := find_file_reference(body):
+        return JSON_TYPE if reference.name.endswith(".json") else None
+    text = read_literally(SECRET_PLACEHOLDER.sub("0", body.replace(INDEX_PLACEHOLDER, "0")))
+    if _is_json(text):
+        return JSON_TYPE
+    if _FORM.fullmatch(text):
+        return "application/x-www-form-urlencoded"
+    return None
+
+
+def _is_json(text: str) -> bool:
+    if not text.lstrip().startswith(("{", "[")):
+        return False
+    try:
+        return isinstance(decode_document(text), dict | list)
+    except JsonError:
+        return False
