@@ -17,7 +17,7 @@ from prometheus_client.samples import NativeHistogram, Sample
 from prometheus_client.utils import floatToGoString
 
 from oku_coordinator.ledger.storage.run_account import Account, RunAccount, sum_counts
-from oku_coordinator.telemetry.native_histogram import build_native_histogram, count_between, find_cuts
+from oku_coordinator.telemetry.native_histogram import build_native_histogram, find_cuts
 from oku_core.accounting.histogram import BUCKETS, Histogram
 from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.spec.request_template import list_target_names
@@ -196,5 +196,5 @@ def _build_distribution(histograms: Iterable[Histogram]) -> Distribution | None:
     filled = [histogram for histogram in histograms if histogram.total]
     if not filled:
         return None
-    between = zip(*(count_between(histogram, _CUTS) for histogram in filled), strict=True)
+    between = zip(*(histogram.count_between(_CUTS) for histogram in filled), strict=True)
     return Distribution(counts=list(accumulate(map(sum, between))), native=build_native_histogram(filled))

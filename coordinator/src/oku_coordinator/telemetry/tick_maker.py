@@ -158,7 +158,8 @@ class TickMaker:
         return max(_SHORTEST_S, min(now - self.at, max(1.0, told_s)))
 
     def _begin(self) -> None:
-        self._latency, self._response_time, self._lateness = Histogram(), Histogram(), Histogram()
+        # Thousands of workers may add to them within a second.
+        self._latency, self._response_time, self._lateness = (Histogram.build_dense() for _ in range(3))
         self._sent = 0
         self._outcomes = build_no_counts()
         self._bytes_received = 0
