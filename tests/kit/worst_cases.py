@@ -26,7 +26,7 @@ from oku_core.spec.values.check import parse_sizes
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.pattern import compile_pattern
 from oku_core.spec.values.url import parse_urls
-from oku_workers.engines.answer_checks import build_judge
+from oku_workers.engines.http.answer_checks import build_judge
 from oku_workers.engines.httptools.body_size import FIXED, LENGTH, VALUE, build_measure
 
 Text = str | tuple[str, str, str]
@@ -167,7 +167,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_core.spec.values.url:_STRAY_BRACE": ["{", "a", ("{", "a", "")],
     "oku_core.spec.values.url:_parse_url": ["a", "/"],
     "oku_server.behaviour.body:_SIZE": ["1", "_", ("1.", "1", ""), ("1", "k", ""), ("1", "_", "k")],
-    "oku_workers.engines.answer_checks:_ENCODING": [
+    "oku_workers.engines.http.answer_checks:_ENCODING": [
         "\ncontent-encoding", ("\ncontent-encoding", " ", ""), ("\ncontent-encoding:", " ", ""), "\n",
     ],
     "oku_workers.engines.httptools.body_size:_CHUNK_SIZE": ["0", "0\r", "0\r\n"],
@@ -177,7 +177,7 @@ WORST: Mapping[str, Sequence[Text]] = {
         ("HTTP/1.1 200 ", "a", ""), ("HTTP/1.1 200 ", "a", "\r"), "HTTP/1.1 200",
     ],
     "oku_workers.engines.user_code.oom_watch:_COUNT": ["oom_kill 1", "\n", ("\noom_kill ", "1", "x")],
-    "oku_workers.engines.user_code.isolation:_HARMLESS": ["LC_", ("LC_", "A", "a"), "HOME", "LANG"],
+    "oku_workers.engines.contract.host_isolation:_HARMLESS": ["LC_", ("LC_", "A", "a"), "HOME", "LANG"],
 }  # fmt: skip
 """For each place, the texts."""
 
@@ -229,7 +229,7 @@ BUILT: Mapping[str, tuple[Callable[[str], object], Sequence[Text]]] = {
     ),
     "oku_core.process.secret_texts:_build_words": (_mask_words, ["a", "ab", " a", "a/", ("a", "b", "")]),
     "oku_core.spec.values.pattern:compile_pattern": (_match_pattern, ["x"]),
-    "oku_workers.engines.answer_checks:_build_header_check": (
+    "oku_workers.engines.http.answer_checks:_build_header_check": (
         _check_header, ["\nX-Name", ("\nX-Name", " ", ""), ("\nX-Name:", " ", ""), "\nX-Name: a", "\n"],
     ),
     "oku_workers.engines.httptools.body_size:build_measure": (_measure, _VALUES),

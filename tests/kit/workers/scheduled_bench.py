@@ -16,12 +16,12 @@ from oku_core.spec.spec import Spec
 from oku_core.spec.values.quantity import Rate
 from oku_core.spec.values.url import Url
 from oku_workers.executions.scheduled_execution import ScheduledExecution
-from oku_workers.executions.scheduled_feed import ScheduledFeed
+from oku_workers.feed.scheduled_feed import ScheduledFeed
 from oku_workers.timing.coordinator_clock import CoordinatorClock
 from oku_workers.timing.timing import Timing
 
 if TYPE_CHECKING:
-    from oku_workers.executions.feed_protocol import Taken
+    from oku_workers.feed.feed_protocol import Taken
 
 NS = 1_000_000_000
 STARTS_AT = 1_800_000_000.0

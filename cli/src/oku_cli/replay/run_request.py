@@ -16,7 +16,7 @@ from oku_core.spec.files import EVERYWHERE, SpecFiles
 from oku_core.spec.request_template import RequestMix, RequestTemplate, ask_servers, pick_request
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.file_reference import FileRef, find_file_reference
-from oku_workers.engines.request_parts import list_values
+from oku_workers.engines.http.request_parts import list_values
 
 _DELAY_SERVER = "http://delay-server"
 """In place of the addresses of delay servers, which are gone."""

@@ -24,7 +24,6 @@ from oku_core.spec.values.check import ExpectedStatus
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.engine_registry import build_engine
-from oku_workers.executions.feed import Feed
 from oku_workers.executions.tally import (
     CONNECT_ERROR,
     DISCONNECTED,
@@ -34,6 +33,7 @@ from oku_workers.executions.tally import (
     UNEXPECTED_STATUS,
     Tally,
 )
+from oku_workers.feed.feed import Feed
 
 BuildBench = Callable[..., EngineBench]
 BENCHES: tuple[type[EngineBench], ...] = (AiohttpBench, HttptoolsBench, Nghttp2Bench, MultiplexedBench)

@@ -20,8 +20,8 @@ from oku_core.messaging.transport import read_json_body
 from oku_workers.broker.coordinator_link import CoordinatorLink
 from oku_workers.health.heartbeat import Heartbeat
 from oku_workers.leases.lease_runner import LeaseRunner
-from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.loop_thread import LoopThread
+from oku_workers.settings import WorkerIdentity
 
 _INTERVAL_HOLDS_S = 60.0
 """A coordinator repeats the intervals every few seconds. After this long without one, any is taken:

@@ -21,7 +21,7 @@ from oku_core.spec.files import SpecFiles
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.url import Url
-from oku_workers.engines.request_parts import list_values
+from oku_workers.engines.http.request_parts import list_values
 
 _KEY, _SCENARIO = "data", "scenario"
 _REPEAT = ":repeat"

@@ -11,7 +11,7 @@ from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
-from oku_workers.engines.defaults import PIECE_BYTES
+from oku_workers.engines.http.request_parts import PIECE_BYTES
 from oku_workers.engines.httptools.request import build_request, share_body
 
 INDICES = st.integers(0, 10**15)
