@@ -17,10 +17,9 @@ from oku_cli.report.masking import mask_header
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.data.csv_rows import read_header
 from oku_core.data.escape import IN_URL
+from oku_core.http_client.client_rules import RedirectError, join_location
 from oku_core.http_client.error_reason import explain_error
-from oku_core.http_client.redirection import RedirectError, join_location
-from oku_core.process.redaction import redact
-from oku_core.process.secret_texts import SecretTexts
+from oku_core.process.redaction import SecretTexts, redact
 from oku_core.spec.target import parse_expectation
 from oku_core.spec.values.check import parse_sizes
 from oku_core.spec.values.delay import parse_delay
@@ -88,7 +87,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_cli.terminal.printable:UNPRINTABLE": ["a", "\n", "\u200b"],
     "oku_cli.terminal.printable:_UNPRINTABLE_IN_ASCII": ["a", "\n", "\u200b"],
     "oku_cli.terminal.printable:_UNPRINTABLE_IN_JSON": ["a", "\n", "\u200b"],
-    "oku_core.data.columns:COLUMN_NAME": _A_NAME,
+    "oku_core.data.data_format:COLUMN_NAME": _A_NAME,
     "oku_core.data.csv_rows:_BLANK": ["\r", "\n", "\n\r", "a"],
     "oku_core.data.csv_rows:_QUOTED": [('"', "a", ""), '"aaaaaaa'],
     "oku_core.data.csv_rows:_STRAY_QUOTE": [",", "a,", "\r\n", '"', '","'],
@@ -99,7 +98,7 @@ WORST: Mapping[str, Sequence[Text]] = {
         "(", "[", "'", '"', "'\"", "1", "1.", ("1", ".", ""), ("1", ":", "_"), ("", "1", "_"), "0x",
         ("0x", "f", "z"), "(\n", ("(", "a", ""), "1_",
     ],
-    "oku_core.http_client.redirection:_LONG_AUTHORITY": [
+    "oku_core.http_client.client_rules:_LONG_AUTHORITY": [
         "a", " ", ("//", "a", ""), ("//", "a", "/"), ("a:", "/", ""), ("", "a", ":"), ("", "\x00", "//"),
     ],
     "oku_core.http_client.response_reader:_BLANK_FIRST_LINE": ["a", "\n", "\n\t", "a\n"],
@@ -119,7 +118,7 @@ WORST: Mapping[str, Sequence[Text]] = {
         "\nconnection:\n ",
     ],
     "oku_core.messaging.checkpoint:_STATUS": ["0", "00x"],
-    "oku_core.messaging.ticket:_TICKET": ["0", "0.", ("0.", "a", "")],
+    "oku_core.messaging.credentials:_TICKET": ["0", "0.", ("0.", "a", "")],
     "oku_core.process.redaction:_AFTER_SCHEME": [
         "a", "://", "a://", "://,", ("://", ",", ""), ("://", "a,", " "), "http:", ":/", "://a ",
         ("http://", "@", ""),
@@ -224,10 +223,10 @@ BUILT: Mapping[str, tuple[Callable[[str], object], Sequence[Text]]] = {
         _mask_header, ["{", "{env:", "{on", ("{env:", "a", ""), "{one}aaaaaaaaaaa"],
     ),
     "oku_core.data.escape:_RESERVED": (_escape, ["a", "/aaaaaaa"]),
-    "oku_core.process.secret_texts:_build_pattern": (
+    "oku_core.process.redaction:_build_pattern": (
         _mask_quoted, ["%", "%25", "%2525", "\\", "\\%5c", "a/", "a%2f", ("%", "a/", ""), "&amp;", "%2b+ "],
     ),
-    "oku_core.process.secret_texts:_build_words": (_mask_words, ["a", "ab", " a", "a/", ("a", "b", "")]),
+    "oku_core.process.redaction:_build_words": (_mask_words, ["a", "ab", " a", "a/", ("a", "b", "")]),
     "oku_core.spec.values.pattern:compile_pattern": (_match_pattern, ["x"]),
     "oku_workers.engines.http.answer_checks:_build_header_check": (
         _check_header, ["\nX-Name", ("\nX-Name", " ", ""), ("\nX-Name:", " ", ""), "\nX-Name: a", "\n"],

@@ -29,7 +29,7 @@ SAFE = {
         "parts.port or 80": "a number",
         "parts.path": "part of a URL",
     },
-    "core/http_client/urls.py": {"url.authority": "part of a URL"},
+    "core/http_client/client_rules.py": {"url.authority": "part of a URL"},
     "core/messaging/order.py": {
         "host": "checked by the coordinator, in brackets for IPv6",
         "self.port": "a number",

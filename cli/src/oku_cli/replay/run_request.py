@@ -9,7 +9,7 @@ import msgspec
 from oku_cli.backends.failed_requests import fetch_spec
 from oku_cli.backends.run_backend import RunBackend
 from oku_cli.backends.run_data import RunData
-from oku_core.data.row_values import RowValues
+from oku_core.data.row_reader import RowValues
 from oku_core.errors import UserError
 from oku_core.process.redaction import MASK
 from oku_core.spec.files import EVERYWHERE, SpecFiles

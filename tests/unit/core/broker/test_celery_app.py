@@ -2,8 +2,7 @@ import pytest
 from kombu.entity import Queue
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
-from oku_core.errors import UserError
-from oku_core.messaging.celery_app import (
+from oku_core.broker.celery_app import (
     CHECKPOINTS_QUEUE,
     App,
     build_app,
@@ -12,11 +11,12 @@ from oku_core.messaging.celery_app import (
     build_orders_queue,
     build_worker_app,
 )
-from oku_core.messaging.transport import (
+from oku_core.broker.transport import (
     build_checkpoints_transport_options,
     build_heartbeat_transport_options,
     find_call_s,
 )
+from oku_core.errors import UserError
 
 REDIS_URLS = ["redis://host:6379/0", "rediss://host/0", "redis+socket:///run/valkey.sock"]
 AMQP_URLS = ["amqp://host//", "amqps://host//"]

@@ -20,7 +20,7 @@ from kombu.transport import TRANSPORT_ALIASES, pyamqp, redis, virtual
 from kombu.utils.json import dumps
 
 from oku_core.json_reader import decode_document
-from oku_core.messaging.rejection import MalformedMessageError, RejectionLog
+from oku_core.messaging.signing import MalformedMessageError, RejectionLog
 
 LONGEST_MESSAGE = 32_000_000
 """The longest message, in bytes; checkpoints with a million positions in flight have 8 MB."""

@@ -16,10 +16,8 @@ from celery import Celery
 from celery.loaders.app import AppLoader
 from kombu.entity import Exchange, Queue
 
-from oku_core.messaging.broker_url import split_tls
-from oku_core.messaging.rejection import RejectedMessageError, RejectionLog
-from oku_core.messaging.signing import Signer
-from oku_core.messaging.transport import (
+from oku_core.broker.broker_url import split_tls
+from oku_core.broker.transport import (
     CONTROL_PREFIX,
     LEASES_PREFIX,
     QUEUE_EXPIRES_S,
@@ -28,6 +26,7 @@ from oku_core.messaging.transport import (
     is_amqp,
     refuse_compression,
 )
+from oku_core.messaging.signing import RejectedMessageError, RejectionLog, Signer
 
 Reject = Callable[[RejectedMessageError], None]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from kombu.exceptions import BatchPublishError, OperationalError
 
-from oku_core.messaging.celery_app import (
+from oku_core.broker.celery_app import (
     CHECKPOINT_TASK,
     CHECKPOINTS_QUEUE,
     LEASE_TASK,

@@ -6,7 +6,7 @@ from kombu.entity import Queue
 from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.outcomes import make_counts
 
-from oku_core.messaging.celery_app import (
+from oku_core.broker.celery_app import (
     CHECKPOINT_TASK,
     CHECKPOINTS_QUEUE,
     LEASE_TASK,
@@ -16,11 +16,11 @@ from oku_core.messaging.celery_app import (
     build_lease_queue,
     build_orders_queue,
 )
+from oku_core.broker.sending import send_checkpoints, send_to_workers
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.messaging.codec import decode_checkpoints, decode_leases, decode_order
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control, Intervals, Stop
-from oku_core.messaging.sending import send_checkpoints, send_to_workers
 from oku_core.spec.parser import Source, parse_spec
 
 SPEC = parse_spec(

@@ -1,5 +1,5 @@
-from oku_core.messaging.flight_record import MOST_RECORDED_LEASES, FlightRecord
 from oku_core.messaging.lease import build_lease_id
+from oku_core.messaging.process_ends import MOST_RECORDED_LEASES, FlightRecord
 from oku_core.messaging.progress import Progress
 
 

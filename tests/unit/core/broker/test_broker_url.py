@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
+from oku_core.broker.broker_url import split_tls
 from oku_core.errors import UserError
-from oku_core.messaging.broker_url import split_tls
 
 PARAMETERS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname")
 

@@ -8,9 +8,8 @@ from kombu import compression
 from kombu.transport import pyamqp, redis
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
-from oku_core.messaging.celery_app import build_app
-from oku_core.messaging.rejection import MalformedMessageError
-from oku_core.messaging.transport import (
+from oku_core.broker.celery_app import build_app
+from oku_core.broker.transport import (
     KEEP_IDLE,
     LONGEST_MESSAGE,
     build_checkpoints_transport_options,
@@ -20,6 +19,7 @@ from oku_core.messaging.transport import (
     has_last_call_returned,
     read_json_body,
 )
+from oku_core.messaging.signing import MalformedMessageError
 
 AMQP: Any = pyamqp.amqp  # type: ignore[attr-defined]  # as kombu has it
 REDIS: Any = redis
