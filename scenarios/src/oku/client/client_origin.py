@@ -11,7 +11,7 @@ from yarl import URL
 
 from oku.client.client_connection import CONNECT_ERROR, ClientConnection, TransportError
 from oku_core.http_client.addresses import Addresses
-from oku_core.http_client.defaults import KEEPALIVE_S
+from oku_core.http_client.client_rules import KEEPALIVE_S
 
 _KEEPALIVE_NS = int(KEEPALIVE_S * 1e9)
 

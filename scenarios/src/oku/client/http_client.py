@@ -12,9 +12,9 @@ from oku.client.client_connection import CONNECT_ERROR, TIMEOUT, ClientConnectio
 from oku.client.client_origin import ClientOrigin, Way
 from oku.client.request_plan import RequestPlan, build_plan_url
 from oku_core.data.escape import IN_HEADER
-from oku_core.http_client.defaults import DEFAULT_HEADERS
+from oku_core.http_client.client_rules import DEFAULT_HEADERS
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.header import asks_to_close
+from oku_core.spec.values.request_content import asks_to_close
 from oku_core.spec.values.template import Rows, Template
 
 _MOST_PLANS = 2_000

@@ -25,8 +25,8 @@ from oku.http.scope import (
     explain_exception,
 )
 from oku_core.http_client.error_reason import explain_error, explain_status, explain_timeout
+from oku_core.spec.values.check import list_codes, parse_expect_status
 from oku_core.spec.values.delay import parse_delay
-from oku_core.spec.values.expected_status import list_codes, parse_expect_status
 from oku_core.spec.values.quantity import parse_duration_s
 from oku_core.uniform import uniform
 

@@ -22,12 +22,12 @@ from oku.locust_host.runner import OkuRunner, reads_stats
 from oku.locust_host.shapes import refuse_shape
 from oku.locust_host.user_state import SharedData
 from oku.sandbox.user_module import LoadError, load_module
-from oku_core.data.data_error import DataError
+from oku_core.data.data_format import DataError
 from oku_core.data.escape import AS_TEXT
 from oku_core.data.row_reader import RowReader, Value
 from oku_core.json_reader import decode_json
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.placeholder import read_literally
+from oku_core.spec.values.template import read_literally
 from oku_core.user_code.messages import Start
 
 _log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from locust.clients import HttpSession
 from locust.contrib.fasthttp import FastRequest, LocustUserAgent
 from yarl import URL
 
-from oku_core.http_client.redirection import (
+from oku_core.http_client.client_rules import (
     NOT_A_URL,
     RedirectError,
     check_other_origin,
@@ -27,7 +27,7 @@ from oku_core.http_client.redirection import (
     join_location,
 )
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.placeholder import read_literally
+from oku_core.spec.values.template import read_literally
 
 _NO_BODY = "a redirection of a request whose body cannot be sent again"
 
