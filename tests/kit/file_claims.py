@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from oku_coordinator.files.file_name import FileName
-from oku_core.spec.values.file_proof import FileClaim, FileHash
+from oku_core.spec.values.file_reference import FileClaim, FileHash
 
 
 def build_claim(content: bytes) -> FileClaim:

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Any
 from oku_core.accounting.index_ranges import Range
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.order import ClockNotice
-from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.schedule import Schedule
-from oku_core.schedule.wave import Wave
-from oku_core.schedule.wave_plan import plan_wave
+from oku_core.schedule.wave import ActivePeriod, Wave, plan_wave
 from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.quantity import Rate
 from oku_core.spec.values.url import Url
 from oku_workers.executions.scheduled_execution import ScheduledExecution
 from oku_workers.feed.scheduled_feed import ScheduledFeed

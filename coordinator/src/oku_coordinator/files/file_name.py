@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from oku_core.spec.values.file_proof import FileClaim
-from oku_core.spec.values.file_reference import is_digest
+from oku_core.spec.values.file_reference import FileClaim, is_digest
 
 _PROOF_MARK, _PART = ".", ".part"
 

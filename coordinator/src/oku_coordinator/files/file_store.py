@@ -19,7 +19,7 @@ from oku_coordinator.files.file_name import FileName, read_name
 from oku_coordinator.settings import FileLimits
 from oku_core.errors import UserError
 from oku_core.process.private_files import make_private_folder, open_private
-from oku_core.spec.values.file_proof import FileClaim, FileHash
+from oku_core.spec.values.file_reference import FileClaim, FileHash
 
 _READ_BYTES = 1 << 20
 _KEPT_FREE = 256 << 20

@@ -12,7 +12,7 @@ from oku_coordinator.files.file_store import (
     UnknownFileError,
 )
 from oku_coordinator.settings import FileLimits
-from oku_core.spec.values.file_proof import FileClaim
+from oku_core.spec.values.file_reference import FileClaim
 
 CONTENT = b"what is in a file"
 CLAIM = build_claim(CONTENT)

@@ -16,12 +16,12 @@ from tests.kit.workers.simulated_loop import SimulatedLoop
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause
 from oku_core.accounting.range_set import iter_ranges
 from oku_core.messaging.checkpoint import MOST_FAILED_RANGES
-from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.lane import MOST_IN_CHUNK, Lane
+from oku_core.schedule.stage import Arrivals
 from oku_core.spec.load import build_schedule
 from oku_core.spec.request_template import find_target_turns
 from oku_core.spec.target import Target
-from oku_core.spec.values.late import Late
+from oku_core.spec.values.load_values import Late
 from oku_core.spec.values.url import Url
 from oku_workers.executions.tally import NOT_SENT
 from oku_workers.feed.feed_protocol import NO_TAKER

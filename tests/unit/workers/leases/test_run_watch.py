@@ -10,7 +10,7 @@ from tests.kit.workers.scheduled_bench import BOOTED_NS, NS, FakeTiming
 
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.quantity import Rate
 from oku_workers.engines.contract.engine_protocol import HostLoad
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.open_lease import OpenLease

@@ -31,7 +31,7 @@ from oku_core.messaging.hook import SetupData
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.file_reference import FileRef
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.quantity import Rate
 from oku_workers.engines.contract import window
 from oku_workers.engines.contract.engine_context import EngineContext, EngineError
 from oku_workers.engines.contract.engine_protocol import HostLoad

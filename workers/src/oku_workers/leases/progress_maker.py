@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from oku_core.messaging.flight_record import FlightRecord
+from oku_core.messaging.process_ends import FlightRecord
 from oku_core.messaging.progress import MOST_TROUBLES, Progress
 from oku_core.process.supervision import Supervisor
 from oku_workers.executions.open_lease import OpenLease

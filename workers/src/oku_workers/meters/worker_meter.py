@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from oku_core.process.clock import SteadyClock
-from oku_core.process.memory import measure_peak_rss_mb, measure_rss_mb
+from oku_core.process.resources import measure_peak_rss_mb, measure_rss_mb
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.open_lease import OpenLease
 from oku_workers.meters.lag_meter import LagMeter

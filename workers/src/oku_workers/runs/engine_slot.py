@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from oku_core.process.processor_time import measure_busy_s
+from oku_core.process.resources import measure_busy_s
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.body_memory import find_memory_fault
 from oku_core.spec.spec import Spec

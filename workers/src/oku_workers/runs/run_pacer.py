@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Protocol
 
 from oku_core.process.clock import SteadyClock
-from oku_core.schedule.active_period import ActivePeriod
-from oku_core.schedule.wave import Wave
+from oku_core.schedule.wave import ActivePeriod, Wave
 from oku_core.spec.spec import Spec
 from oku_workers.engines.contract.window import choose_window
 from oku_workers.runs.engine_slot import EngineSlot

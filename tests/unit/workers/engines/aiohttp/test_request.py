@@ -12,7 +12,7 @@ from yarl import URL
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.aiohttp.request import LongBody, build_arguments, build_shared_headers, build_url
 from oku_workers.engines.aiohttp.route import Route, build_routes

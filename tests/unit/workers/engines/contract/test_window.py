@@ -1,7 +1,7 @@
 import pytest
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.quantity import Rate
 from oku_core.spec.values.url import parse_urls
 from oku_workers.engines.contract import window
 from oku_workers.engines.contract.window import (

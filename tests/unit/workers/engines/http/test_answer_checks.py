@@ -3,9 +3,8 @@ import zlib
 
 import pytest
 
-from oku_core.spec.expectation import Expectation
-from oku_core.spec.values.check import JsonValue
-from oku_core.spec.values.expected_status import ExpectedStatus
+from oku_core.spec.target import Expectation
+from oku_core.spec.values.check import ExpectedStatus, JsonValue
 from oku_workers.engines.http.answer_checks import (
     CANNOT_UNPACK,
     MOST_CHECKED_BYTES,

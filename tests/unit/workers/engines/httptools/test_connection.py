@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 from yarl import URL
 
-from oku_core.http_client.limits import LONGEST_HEAD_BYTES
+from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES
 from oku_core.messaging.lease import Lease
-from oku_core.spec.expectation import Expectation
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.check import JsonValue, SizeBound
-from oku_core.spec.values.expected_status import ExpectedStatus
-from oku_core.spec.values.header import Header
+from oku_core.spec.target import Expectation
+from oku_core.spec.values.check import ExpectedStatus, JsonValue, SizeBound
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.http.request_parts import PIECE_BYTES
 from oku_workers.engines.http.request_timeout import RequestTimeout

@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from oku_core.http_client.error_reason import explain_status
 from oku_core.json_reader import JsonError, decode_answer
-from oku_core.spec.expectation import Expectation
-from oku_core.spec.values.check import JsonValue
-from oku_core.spec.values.expected_status import list_codes
-from oku_core.spec.values.header import Header
+from oku_core.spec.target import Expectation
+from oku_core.spec.values.check import JsonValue, list_codes
+from oku_core.spec.values.request_content import Header
 from oku_workers.engines.http.pattern_check import PatternCheck, as_utf8
 from oku_workers.executions.tally import FAILED_CHECK, OK, UNEXPECTED_STATUS
 

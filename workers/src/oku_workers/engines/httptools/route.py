@@ -8,7 +8,7 @@ from yarl import URL
 from oku_core.http_client.response_reader import ResponseReader
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.header import asks_to_close
+from oku_core.spec.values.request_content import asks_to_close
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.http.answer_checks import build_judge
 from oku_workers.engines.http.response_counting import Parsed
