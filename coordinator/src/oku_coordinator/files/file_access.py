@@ -3,9 +3,9 @@
 import ipaddress
 from collections.abc import Iterable
 
+from oku_core.messaging.credentials import build_ticket
 from oku_core.messaging.order import FilesAddress
 from oku_core.messaging.signing import Signer
-from oku_core.messaging.ticket import build_ticket
 from oku_core.process.clock import Clock
 
 
