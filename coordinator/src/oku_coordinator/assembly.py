@@ -15,7 +15,7 @@ from oku_coordinator.files.file_access import FileTickets, find_files_address
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.inbound import CheckpointReceiver, Inbound, Rejections
 from oku_coordinator.leasing.delivery import Delivery
-from oku_coordinator.leasing.stray_work import StrayWork
+from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.records import RunRecord
@@ -290,9 +290,7 @@ class Assembly:
             roster=self.roster,
             assignment=self.assignment,
             active_runs=self.active_runs,
-            stray_work=StrayWork(
-                ledger=self.ledger, roster=self.roster, broker=self.broker, delivery=delivery
-            ),
+            void_work=VoidWork(ledger=self.ledger, roster=self.roster, broker=self.broker, delivery=delivery),
             ticker=self.ticker,
             worker_watch=WorkerWatch(self.ledger, self.runs, self.readiness),
             end_watch=EndWatch(self.ledger, self.runs),

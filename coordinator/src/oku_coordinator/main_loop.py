@@ -16,7 +16,7 @@ from oku_coordinator.active_run import ActiveRuns
 from oku_coordinator.clock.clock_store import ClockStore
 from oku_coordinator.inbound import Inbound
 from oku_coordinator.leasing.pace import choose_checkpoint_s
-from oku_coordinator.leasing.stray_work import StrayWork
+from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord
 from oku_coordinator.loop_signals import LoopSignals
@@ -59,7 +59,7 @@ class MainLoop:
         roster: who lives.
         assignment: gives the run that has its turn its workers.
         active_runs: the runs that have their turn.
-        stray_work: calls off what workers hold and must not.
+        void_work: calls off what workers hold and must not.
         ticker: makes ticks of the runs that have their turn.
         worker_watch: cancels runs that have had no worker for too long.
         end_watch: keeps the last figures of runs at rest.
@@ -79,7 +79,7 @@ class MainLoop:
     roster: Roster
     assignment: Assignment
     active_runs: ActiveRuns
-    stray_work: StrayWork
+    void_work: VoidWork
     ticker: Ticker
     worker_watch: WorkerWatch
     end_watch: EndWatch
@@ -182,7 +182,7 @@ class MainLoop:
     async def _sweep_leases(self, now: float) -> None:
         run = self.ledger.runs.fetch_current()
         held = self.ledger.leases.fetch_open_by_incarnation(run.run) if run else {}
-        self.stray_work.sweep(held)
+        self.void_work.sweep(held)
         suspects = self.roster.mark_suspects(now)
         if run is not None:
             await self.active_runs.open(run).reaper.sweep(run, held, suspects, now)

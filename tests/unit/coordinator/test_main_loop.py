@@ -165,7 +165,7 @@ async def test_leases_are_swept_once_a_second_and_when_a_worker_comes_or_leaves(
     """They are not swept with each checkpoint: the cost would grow with both."""
     sweeps: list[None] = []
     times: list[float] = []
-    monkeypatch.setattr(parts.main_loop.stray_work, "sweep", lambda _: sweeps.append(None))
+    monkeypatch.setattr(parts.main_loop.void_work, "sweep", lambda _: sweeps.append(None))
 
     async def step(now: float) -> None:
         before = len(sweeps)

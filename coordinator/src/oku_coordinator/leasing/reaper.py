@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule, Remedy
 from oku_coordinator.leasing.pace import Pace
-from oku_coordinator.leasing.stray_work import Held
+from oku_coordinator.leasing.void_work import Held
 from oku_coordinator.leasing.waves.pieces import Piece
 from oku_coordinator.leasing.waves.plan import build_wave_plan
 from oku_coordinator.ledger import Ledger

@@ -8,7 +8,7 @@ from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.leases import apply_batches, build_checkpoint
 
 from oku_coordinator.leasing.hook_gate import NOBODY_S
-from oku_coordinator.leasing.stray_work import StrayWork
+from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.hooks import MOST_TRIES
 from oku_coordinator.workers.liveness import Roster
@@ -36,7 +36,7 @@ class World:
         """Forget all that is not in the ledger."""
         self.roster = Roster(10.0)
         self.active_runs = build_active_runs(self.ledger, self.broker, self.roster)
-        self.stray_work = StrayWork(
+        self.void_work = VoidWork(
             ledger=self.ledger,
             roster=self.roster,
             broker=self.broker,
@@ -59,7 +59,7 @@ class World:
         self.now += seconds
         self.roster.remove_silent(self.now)
         self.active_runs.shared.assignment.settle(self.ledger.runs.fetch_current())
-        self.stray_work.sweep({})
+        self.void_work.sweep({})
         await self.active_runs.advance(self.now, self.now)
 
     def take_calls(self) -> list[tuple[str, int, str]]:

@@ -11,7 +11,7 @@ from tests.kit.coordinators.readiness import build_readiness
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.reaper import Reaper
-from oku_coordinator.leasing.stray_work import StrayWork
+from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
@@ -42,7 +42,7 @@ class World:
         self.breaker = CircuitBreaker(ledger, self.roster, assignment, readiness, lambda: 2.0)
         delivery = build_delivery(ledger, self.broker, self.roster)
         self.expiry, self.records = ExpiryRule(self.roster), FlightRecords()
-        self.stray_work = StrayWork(ledger=ledger, roster=self.roster, broker=self.broker, delivery=delivery)
+        self.void_work = VoidWork(ledger=ledger, roster=self.roster, broker=self.broker, delivery=delivery)
         self.reaper = Reaper(
             ledger=ledger,
             expiry=self.expiry,
@@ -58,7 +58,7 @@ class World:
         """Sweep all workers, and the leases of the run that has its turn."""
         run = self.ledger.runs.fetch_current()
         held = self.ledger.leases.fetch_open_by_incarnation(run.run) if run else {}
-        self.stray_work.sweep(held)
+        self.void_work.sweep(held)
         suspects = self.roster.mark_suspects(now)
         if run is not None:
             await self.reaper.sweep(run, held, suspects, now)

@@ -20,7 +20,7 @@ Held = Mapping[str, Sequence[LeaseRecord]]
 
 
 @dataclass(kw_only=True)
-class StrayWork:
+class VoidWork:
     """What workers say that they hold, beside what the ledger says.
 
     Args:
