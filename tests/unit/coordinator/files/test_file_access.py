@@ -1,6 +1,6 @@
 import pytest
 
-from oku_coordinator.files.files_address import find_files_address
+from oku_coordinator.files.file_access import find_files_address
 
 
 @pytest.mark.parametrize(

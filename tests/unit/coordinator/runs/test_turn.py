@@ -2,8 +2,8 @@ import pytest
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_coordinator.runs.readiness import Readiness
+from oku_coordinator.runs.turn import Turn
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
@@ -35,14 +35,14 @@ class World:
         self.servers = ServersTwin()
         self.wall_now = 100.0
         self.assignment = Assignment(ledger=ledger, roster=self.roster)
-        readiness = Readiness(
+        self.turn: tuple[str, Turn] | None = None
+        self.readiness = Readiness(
             ledger,
             self.roster,
             self.assignment,
             server_watch=self.servers,  # type: ignore[arg-type]  # a twin
             expected_workers=expected,
         )
-        self.watch = QueueWatch(ledger, readiness, 60.0, lambda: self.wall_now)
 
     def submit(self, run: str, **keys: float) -> None:
         """Submit a run."""
@@ -59,13 +59,21 @@ class World:
         """Look once; gives the run that has its turn afterwards."""
         self.wall_now += 1.0
         self.assignment.settle(self.ledger.runs.fetch_current())
-        self.watch.look(now)
+        run = self.fetch_current()
+        self.find_turn(run).expire(run, now)
         return self.fetch_current().run
 
     def begins(self, now: float) -> bool:
         """Whether the run that has its turn begins at this time."""
         self.wall_now += 1.0
-        return self.watch.begin(self.fetch_current(), now, self.wall_now) is not None
+        run = self.fetch_current()
+        return self.find_turn(run).begin(run, now, self.wall_now) is not None
+
+    def find_turn(self, run: RunRecord) -> Turn:
+        """The turn of the run that has it now; a run that gets another turn begins anew."""
+        if self.turn is None or self.turn[0] != run.run:
+            self.turn = run.run, Turn(self.ledger, self.readiness, 60.0, lambda: self.wall_now)
+        return self.turn[1]
 
     def fetch_current(self) -> RunRecord:
         """The run that has its turn."""
@@ -105,7 +113,7 @@ def test_time_in_which_nobody_could_come_does_not_count(world: World) -> None:
     """There was no broker, or the coordinator stood still."""
     world.submit("r2")
     world.look(0.0)
-    world.watch.reset_timers(50.0)
+    world.find_turn(world.fetch_current()).reset_timers(50.0)
     assert [world.look(now) for now in (109.0, 110.0)] == ["r1", "r2"]
 
 

@@ -5,17 +5,16 @@ import contextlib
 import functools
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from oku_coordinator.active_run import ActiveRun, ActiveRuns
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.storage.records import BreachError, Receipt, RunRecord, UnknownRunError
+from oku_coordinator.ledger.storage.records import BreachError, RunRecord, UnknownRunError
 from oku_coordinator.runs.runs import Runs
-from oku_coordinator.runs.target_watch import TargetWatch
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.recent_runs import RecentRuns
-from oku_coordinator.telemetry.settled_seconds import SettledSeconds
 from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_coordinator.workers.assignment import Assignment
@@ -23,6 +22,7 @@ from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.replay_guard import ReplayGuard
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.progress import Progress
+from oku_core.process.clock import Clock
 from oku_core.process.supervision import Health
 from oku_core.results.event import EventType
 from oku_core.results.tick import TargetTick, Tick
@@ -45,7 +45,7 @@ class Ticker:
         recorder: keeps samples and the events of workers.
         metrics: count progress, and show the workers.
         recent_runs: show the last tick to Prometheus.
-        target_watch: judges from ticks whether the target is gone.
+        active_runs: have the ticks, thresholds and targets of the runs that have their turn.
         clock: gives Unix time.
     """
 
@@ -56,25 +56,15 @@ class Ticker:
     recorder: HistoryRecorder
     metrics: Metrics
     recent_runs: RecentRuns
-    target_watch: TargetWatch
-    clock: Callable[[], float]
+    active_runs: ActiveRuns
+    clock: Clock
     active: str | None = field(default=None, init=False)
     """The run that was active when its turn was noted last; its last second is still to be kept."""
-    _ticks: dict[str, TickMaker] = field(default_factory=dict, init=False)
-    """Of each run that is active: what workers say of others belongs to no tick."""
-    _targets: TargetTicks = field(default_factory=TargetTicks, init=False)
-    _settled: SettledSeconds = field(default_factory=SettledSeconds, init=False)
     _replays: ReplayGuard = field(default_factory=ReplayGuard, init=False)
 
     def record(self, progress: Sequence[Progress], now: float) -> bool:
         """Take in the progress of workers, at `now` in monotonic seconds; whether one of them is new."""
         return sum([self._record(each, now) for each in progress]) > 0
-
-    def note_receipts(self, receipts: Sequence[Receipt], checkpoint_s: float) -> None:
-        """The ledger has checkpoints of workers, each of which sends some every `checkpoint_s` or so."""
-        workers = [receipt.batch.worker for receipt in receipts if receipt.batch.checkpoints]
-        self._settled.note_checkpoints(workers, checkpoint_s, self.clock())
-        self.runs.thresholds.told.note_receipts(receipts)
 
     def _record(self, progress: Progress, now: float) -> bool:
         if not self._replays.admits(progress, now):
@@ -87,36 +77,30 @@ class Ticker:
                 self.recorder.note_host_end(progress.worker, end, self.clock())
         self.roster.record(progress, now, self.clock())
         if replaced is not None:
-            self.runs.thresholds.told.forget(replaced.incarnation)
-            self._note_gone(replaced)
+            self.active_runs.forget_process(replaced.incarnation)
+            self._record_gone(replaced)
         if is_new:
             _log.info("worker %s joined", progress.worker, extra={"worker": progress.worker})
-        if not progress.runs.keys() <= self._ticks.keys():
-            self._follow(self.ledger.runs.fetch_current())  # it may have begun since the last tick
-        for ticks in self._ticks.values():
-            ticks.add(progress)
-        self._settled.note_progress(progress, self.clock())
-        self.runs.thresholds.told.note_progress(progress)
-        self.recorder.record(progress, self._ticks)
+        if not progress.runs.keys() <= self.active_runs.ticking:
+            self._follow_current()  # it may have begun since the last tick
+        self.active_runs.record_progress(progress, self.clock())
+        self.recorder.record(progress, self.active_runs.ticking)
         return is_new
 
-    def note_assigned(self, workers: Iterable[WorkerState]) -> None:
+    def record_assigned(self, workers: Iterable[WorkerState]) -> None:
         """These workers belong to the run that has its turn from now on."""
         for worker in workers:
-            self._note_worker(EventType.WORKER_JOINED, worker)
+            self._record_worker(EventType.WORKER_JOINED, worker)
 
     def remove_silent(self, now: float) -> None:
         """Remove the workers that were silent for too long, at `now` in monotonic seconds."""
         for worker in self.roster.remove_silent(now):
-            for ticks in self._ticks.values():
-                ticks.forget_worker(worker.name)
-            self._settled.forget_worker(worker.name)
-            self.runs.thresholds.told.forget(worker.incarnation)
+            self.active_runs.forget_worker(worker)
             _log_silent(worker, now)
-            self._note_gone(worker)
+            self._record_gone(worker)
 
-    def note_turn(self, run: RunRecord | None) -> str | None:
-        """Note which run has its turn; gives the one that was active before, if it is active no longer."""
+    def turn_to(self, run: RunRecord | None) -> str | None:
+        """Follow the run that has its turn; gives the one that was active before, if it has come to rest."""
         before, active = self.active, run.run if run and run.is_active else None
         if before is None or before == active:
             self.active = active
@@ -142,26 +126,25 @@ class Ticker:
         """Make a tick of the run that has its turn, and of each other run that is followed."""
         self.metrics.show_workers(len(self.roster), self.roster.clock_bound_s)
         run = self.ledger.runs.fetch_current()
-        for other in self._ticks.keys() - {self.active, run.run if run and run.is_active else None}:
+        for other in self.active_runs.ticking - {self.active, run.run if run and run.is_active else None}:
             self._forget(other)
         if run is None:
             return
-        self._follow(run)
-        ticks = self._ticks.get(run.run)
-        is_heard = ticks is not None and ticks.has_news and not self.assignment.has_suspects
-        tick = self.runs.thresholds.look(run, self._build_tick(run.run, self._find_due(run)))
+        active = self._follow(run)
+        is_heard = active.ticks is not None and active.ticks.has_news and not self.assignment.has_suspects
+        tick = active.thresholds.judge(run, self._build_tick(run.run, self._find_due(run)))
         self.recent_runs.note_tick(tick)
         self.runs.followers.publish(tick)
         if run.is_active:
-            self.recorder.keep_tick(tick, settled_to=self._settled.find_end(tick.sample.at))
+            self.recorder.keep_tick(tick, settled_to=active.settled.find_end(tick.sample.at))
         for waiting in self.runs.followers.runs - {run.run}:
             with contextlib.suppress(UnknownRunError):  # its followers are told so
                 self.runs.followers.publish(self._build_tick(waiting, self.clock()))
-        self.target_watch.take(run, tick, is_heard=is_heard)
+        active.target.record(run, tick, is_heard=is_heard)
 
     def _keep_last_ticks(self, run: str) -> None:
         """Keep the rest of a run that has come to rest, and before it the second whose tick was just due."""
-        now, ticks = self.clock(), self._ticks.get(run)
+        now, ticks = self.clock(), self._find_ticks(run)
         due = float(math.floor(now))
         if ticks is not None and ticks.at is not None and ticks.at < due:
             self.recorder.keep_tick(self._build_tick(run, due))
@@ -172,32 +155,46 @@ class Ticker:
 
         So each stands for whole seconds, as the series does.
         """
-        now, ticks = self.clock(), self._ticks.get(run.run)
+        now, ticks = self.clock(), self._find_ticks(run.run)
         due, before = float(math.floor(now)), ticks.at if ticks is not None else None
         return now if due <= max(before or 0.0, run.active_since or 0.0) else due
 
-    def _follow(self, run: RunRecord | None) -> None:
-        """Make ticks of a run from now on if it is active."""
-        if run is not None and run.is_active:
-            self._ticks.setdefault(run.run, TickMaker(run.run))
+    def _follow_current(self) -> None:
+        run = self.ledger.runs.fetch_current()
+        if run is not None:
+            self._follow(run)
+
+    def _follow(self, run: RunRecord) -> ActiveRun:
+        """Make ticks of the run that has its turn from now on, if it is active."""
+        active = self.active_runs.open(run)
+        if run.is_active:
+            active.start_ticks()
+        return active
+
+    def _find_ticks(self, run: str) -> TickMaker | None:
+        active = self.active_runs.find(run)
+        return None if active is None else active.ticks
 
     def _forget(self, run: str) -> None:
         """Make no ticks of a run any more."""
-        self._ticks.pop(run, None)
+        if (active := self.active_runs.find(run)) is not None:
+            active.ticks = None
         self.recorder.forget(run)
 
     def _build_tick(self, run: str, at: float) -> Tick:
+        active = self.active_runs.find(run)
+        targets_of = TargetTicks() if active is None else active.target_ticks
+        ticks = (active and active.ticks) or TickMaker(run)
         standing = self.ledger.runs.fetch_standing(run)
         notices = self.runs.build_notices(standing.record)
         targets: list[TargetTick] = []
         inner_requests: list[TargetTick] = []
         if spec_targets := standing.record.spec.targets:
-            build = functools.partial(self._targets.build, run, spec_targets)
+            build = functools.partial(targets_of.build, run, spec_targets)
             targets = self.ledger.runs.read_account(run, build)
         if standing.record.spec.runs_user_code:
-            build = functools.partial(self._targets.build_inner, run)
+            build = functools.partial(targets_of.build_inner, run)
             inner_requests = self.ledger.runs.read_account(run, build)
-        ticks = self._ticks.get(run) or TickMaker(run)
         return ticks.build_tick(
             standing,
             workers=len(self.assignment.find_members(run)),
@@ -207,10 +204,12 @@ class Ticker:
             inner_requests=inner_requests,
         )
 
-    def _note_gone(self, worker: WorkerState) -> None:
-        self._note_worker(EventType.WORKER_LEFT if worker.has_nothing_left else EventType.WORKER_LOST, worker)
+    def _record_gone(self, worker: WorkerState) -> None:
+        self._record_worker(
+            EventType.WORKER_LEFT if worker.has_nothing_left else EventType.WORKER_LOST, worker
+        )
 
-    def _note_worker(self, what: EventType, worker: WorkerState) -> None:
+    def _record_worker(self, what: EventType, worker: WorkerState) -> None:
         is_meant = self.active is not None and self.assignment.owns(worker.incarnation)
         self.recorder.note_worker(what, worker.name, self.clock(), is_active=is_meant)
 

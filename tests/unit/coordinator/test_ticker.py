@@ -8,7 +8,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.assembly import Assembly
 from oku_coordinator.ledger.storage.records import RunRecord
-from oku_coordinator.telemetry.ticker import find_pause_s
+from oku_coordinator.ticker import find_pause_s
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress, RunProgress
 from oku_core.results.tick import Tick
@@ -40,7 +40,7 @@ def test_ticks_and_metrics_tell_of_inner_requests(parts: Assembly, monkeypatch: 
     assert lease is not None
     final = build_checkpoint(lease, inner=[build_inner("login", [1001] * 7)], parts=[build_iterations(10)])
     apply_batches(ledger, [build_batch(lease, final)], 5.0)
-    parts.ticker.note_turn(run)
+    parts.ticker.turn_to(run)
     parts.ticker.tick()
     assert [(each.name, each.outcomes, each.p50_ms) for each in ticks[0].inner_requests] == [
         ("login", make_counts(7), 1.001)
@@ -54,7 +54,7 @@ def test_other_runs_have_no_inner_requests(parts: Assembly, monkeypatch: pytest.
     ticks = catch_ticks(parts, monkeypatch)
     for name, spec in (("r1", Spec(requests=100)), ("r2", USER_CODE)):
         parts.ledger.runs.create(name, spec, 0.0)
-        parts.ticker.note_turn(parts.ledger.runs.change_state(name, RunState.RUNNING, 1.0))
+        parts.ticker.turn_to(parts.ledger.runs.change_state(name, RunState.RUNNING, 1.0))
         parts.ticker.tick()
         assert "oku_inner_requests_total{" not in parts.metrics.expose()[0].decode()
         parts.ledger.runs.change_state(name, RunState.FAILED, 2.0)
@@ -65,7 +65,7 @@ def begin(parts: Assembly, name: str, at: float, **spec: float) -> RunRecord:
     """A run begins and has its turn."""
     parts.ledger.runs.create(name, Spec(requests=100, **spec), at)  # type: ignore[arg-type]
     run = parts.ledger.runs.change_state(name, RunState.RUNNING, at)
-    parts.ticker.note_turn(run)
+    parts.ticker.turn_to(run)
     return run
 
 
@@ -180,7 +180,7 @@ def test_the_tick_that_was_due_is_made_before_that_of_the_rest(
     parts.ticker.tick()
     parts.ledger.runs.change_state("r1", RunState.FAILED, 1002.004)
     set_clock(1002.005)
-    parts.ticker.note_turn(None)
+    parts.ticker.turn_to(None)
     samples = parts.ledger.history.fetch("r1").samples
     assert [(sample.at, sample.seconds) for sample in samples] == [
         (1001.0, 1.0), (1002.0, 1.0), (1002.005, pytest.approx(0.005)),
