@@ -199,7 +199,7 @@ def logging_json() -> Iterator[None]:
 def test_logs_are_text_in_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """People read_log them there."""
+    """People read them there."""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     with apart():
         logs.set_format("auto")

@@ -210,7 +210,7 @@ def test_a_spec_file_names_files_of_the_run_beside_it_only(run_folder: Path) -> 
     with pytest.raises(UserError) as caught:
         read_files([Source("below/spec.yaml", {"key": "@../ca.pem"})])
     assert str(caught.value) == (
-        "below/spec.yaml: key: ../ca.pem is not in the run_folder of the spec file or below it; "
+        "below/spec.yaml: key: ../ca.pem is not in the folder of the spec file or below it; "
         "only the command line may name such a file, with --key"
     )
 
