@@ -41,7 +41,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku.client.cookie_store:_SETS_COOKIE": ["\nset-cookie", ("\nset-cookie", " ", "x"), "\nset-cookie:a"],
     "oku.client.request_plan:_MALFORMED": ["a"],
     "oku.client.request_plan:_METHOD": _A_NAME,
-    "oku.http:_CREDENTIALS": ["/", "a", "//a", ("//", "a", ""), ("//", "@", "/")],
+    "oku.http.http:_CREDENTIALS": ["/", "a", "//a", ("//", "a", ""), ("//", "@", "/")],
     "oku.locust_host.request_outcome:_ADDRESS": [" at 0x", (" at 0x", "a", "z"), " at "],
     "oku.locust_host.request_outcome:_LIBRARY": [
         "/a", "/", "a", "a:", "/site-packages", "//site-packages/", (" ", "/a", "/site-packages"), " /a",
