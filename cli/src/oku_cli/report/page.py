@@ -47,8 +47,7 @@ from oku_core.tables.formatting import format_interval
 from oku_core.tables.time_tables import TIMES, build_times, name_figure
 
 _NOTHING_OVER_TIME = (
-    "There are no samples of this run: it was too short, or an older version of Oku made it. "
-    "Its account and its totals are complete."
+    "There are no samples of this run: it was too short. Its account and its totals are complete."
 )
 
 

@@ -156,35 +156,8 @@ def encode_kept(sample: Sample) -> bytes:
 
 
 def decode_kept(body: bytes) -> Sample:
-    """Decode what `encode_kept` wrote, here or in a ledger of an older version.
-
-    Before version 11, there were fewer outcomes. Version 8 kept neither the size of the request space nor the
-    fields that follow from others, which are filled in here. It did not keep the active time and the outcomes
-    so far either; these stay at 0.
-    """
-    packed = zlib.decompress(body)
-    try:
-        return _add_new_outcomes(_decoder.decode(packed))
-    except msgspec.ValidationError:
-        fields = msgspec.msgpack.decode(packed)
-    fields["outcomes"] += _list_new(fields["outcomes"])
-    fields["requests_total"] = fields["accounted"] + fields["leased"] + fields["pending"]
-    fields |= build_rates(fields["seconds"], fields["outcomes"])
-    fields["mean_ms"] = measure_mean_ms(msgspec.convert(fields["latency"], HistogramSnapshot))
-    return msgspec.convert(fields, Sample)
-
-
-def _add_new_outcomes(sample: Sample) -> Sample:
-    if not (new := _list_new(sample.outcomes)):
-        return sample
-    return msgspec.structs.replace(
-        sample, outcomes=sample.outcomes + new, outcomes_so_far=sample.outcomes_so_far + new
-    )
-
-
-def _list_new(outcomes: Sequence[int]) -> list[int]:
-    """The counts that an older version did not have."""
-    return build_no_counts()[len(outcomes) :]
+    """Decode what `encode_kept` wrote."""
+    return _decoder.decode(zlib.decompress(body))
 
 
 def choose_step_s(ends: Sequence[float], most: int) -> int:

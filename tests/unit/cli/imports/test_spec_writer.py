@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from oku_cli.imports.headers import SecretBox
 from oku_cli.imports.imported_spec import ImportedRequest, ImportedSpec, NeededCredential
 from oku_cli.imports.spec_writer import write_spec
-from oku_cli.options.spec.run_files import read_files
+from oku_cli.options.spec.file_values import read_files
 from oku_cli.options.spec.spec_file import SPEC_FILE
 from oku_cli.yaml_reader import decode_yaml
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.secrets import list_secrets
 from oku_core.spec.spec import Spec
-from oku_workers.engines.request_parts import take_apart
+from oku_workers.engines.http.request_parts import take_apart
 
 JSON = ("Content-Type", "application/json")
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)

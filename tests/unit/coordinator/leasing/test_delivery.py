@@ -3,13 +3,14 @@ from collections.abc import Callable
 import msgspec
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
+from tests.kit.coordinators.dispatching import build_tickets
 
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.progress import Progress
-from oku_core.messaging.server_requests import ask_servers
+from oku_core.spec.request_template import ask_servers
 
 SERVERS = ["http://s1:1", "http://s2:2/"]
 BeginRun = Callable[..., RunRecord]
@@ -31,7 +32,7 @@ def roster() -> Roster:
 @pytest.fixture
 def delivery(ledger: Ledger, broker: BrokerTwin, roster: Roster) -> Delivery:
     """Leases of runs against two delay servers."""
-    return Delivery(broker, roster, ledger.schedules, ledger.hooks, SERVERS)
+    return Delivery(broker, roster, ledger.schedules, ledger.hooks, SERVERS, build_tickets())
 
 
 def record(roster: Roster, worker: str = "w1", ahead_s: float = 0.0, specs: tuple[str, ...] = ()) -> None:

@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.counting_signals import CountingSignals
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, build_part, deal_lease
 from tests.kit.coordinators.ticks import build_tick
 from tests.kit.outcomes import make_counts, make_reasons
@@ -9,7 +10,7 @@ from tests.kit.outcomes import make_counts, make_reasons
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.runs.target_outage import NEVER_OK_STOP_S
-from oku_coordinator.runs.target_watch import BACK_SHOWN_S, TargetWatch
+from oku_coordinator.runs.target_watch import BACK_SHOWN_S, TargetNotices, TargetWatch
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.event import EventType
@@ -25,12 +26,9 @@ class World:
     def __init__(self, ledger: Ledger, begin_run: Callable[..., RunRecord]) -> None:
         self.ledger = ledger
         self._begin_run = begin_run
-        self.woken = 0
-        self.watch = TargetWatch(ledger, self._wake)
+        self.signals, self.shown = CountingSignals(), TargetNotices()
+        self.watch = TargetWatch(ledger, self.shown, self.signals)
         self.second = 100
-
-    def _wake(self) -> None:
-        self.woken += 1
 
     def begin(self, **spec: Any) -> None:
         """Begin the run."""
@@ -41,7 +39,7 @@ class World:
         for _ in range(seconds):
             self.second += 1
             tick = build_tick(float(self.second), {"outcomes": outcomes, "outcomes_so_far": outcomes})
-            self.watch.take(self.run, tick, is_heard=is_heard)
+            self.watch.record(self.run, tick, is_heard=is_heard)
 
     def deal(self, size: int) -> LeaseRecord:
         """Deal a lease of the run."""
@@ -67,7 +65,7 @@ class World:
     @property
     def notices(self) -> list[str]:
         """What is said of its target."""
-        return list(self.watch.find_notices("r1"))
+        return [notice] if (notice := self.shown.find("r1")) else []
 
     @property
     def events(self) -> list[tuple[float, EventType, str]]:
@@ -127,9 +125,9 @@ def test_a_run_of_which_nothing_was_ever_ok_fails_with_the_reason(world: World) 
     silence = "no request has been ok for 10 s, most ended as connect error"
     assert world.notices == [f"{silence}; the run ends after 30 s of this"]
     world.pass_seconds(int(NEVER_OK_STOP_S) - 11, REFUSED)
-    assert (world.run.state, world.woken) == (RunState.RUNNING, 0)
+    assert (world.run.state, world.signals.wakes) == (RunState.RUNNING, 0)
     world.pass_seconds(1, REFUSED)
-    assert (world.run.state, world.woken) == (RunState.FAILED, 1)
+    assert (world.run.state, world.signals.wakes) == (RunState.FAILED, 1)
     assert world.run.reason == (
         "the target is down: no request was ever ok within 30 s, most ended as connect error; "
         "--stop-when-down says how long to go on"
@@ -163,8 +161,8 @@ def test_a_run_that_ends_for_another_reason_in_the_same_second_keeps_that_one(wo
     before = world.run
     world.ledger.runs.change_state("r1", RunState.CANCELLING, 130.0, "threshold lost: ok >= 1%: abort")
     tick = build_tick(130.0, {"outcomes": REFUSED, "outcomes_so_far": REFUSED})
-    world.watch.take(before, tick, is_heard=True)
-    assert (world.run.state, world.run.reason, world.woken) == (
+    world.watch.record(before, tick, is_heard=True)
+    assert (world.run.state, world.run.reason, world.signals.wakes) == (
         RunState.CANCELLING,
         "threshold lost: ok >= 1%: abort",
         0,

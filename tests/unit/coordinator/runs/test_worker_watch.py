@@ -1,9 +1,11 @@
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.leases import apply_batches, build_incarnation, deal_lease
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.readiness import NOBODY, Readiness
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.runs.worker_watch import WorkerWatch
@@ -37,7 +39,7 @@ class World:
         assignment = Assignment(ledger=self.ledger, roster=self.roster, monotonic=lambda: self.now)
         self.readiness = Readiness(self.ledger, self.roster, assignment)
         counter = ServedCounter(NamedServers([]), self.ledger)
-        self.runs = Runs(self.ledger, counter, lambda: None, lambda: None, self.readiness, lambda: self.now)
+        self.runs = Runs(self.ledger, counter, LoopSignals(), BrokerTwin(), self.readiness, lambda: self.now)
         self.watch = WorkerWatch(self.ledger, self.runs, self.readiness)
 
     def submit(self, run: str, after_s: float | None = 300.0, **spec: Any) -> None:
@@ -67,7 +69,7 @@ class World:
     def look(self) -> None:
         """Look as a round does."""
         self.readiness.assignment.settle(self.ledger.runs.fetch_current())
-        self.watch.look(self.now)
+        self.watch.cancel_abandoned(self.now)
 
     def miss(self, seconds: float) -> None:
         """Let time pass in which nobody can be heard, as a round does that begins after it."""
@@ -157,7 +159,7 @@ def test_only_a_worker_that_can_work_on_the_run_counts(world: World) -> None:
     """One that cannot begin with it does not."""
     world.begin("r1", after_s=20.0)
     world.pass_time(15, "w2")
-    world.roster.note_refusal("w2", build_incarnation("w2"), ("r1", "no such file"), world.now)
+    world.roster.record_refusal("w2", build_incarnation("w2"), ("r1", "no such file"), world.now)
     world.pass_time(19, "w2")
     assert world.states("r1") == [RunState.RUNNING]
     world.pass_time(1, "w2")

@@ -11,15 +11,15 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from oku_cli.options.spec.named_file import describe_fault, find_file, may_name
-from oku_cli.options.spec.run_files import ReadSources
+from oku_cli.options.spec.file_values import ReadSources
+from oku_cli.options.spec.input_file import describe_fault, find_file, may_name
 from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_cli.user_code.included_files import check_total, list_included
 from oku_cli.user_code.scenario_file import ScenarioFile, read_scenario_file
 from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source
 from oku_core.spec.spec import USER_CODE_ENGINES, Engine
-from oku_core.spec.values.code_file import CODE_PATH, CodeFile, is_code_path
+from oku_core.spec.values.file_reference import CODE_PATH, CodeFile, is_code_path
 
 _SCENARIO, _INCLUDE, _ENGINE, _HOOKS, _DATA = "scenario", "include", "engine", "hooks", "data"
 _MARK = "@sha256:"
