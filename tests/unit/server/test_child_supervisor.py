@@ -1,6 +1,6 @@
 import pytest
 
-from oku_server.supervisor import find_pause_s
+from oku_server.child_supervisor import find_pause_s
 
 
 def test_a_child_that_lived_long_is_started_again_at_once() -> None:

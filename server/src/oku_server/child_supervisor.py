@@ -9,8 +9,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
-from typing import Never
+from typing import Never, Protocol, Self
 
 from oku_core.process.prctl import end_with_parent
 
@@ -27,35 +26,53 @@ _AWAITED = _STOP_SIGNALS | {signal.SIGCHLD, signal.SIGALRM}
 _log = logging.getLogger(__name__)
 
 
-class Supervisor:
-    """Keeps `count` children alive until SIGTERM or SIGINT.
+class Children(Protocol):
+    """The child processes of a server."""
+
+    def run(self, number: int) -> None:
+        """Run the child with this number; it must return on SIGTERM."""
+
+
+class ChildSupervisor:
+    """Keeps `count` children alive: starts them when it is entered, and stops them when it is left.
 
     Args:
         count: how many children to keep; they are numbered from 0.
-        run_child: runs the child with the given number; it must return on SIGTERM.
+        children: what they run.
     """
 
-    def __init__(self, count: int, run_child: Callable[[int], None]) -> None:
-        self._run_child = run_child
+    def __init__(self, count: int, children: Children) -> None:
+        self._children = children
         self._number_by_pid: dict[int, int] = {}
         self._started_at = [0.0] * count
         self._pause_s = [0.0] * count
         self._due_at = dict.fromkeys(range(count), 0.0)
+        self._former_mask: set[int] = set()
 
-    def run(self, on_started: Callable[[], None]) -> None:
-        """Start the children, call `on_started`, and watch over the children until SIGTERM or SIGINT."""
+    def __enter__(self) -> Self:
+        """Start the children."""
         # Some systems discard SIGCHLD, blocked or not, while it has no handler.
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
+        self._former_mask = signal.pthread_sigmask(signal.SIG_BLOCK, _AWAITED)
         try:
             self._start_due()
-            on_started()
-            while signal.sigwait(_AWAITED) not in _STOP_SIGNALS:
-                self._reap()
-                self._start_due()
-        finally:
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop the children."""
+        try:
             self._stop()
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, self._former_mask)
+
+    def watch(self) -> None:
+        """Restart children that have died, until SIGTERM or SIGINT."""
+        while signal.sigwait(_AWAITED) not in _STOP_SIGNALS:
+            self._reap()
+            self._start_due()
 
     def _start_due(self) -> None:
         now = time.monotonic()
@@ -73,7 +90,7 @@ class Supervisor:
         sys.stderr.flush()
         pid = os.fork()
         if pid == 0:
-            _be_child(parent, lambda: self._run_child(number))
+            _be_child(parent, self._children, number)
         return pid
 
     def _reap(self) -> None:
@@ -112,17 +129,17 @@ def find_pause_s(last_pause_s: float, lived_s: float) -> float:
     return min(max(2 * last_pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
 
 
-def _be_child(parent: int, run: Callable[[], None]) -> Never:
+def _be_child(parent: int, children: Children, number: int) -> Never:
     """Run a forked process until it ends; it never returns into the parent's code."""
     code = 1
     try:
         if not end_with_parent(parent):
             os._exit(code)
         # Until the event loop handles these signals, they end this process silently.
-        for number in _AWAITED:
-            signal.signal(number, signal.SIG_DFL)
+        for awaited in _AWAITED:
+            signal.signal(awaited, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _AWAITED)
-        run()
+        children.run(number)
         code = 0
     except BaseException:  # noqa: BLE001  # whatever the error, this process ends here
         _log.critical("process ended by an error", exc_info=True)

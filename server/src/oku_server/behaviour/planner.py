@@ -4,7 +4,7 @@ A numeric name is an index, and index and seed decide: every run and every engin
 faults. A request with any other name gets both at random.
 """
 
-from collections.abc import Callable
+from random import Random
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
@@ -17,7 +17,7 @@ _INDEX_DIGITS = 18
 _LAST_NUMBER = 1 - 2.0**-53
 
 
-class Plan(NamedTuple):
+class DelayPlan(NamedTuple):
     """The delay in seconds before anything happens, and the fault that follows; None is a proper response."""
 
     delay_s: float
@@ -31,37 +31,38 @@ class Planner:
         delay: the distribution of the delays.
         faults: how often each fault happens.
         seed: chooses which delay and which fault each index gets.
-        chance: gives a random number in `[0, 1)`, for names that are not an index.
+        random: draws for names that are not an index.
 
     Attributes:
         always: the plan of every request, if all requests have the same one.
     """
 
-    def __init__(self, delay: Delay, faults: FaultRates, seed: int, chance: Callable[[], float]) -> None:
+    def __init__(self, delay: Delay, faults: FaultRates, seed: int, random: Random) -> None:
         self._delay = delay
         self._faults = faults
         self._has_faults = bool(faults)
         self._seed = seed
-        self._chance = chance
+        self._random = random
+        self._chance = random.random
         # Quantiles grow: where the ends are equal, there is nothing to draw.
         low_s, high_s = delay.quantile_s(0.0), delay.quantile_s(_LAST_NUMBER)
-        self.always = Plan(low_s, None) if low_s == high_s and not self._has_faults else None
+        self.always = DelayPlan(low_s, None) if low_s == high_s and not self._has_faults else None
 
-    def plan(self, name: bytes) -> Plan:
+    def plan(self, name: bytes) -> DelayPlan:
         """The plan of the request with this name."""
         if self.always is not None:
             return self.always
         index = parse_index(name)
         if index is None:
-            return Plan(self._delay.quantile_s(self._chance()), self._faults.choose(self._chance()))
+            return DelayPlan(self._delay.quantile_s(self._chance()), self._faults.choose(self._chance()))
         fault = self._faults.draw(self._seed, index) if self._has_faults else None
-        return Plan(self._delay.draw_s(self._seed, index), fault)
+        return DelayPlan(self._delay.draw_s(self._seed, index), fault)
 
     def override(self, overrides: Overrides) -> "Planner":
         """A planner for requests with these overrides; how often each fault happens stays the same."""
         delay = self._delay if overrides.delay is None else overrides.delay
         seed = self._seed if overrides.seed is None else overrides.seed
-        return Planner(delay, self._faults, seed, self._chance)
+        return Planner(delay, self._faults, seed, self._random)
 
 
 def find_name(target: bytes) -> bytes:

@@ -10,8 +10,8 @@ import socket
 import struct
 from typing import cast
 
+from oku_server.http.planned_response import CONTINUE, DelayedResponse, Ending
 from oku_server.http.request_reader import RequestReader
-from oku_server.http.response import CONTINUE, Ending, Response
 from oku_server.http.service import Service
 
 MOST_QUEUED = 64
@@ -23,7 +23,7 @@ _LINGER_NOT = struct.pack("ii", 1, 0)
 """The value of SO_LINGER with which closing a connection resets it."""
 
 
-class Connection(asyncio.Protocol):
+class ServerConnection(asyncio.Protocol):
     """The protocol of one connection.
 
     Args:
@@ -47,7 +47,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, service: Service) -> None:
         self._service = service
         self._reader: RequestReader | None = None
-        self._response: Response | None = None
+        self._response: DelayedResponse | None = None
         self._tick = 0
         self._is_free = self._is_reading = True
         self._is_blocked = self._is_partial = False
@@ -115,17 +115,17 @@ class Connection(asyncio.Protocol):
             find_response = self._service.find_responses(reader.overrides).find_plain
             self._service.head_cache.add(data, reader.run, find_response)
         if self._is_partial or reader.is_partial:
-            self._note_partial(reader)
+            self._watch_partial(reader)
         self._go_on()
 
-    def _note_partial(self, reader: RequestReader) -> None:
+    def _watch_partial(self, reader: RequestReader) -> None:
         self._is_partial = reader.is_partial and not reader.is_over
         if not self._is_partial:
             self._service.request_timeouts.remove(self)
         elif reader.is_in_body:
-            self._service.request_timeouts.note_body(self)
+            self._service.request_timeouts.watch_body(self)
         else:
-            self._service.request_timeouts.note_head(self)
+            self._service.request_timeouts.watch_head(self)
 
     def _go_on(self) -> None:
         """Begin with the requests that have been read, as far as that is possible now."""
@@ -156,7 +156,7 @@ class Connection(asyncio.Protocol):
             # Nothing after a request that is never answered is answered.
             requests.clear()
 
-    def _begin(self, response: Response) -> None:
+    def _begin(self, response: DelayedResponse) -> None:
         if not response.delay_s:
             self._write(response)
             return
@@ -165,7 +165,7 @@ class Connection(asyncio.Protocol):
         if response.ending is not _NEVER:
             self._tick = self._service.wheel.add(self, response.delay_s)
 
-    def _write(self, response: Response) -> None:
+    def _write(self, response: DelayedResponse) -> None:
         _, buffers, ending = response
         if ending is _RESET:
             _reset(self._transport)

@@ -1,13 +1,10 @@
 import pytest
+from tests.unit.server.client import Chance
 
 from oku_core.spec.values.delay import parse_delay
 from oku_server.behaviour.fault import Fault, FaultRates
 from oku_server.behaviour.overrides import NO_OVERRIDES, Overrides
-from oku_server.behaviour.plan import Plan, Planner, find_name, parse_index
-
-
-def _no_chance() -> float:
-    pytest.fail("a numeric name leaves nothing to chance")
+from oku_server.behaviour.planner import DelayPlan, Planner, find_name, parse_index
 
 
 @pytest.mark.parametrize(
@@ -50,14 +47,14 @@ def test_any_other_name_is_not_an_index(name: str) -> None:
 def test_the_plan_of_an_index_is_a_pure_function_of_seed_and_index(text: str) -> None:
     """The delay and the fault of a numeric name are those of `Delay` and `FaultRates`."""
     delay, faults = parse_delay(text), FaultRates(error=0.3)
-    planner = Planner(delay, faults, 5, _no_chance)
+    planner = Planner(delay, faults, 5, Chance())
     for index in range(50):
-        assert planner.plan(b"%d" % index) == Plan(delay.draw_s(5, index), faults.draw(5, index))
+        assert planner.plan(b"%d" % index) == DelayPlan(delay.draw_s(5, index), faults.draw(5, index))
 
 
 def test_another_seed_gives_another_plan() -> None:
     """Servers with different seeds behave differently."""
-    plans = [Planner(parse_delay("0..3s"), FaultRates(), seed, _no_chance) for seed in (1, 2)]
+    plans = [Planner(parse_delay("0..3s"), FaultRates(), seed, Chance()) for seed in (1, 2)]
     first, second = ([plan.plan(b"%d" % index) for index in range(50)] for plan in plans)
     assert first != second
 
@@ -65,7 +62,7 @@ def test_another_seed_gives_another_plan() -> None:
 def test_a_wish_takes_the_place_of_delay_and_seed() -> None:
     """An override replaces only what it names; the fault rates stay, and the seed decides whom faults hit."""
     own, faults = parse_delay("0..3s"), FaultRates(error=0.3)
-    planner = Planner(own, faults, 5, _no_chance)
+    planner = Planner(own, faults, 5, Chance())
     for overrides, delay, seed in [
         (NO_OVERRIDES, own, 5),
         (Overrides(seed=6), own, 6),
@@ -74,13 +71,12 @@ def test_a_wish_takes_the_place_of_delay_and_seed() -> None:
     ]:
         other = planner.override(overrides)
         for index in range(50):
-            assert other.plan(b"%d" % index) == Plan(delay.draw_s(seed, index), faults.draw(seed, index))
+            assert other.plan(b"%d" % index) == DelayPlan(delay.draw_s(seed, index), faults.draw(seed, index))
 
 
 def test_any_other_name_is_planned_by_chance() -> None:
     """The first number decides on the delay, the second on the fault."""
-    numbers = iter([0.75, 0.1, 0.25, 0.6])
-    planner = Planner(parse_delay("0ms..80ms"), FaultRates(error=0.5), 0, lambda: next(numbers))
+    planner = Planner(parse_delay("0ms..80ms"), FaultRates(error=0.5), 0, Chance([0.75, 0.1, 0.25, 0.6]))
     first, second = planner.plan(b"a"), planner.plan(b"a")
     assert (first.fault, second.fault) == (Fault.ERROR, None)
     assert (first.delay_s, second.delay_s) == pytest.approx((0.06, 0.02))
@@ -89,5 +85,5 @@ def test_any_other_name_is_planned_by_chance() -> None:
 @pytest.mark.parametrize(("text", "delay_s"), [("20ms", 0.02), ("2..2s", 2.0), ("exp:0s", 0.0)])
 def test_a_delay_that_never_changes_is_not_drawn(text: str, delay_s: float) -> None:
     """Nothing is left to chance for any name when there is one delay and no fault."""
-    planner = Planner(parse_delay(text), FaultRates(), 0, _no_chance)
-    assert planner.plan(b"a") == planner.plan(b"1") == planner.always == Plan(delay_s, None)
+    planner = Planner(parse_delay(text), FaultRates(), 0, Chance())
+    assert planner.plan(b"a") == planner.plan(b"1") == planner.always == DelayPlan(delay_s, None)

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from oku_server.behaviour import body
-from oku_server.behaviour.body import DEFAULT_BODY, parse_body
+from oku_server.behaviour import response_body
+from oku_server.behaviour.response_body import DEFAULT_BODY, parse_body
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_body_has_at_most_a_gibibyte() -> None:
 
 def test_a_file_has_at_most_a_gibibyte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The limit holds for files too."""
-    monkeypatch.setattr(body, "MAX_BODY_BYTES", 3)
+    monkeypatch.setattr(response_body, "MAX_BODY_BYTES", 3)
     path = tmp_path / "long"
     path.write_bytes(b"1234")
     with pytest.raises(ValueError, match="is not at most"):
