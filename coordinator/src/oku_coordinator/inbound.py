@@ -16,6 +16,7 @@ from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import intake
 from oku_coordinator.ledger.storage.records import BreachError, Receipt
 from oku_coordinator.message_handler import MessageHandler
 from oku_coordinator.telemetry.metrics import Metrics
@@ -97,7 +98,9 @@ class CheckpointReceiver:
         """A run that does not balance fails and takes no more; the other runs get theirs."""
         while True:
             try:
-                return self.ledger.leases.apply(batches, self.pace.allow, self.clock())
+                now = self.clock()
+                with self.ledger.change(now) as t:
+                    return intake.take_in(t, batches, self.pace.allow, now)
             except BreachError as error:
                 _log.exception("a run has failed", extra={"run": error.run})
 

@@ -19,7 +19,9 @@ from oku_coordinator.leasing.dispatcher import Dispatcher
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord
+from oku_coordinator.ledger.tables import outbox_table, run_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.runs.confinement_watch import ConfinementWatch
@@ -137,11 +139,13 @@ class MainLoop:
 
     def record_start(self) -> None:
         """Record in the history of the active run that a coordinator has started."""
-        run = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         if run is not None and run.is_active:
             text = "a coordinator has started and finds the run active"
             event = Event(at=self.clock.now(), type=EventType.COORDINATOR_STARTED, text=text)
-            self.ledger.history.note(run.run, [event])
+            with self.ledger.change() as t:
+                history.keep_events(t, run.run, [event])
 
     def reset_timers(self, now: float) -> None:
         """Begin the time of all workers, leases and turns anew: nobody could have been heard."""
@@ -175,7 +179,8 @@ class MainLoop:
         self._follow_wall_clock()
         self.ticker.remove_silent(now)
         await self.reaper.look(now)
-        run = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         self.ticker.note_assigned(self.assignment.settle(run))
         self.confinement_watch.look(run)
         self.breaker.look(now)
@@ -196,11 +201,16 @@ class MainLoop:
         step_s = self.clock.find_step()
         if not step_s and not self.clock.wall_ahead_s:
             return
-        run = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         if step_s:
             _log.warning("the clock of this machine was set by %+.1f s", step_s)
             if run is not None and run.is_active:
-                self.ledger.history.note_clock_step(run.run, step_s, self.clock.now())
+                with self.ledger.change() as t:
+                    history.record_clock_step(t, run.run, step_s, self.clock.now())
         is_idle = run is None and self.ticker.active is None and self.end_watch.is_idle
-        if self.clock.wall_ahead_s and is_idle and not self.ledger.outbox.measure().lines:
-            self.clock_store.anchor()
+        if self.clock.wall_ahead_s and is_idle:
+            with self.ledger.read() as t:
+                size = outbox_table.measure(t)
+            if not size.lines:
+                self.clock_store.anchor()

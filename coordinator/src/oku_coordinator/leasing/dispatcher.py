@@ -15,6 +15,7 @@ from oku_coordinator.leasing.range_dealer import RangeDealer
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import lease_table, period_table, run_table
 from oku_coordinator.workers.assignment import Assignment
 from oku_core.accounting.run_state import RunState
 
@@ -67,7 +68,8 @@ class Dispatcher:
         """
         self.ranges.has_more = False
         self.hooks.look(now)
-        run = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         if run is None or run.run != self.assignment.run or run.state == RunState.PENDING:
             self.assignment.settle(run)
         if run is None:
@@ -97,5 +99,7 @@ class Dispatcher:
         if now - self._stopped_at < _STOP_EVERY_S:
             return
         self._stopped_at = now
-        out, period = self.ledger.leases.fetch_open(run.run), self.ledger.schedules.fetch_period(run.run)
+        with self.ledger.read() as t:
+            out = lease_table.fetch_open_leases(t, run.run)
+            period = period_table.fetch_period(t, run.run)
         self.delivery.stop(run, out, None if period is None else period.find_end())

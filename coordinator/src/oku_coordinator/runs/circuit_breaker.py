@@ -9,7 +9,9 @@ import logging
 from collections.abc import Callable, Iterable
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import history, reclaim
 from oku_coordinator.ledger.storage.records import Receipt, RunRecord
+from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.message_verdict import MessageVerdict
@@ -76,7 +78,8 @@ class CircuitBreaker:
 
     def look(self, now: float) -> None:
         """Look at the current run, at `now` in monotonic seconds."""
-        run = self._ledger.runs.fetch_current()
+        with self._ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         self._turn_to(run.run if run else None)
         if run is None or run.state != RunState.RUNNING:
             return
@@ -101,7 +104,8 @@ class CircuitBreaker:
             event = Event(
                 at=self._clock(), type=EventType.WORKER_BARRED, text=text, worker=batch.worker, reason=reason
             )
-            self._ledger.history.note(run, [event])
+            with self._ledger.change() as t:
+                history.keep_events(t, run, [event])
 
     def _find_refusal(self, run: RunRecord, now: float) -> str:
         """Why no live worker can begin; empty when one can, or when one may be about to come."""
@@ -122,5 +126,6 @@ class CircuitBreaker:
 
     def _give_up(self, run: RunRecord, state: RunState, reason: str) -> None:
         _log.error("run %s is %s: %s", run.run, state, reason, extra={"run": run.run})
-        self._ledger.runs.give_up(run.run, state, self._clock(), reason)
+        with self._ledger.change(self._clock()) as t:
+            reclaim.give_up_run(t, run.run, state, self._clock(), reason)
         self._lost.clear()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.preparation import find_setup
 from oku_core.accounting.run_state import RunState
@@ -48,7 +49,8 @@ class FilePreparation:
 
     def look(self, now: float) -> None:
         """Tell workers what the run needs that has its turn, if it needs anything; `now` is monotonic."""
-        run = self._ledger.runs.fetch_current()
+        with self._ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         if run is None or run.state not in (RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN):
             self._subject = None
             return

@@ -10,7 +10,9 @@ import logging
 from collections.abc import Callable
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.runs.file_preparation import find_files_within_s
 from oku_coordinator.runs.readiness import Readiness
 from oku_core.accounting.run_state import RunState
@@ -71,7 +73,8 @@ class QueueWatch:
             _log.info("run %s begins", run.run, extra={"run": run.run})
         self._run = None
         self._begun = run.run, workers.missing
-        return self._ledger.runs.begin(run.run, wall_now, workers.missing, reason)
+        with self._ledger.change(wall_now) as t:
+            return lifecycle.begin_run(t, run.run, wall_now, workers.missing, reason)
 
     def count_missing(self, run: RunRecord) -> int:
         """How many workers an active run lacks; it has waited long enough for those that it began without."""
@@ -80,16 +83,18 @@ class QueueWatch:
 
     def look(self, now: float) -> None:
         """Give the turn of a run that cannot begin to the next, at `now` in monotonic seconds."""
-        run = self._ledger.runs.fetch_current()
+        with self._ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         if run is None or run.state != RunState.PENDING:
             self._run = None
             return
         waited_s = self._measure_turn_s(run, now)
-        if waited_s >= self._find_turn_s(run) and self._ledger.runs.count_queued() > 1:
+        if waited_s >= self._find_turn_s(run) and self._readiness.count_queued() > 1:
             obstacle = self._readiness.find_obstacle(run)
             reason = f"it has not begun within {format_duration(waited_s)}{obstacle and f': {obstacle}'}"
             _log.warning("run %s gives its turn to the next: %s", run.run, reason, extra={"run": run.run})
-            self._ledger.runs.requeue(run.run, self._clock(), reason)
+            with self._ledger.change(self._clock()) as t:
+                lifecycle.requeue(t, run.run, self._clock(), reason)
             self._run = None
 
     def _measure_turn_s(self, run: RunRecord, now: float) -> float:

@@ -1,6 +1,7 @@
 """Flags open runs in which a worker does not know the clock of their schedule well enough."""
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.tables import run_table, work_table
 from oku_coordinator.workers.assignment import Assignment
 from oku_core.accounting.run_state import RunState
 from oku_core.results.validity import MOST_SKEW_S
@@ -25,11 +26,13 @@ class SkewWatch:
 
     def look(self) -> None:
         """Flag the run that is active, if it has a schedule and a bound is too large."""
-        run = self._ledger.runs.fetch_current()
+        with self._ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         if run is None or run.state != RunState.RUNNING or not run.spec.is_open:
             return
         known_s = self._noted[1] if self._noted[0] == run.run else 0.0
         worst_s = self._assignment.clock_bound_s
         if worst_s > max(MOST_SKEW_S, _WORTH_NOTING * known_s):
-            self._ledger.history.note_clock_skew(run.run, worst_s)
+            with self._ledger.change() as t:
+                work_table.note_clock_skew(t, run.run, worst_s)
             self._noted = (run.run, worst_s)

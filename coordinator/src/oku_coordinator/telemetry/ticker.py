@@ -2,14 +2,15 @@
 
 import asyncio
 import contextlib
-import functools
 import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import BreachError, Receipt, RunRecord, UnknownRunError
+from oku_coordinator.ledger.tables import account_table, run_table
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.runs.target_watch import TargetWatch
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
@@ -92,7 +93,9 @@ class Ticker:
         if is_new:
             _log.info("worker %s joined", progress.worker, extra={"worker": progress.worker})
         if not progress.runs.keys() <= self._ticks.keys():
-            self._follow(self.ledger.runs.fetch_current())  # it may have begun since the last tick
+            with self.ledger.read() as t:
+                run = run_table.fetch_current_run(t)
+            self._follow(run)  # it may have begun since the last tick
         for ticks in self._ticks.values():
             ticks.add(progress)
         self._settled.note_progress(progress, self.clock())
@@ -141,7 +144,8 @@ class Ticker:
     def tick(self) -> None:
         """Make a tick of the run that has its turn, and of each other run that is followed."""
         self.metrics.show_workers(len(self.roster), self.roster.clock_bound_s)
-        run = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         for other in self._ticks.keys() - {self.active, run.run if run and run.is_active else None}:
             self._forget(other)
         if run is None:
@@ -187,16 +191,17 @@ class Ticker:
         self.recorder.forget(run)
 
     def _build_tick(self, run: str, at: float) -> Tick:
-        standing = self.ledger.runs.fetch_standing(run)
+        with self.ledger.read() as t:
+            standing = snapshots.fetch_standing(t, run)
         notices = self.runs.build_notices(standing.record)
         targets: list[TargetTick] = []
         inner_requests: list[TargetTick] = []
         if spec_targets := standing.record.spec.targets:
-            build = functools.partial(self._targets.build, run, spec_targets)
-            targets = self.ledger.runs.read_account(run, build)
+            with self.ledger.read() as t:
+                targets = self._targets.build(run, spec_targets, account_table.fetch_account(t, run))
         if standing.record.spec.runs_user_code:
-            build = functools.partial(self._targets.build_inner, run)
-            inner_requests = self.ledger.runs.read_account(run, build)
+            with self.ledger.read() as t:
+                inner_requests = self._targets.build_inner(run, account_table.fetch_account(t, run))
         ticks = self._ticks.get(run) or TickMaker(run)
         return ticks.build_tick(
             standing,

@@ -161,6 +161,11 @@ def fetch_live_runs(transaction: Transaction) -> list[str]:
     return _select_live(transaction, -1)
 
 
+def count_queued(transaction: Transaction) -> int:
+    """How many runs are pending or active."""
+    return len(fetch_live_runs(transaction))
+
+
 def fetch_recent(transaction: Transaction, rested_since: float, most: int) -> list[RunRow]:
     """The active runs, then those that came to rest since a time, the newest first; at most `most`."""
     active = (
