@@ -29,7 +29,7 @@ def build_dispatcher(
     assignment: Assignment | None = None,
 ) -> Dispatcher:
     """Build a dispatcher of runs against one delay server, which by default wait for one worker at most."""
-    delivery = Delivery(broker, roster, ledger.schedules, ledger.hooks, ["http://127.0.0.1:1"])
+    delivery = Delivery(broker, roster, ledger, ["http://127.0.0.1:1"])
     expiry, assignment = ExpiryRule(roster), assignment or Assignment(ledger=ledger, roster=roster)
     clock = RunClock(ledger=ledger, count_missing=count_missing)
     ranges = RangeDealer(

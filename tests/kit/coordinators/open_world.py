@@ -10,10 +10,15 @@ import msgspec
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.dispatching import build_dispatcher
 from tests.kit.coordinators.parts import build_open_part
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.intake import take_in
+from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables.period_table import fetch_period
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import build_no_counts
@@ -101,17 +106,17 @@ class OpenWorld:
         self.sent: list[tuple[int, float, float]] = []
         """The index of each request that was sent, when it was due, and when it was sent."""
         self._read = 0
-        ledger.runs.create(RUN, self.spec, self.now)
+        change(ledger, create_run, RUN, self.spec, self.now)
 
     @property
     def run(self) -> RunRecord:
         """The run as it stands."""
-        return self.ledger.runs.fetch(RUN)
+        return read(self.ledger, fetch_run, RUN)
 
     @property
     def period(self) -> ActivePeriod:
         """The newest period of the run."""
-        period = self.ledger.schedules.fetch_period(RUN)
+        period = read(self.ledger, fetch_period, RUN)
         assert period is not None
         return period.build_period()
 
@@ -139,7 +144,7 @@ class OpenWorld:
                 self._speak(worker)
         self.roster.remove_silent(self.now)
         await self.reaper.look(self.now)
-        self.dispatcher.assignment.settle(self.ledger.runs.fetch_current())
+        self.dispatcher.assignment.settle(read(self.ledger, fetch_current_run))
         await self.dispatcher.step(self.now, self.now)
         self._hand_over()
         self._stop()
@@ -158,7 +163,7 @@ class OpenWorld:
             await self.step()
 
     def _begin(self, run: RunRecord, _: float, wall_now: float) -> RunRecord | None:
-        return self.ledger.runs.begin(run.run, wall_now) if self.roster.workers() else None
+        return change(self.ledger, begin_run, run.run, wall_now) if self.roster.workers() else None
 
     def _speak(self, worker: OpenWorker) -> None:
         leases = {
@@ -233,7 +238,7 @@ class OpenWorld:
         batch = CheckpointBatch(
             worker=worker.name, incarnation=worker.incarnation, run=RUN, checkpoints=checkpoints
         )
-        self.ledger.leases.apply([batch], lambda _batch, _spec: 0, self.now)
+        change(self.ledger, take_in, [batch], lambda _batch, _spec: 0, self.now)
 
     def _stop(self) -> None:
         """Give back what is called back, at the time that was named."""

@@ -4,9 +4,11 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from tests.kit.coordinators.transactions import change
 
 from oku_cli.commands import report, resume, run, runs, show
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec
 
@@ -45,7 +47,7 @@ def test_runs_are_listed_as_json(tmp_path: Path) -> None:
     folder.mkdir(mode=0o700)
     ledger = Ledger(folder / "ledger.sqlite3")
     for second, name in enumerate(("r1", "r2")):
-        ledger.runs.create(name, Spec(requests=5), float(second))
+        change(ledger, create_run, name, Spec(requests=5), float(second))
     ledger.close()
     result = CliRunner().invoke(
         runs.command, ["--json", "--limit", "1", "--data-dir", str(folder)], standalone_mode=False

@@ -9,9 +9,11 @@ from click.shell_completion import CompletionItem, ShellComplete
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.transactions import change
 
 from oku_cli.main import COMMANDS, oku
 from oku_cli.options.plain_words import is_plain_word, keep_plain_words
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
 
@@ -58,8 +60,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     data.mkdir(mode=0o700)
     ledger = open_ledger(data / "ledger.sqlite3")
     for number, text in enumerate((*HOSTILE, "nightly")):
-        ledger.runs.create(f"261101-{number:04}", Spec(requests=5, name=text), float(number))
-        ledger.runs.change_state(f"261101-{number:04}", RunState.CANCELLED, 10.0)
+        change(ledger, create_run, f"261101-{number:04}", Spec(requests=5, name=text), float(number))
+        change(ledger, change_state, f"261101-{number:04}", RunState.CANCELLED, 10.0)
     ledger.close()
     return tmp_path
 

@@ -31,7 +31,7 @@ def roster() -> Roster:
 @pytest.fixture
 def delivery(ledger: Ledger, broker: BrokerTwin, roster: Roster) -> Delivery:
     """Leases of runs against two delay servers."""
-    return Delivery(broker, roster, ledger.schedules, ledger.hooks, SERVERS)
+    return Delivery(broker, roster, ledger, SERVERS)
 
 
 def record(roster: Roster, worker: str = "w1", ahead_s: float = 0.0, specs: tuple[str, ...] = ()) -> None:

@@ -31,9 +31,7 @@ def broker() -> BrokerTwin:
 @pytest.fixture
 def farewell(ledger: Ledger, broker: BrokerTwin) -> Farewell:
     """Of this ledger."""
-    return Farewell(
-        ledger=ledger, delivery=Delivery(broker, Roster(10.0), ledger.schedules, ledger.hooks, [])
-    )
+    return Farewell(ledger=ledger, delivery=Delivery(broker, Roster(10.0), ledger, []))
 
 
 def deal(ledger: Ledger, size: int) -> LeaseRecord:

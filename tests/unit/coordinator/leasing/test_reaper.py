@@ -5,13 +5,19 @@ from typing import Any
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
+from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.reaper import Reaper
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger import batches as ledger_batches
+from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.tables.lease_table import fetch_open_leases, fetch_taken_back
+from oku_coordinator.ledger.tables.run_table import fetch_run
+from oku_coordinator.ledger.tables.slice_table import count_pending
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import build_no_counts
@@ -38,7 +44,7 @@ class World:
             ledger=ledger,
             roster=self.roster,
             expiry=ExpiryRule(self.roster),
-            delivery=Delivery(self.broker, self.roster, ledger.schedules, ledger.hooks, []),
+            delivery=Delivery(self.broker, self.roster, ledger, []),
             pace=self.pace,
             metrics=self.metrics,
             clock=lambda: 2.0,
@@ -73,7 +79,7 @@ async def test_workers_are_called_back_from_leases_that_nobody_waits_for(world: 
     world.record(lease.id)
     await world.reaper.look(0.0)
     assert world.broker.controls == []
-    world.ledger.runs.change_state("r1", RunState.FAILED, 3.0)
+    change(world.ledger, change_state, "r1", RunState.FAILED, 3.0)
     await world.reaper.look(0.0)
     await world.reaper.look(0.0)
     assert world.broker.ends == [("b1", {lease.id: 0})] * 2
@@ -86,7 +92,7 @@ async def test_a_lease_that_was_lost_on_its_way_is_sent_again(world: World, deal
         world.record(now=float(now))
         await world.reaper.look(float(now))
     assert [sent.id for sent in world.broker.leases] == [lease.id] * 2
-    assert world.ledger.leases.fetch_open("r1") == [lease]
+    assert read(world.ledger, fetch_open_leases, "r1") == [lease]
 
 
 async def test_a_worker_that_leaves_gives_back_what_is_on_its_way_before_it_may(
@@ -107,7 +113,7 @@ async def test_a_worker_that_leaves_gives_back_what_is_on_its_way_before_it_may(
     world.broker.controls.clear()
     await world.reaper.look(0.4)
     assert world.broker.controls == [Control(incarnation="b1", may_leave=True)]
-    assert world.ledger.runs.fetch("r1").resent_at_most == 0
+    assert read(world.ledger, fetch_run, "r1").resent_at_most == 0
     assert world.broker.leases == []
 
 
@@ -121,7 +127,7 @@ async def test_a_lease_that_a_living_worker_has_dropped_is_taken_back(
         if now:
             world.record(now=now)
         await world.reaper.look(now)
-        assert (world.ledger.leases.fetch_open("r1") == []) == (now > 10.0)
+        assert (read(world.ledger, fetch_open_leases, "r1") == []) == (now > 10.0)
     assert world.broker.ends == [("b1", {lease.id: 0})] * 2
     assert [record.message for record in caplog.records] == [f"lease {lease.id} is taken back: dropped"]
     assert b'oku_leases_expired_total{reason="dropped"} 1.0' in world.metrics.expose()[0]
@@ -148,9 +154,9 @@ async def test_what_was_in_doubt_when_a_worker_died_counts_as_sent_twice_at_most
     apply_batches(world.ledger, [build_batch(lease, build_checkpoint(lease, 20, [7], is_final=False))], 2.0)
     world.record(incarnation="b9", now=1.0)
     await world.reaper.look(1.0)
-    lengths = world.ledger.check("r1")
+    lengths = check_ledger(world.ledger, "r1")
     assert (lengths.accounted, lengths.leased, lengths.pending) == (19, 0, 81)
-    assert world.ledger.runs.fetch("r1").resent_at_most == 1 + 10
+    assert read(world.ledger, fetch_run, "r1").resent_at_most == 1 + 10
 
 
 async def test_what_lies_beyond_the_limits_of_a_silent_worker_is_for_others(world: World, deal: Deal) -> None:
@@ -159,9 +165,9 @@ async def test_what_lies_beyond_the_limits_of_a_silent_worker_is_for_others(worl
     world.record(lease.id)
     world.record(worker="w2", now=2.1)
     await world.reaper.look(2.1)
-    assert [(each.end, each.limit) for each in world.ledger.leases.fetch_open("r1")] == [(30, 30)]
-    assert world.ledger.leases.count_pending("r1") == 70
-    assert world.ledger.runs.fetch("r1").resent_at_most == 0
+    assert [(each.end, each.limit) for each in read(world.ledger, fetch_open_leases, "r1")] == [(30, 30)]
+    assert read(world.ledger, count_pending, "r1") == 70
+    assert read(world.ledger, fetch_run, "r1").resent_at_most == 0
 
 
 async def test_a_record_that_was_found_says_how_far_a_dead_worker_had_gone(world: World, deal: Deal) -> None:
@@ -171,12 +177,12 @@ async def test_a_record_that_was_found_says_how_far_a_dead_worker_had_gone(world
     world.record(first.id)
     world.record(incarnation="b1-again", now=1.0)
     await world.reaper.look(1.0)
-    assert world.ledger.runs.fetch("r1").resent_at_most == 7
-    assert world.ledger.leases.fetch_taken_back("r1") == [(0, 7)]
+    assert read(world.ledger, fetch_run, "r1").resent_at_most == 7
+    assert read(world.ledger, fetch_taken_back, "r1") == [(0, 7)]
     assert {lease.id for lease in (first, second)} & {
-        lease.id for lease in world.ledger.leases.fetch_open("r1")
+        lease.id for lease in read(world.ledger, fetch_open_leases, "r1")
     } == set()
-    assert world.ledger.check("r1").pending == 100
+    assert check_ledger(world.ledger, "r1").pending == 100
 
 
 async def test_a_record_that_is_found_late_lowers_the_bound_once(world: World, deal: Deal) -> None:
@@ -185,12 +191,12 @@ async def test_a_record_that_is_found_late_lowers_the_bound_once(world: World, d
     world.record(lease.id)
     world.roster.remove_silent(10.1)
     await world.reaper.look(10.1)
-    assert world.ledger.runs.fetch("r1").resent_at_most == 20
+    assert read(world.ledger, fetch_run, "r1").resent_at_most == 20
     record = FlightRecord(incarnation="b1", reached={lease.id: 7})
     assert world.reaper.records.record([record, FlightRecord(incarnation="b7")])
     for now in (11.0, 12.0):
         await world.reaper.look(now)
-        assert world.ledger.runs.fetch("r1").resent_at_most == 7
+        assert read(world.ledger, fetch_run, "r1").resent_at_most == 7
         assert not world.reaper.records.record([record])
 
 
@@ -204,7 +210,7 @@ async def test_time_in_which_nobody_could_be_heard_does_not_count(world: World, 
     for now, is_open in ((100.0, True), (110.0, True), (110.1, False)):
         world.record(now=now)
         await world.reaper.look(now)
-        assert (world.ledger.leases.fetch_open("r1") != []) == is_open
+        assert (read(world.ledger, fetch_open_leases, "r1") != []) == is_open
 
 
 async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(
@@ -216,18 +222,18 @@ async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(
         deal_lease(ledger, "r1", 1, 2.0, worker=f"w{number}")
     batches: list[int] = []
     turns: list[int] = []
-    take_back = ledger.leases.take_back
+    take_back = ledger_batches.take_back
 
-    def count(leases: Sequence[str], *arguments: Any) -> list[str]:
+    def count(ledger: Ledger, leases: Sequence[str], *arguments: Any) -> list[str]:
         batches.append(len(leases))
-        return take_back(leases, *arguments)
+        return take_back(ledger, leases, *arguments)
 
     async def take_turns() -> None:
         while True:
             turns.append(len(batches))
             await asyncio.sleep(0)
 
-    monkeypatch.setattr(ledger.leases, "take_back", count)
+    monkeypatch.setattr(ledger_batches, "take_back", count)
     await world.reaper.look(0.0)
     world.roster.remove_silent(10.1)
     other = asyncio.create_task(take_turns())
@@ -236,5 +242,5 @@ async def test_the_leases_of_a_thousand_workers_are_taken_back_some_at_a_time(
     assert sum(batches) == 399
     assert max(batches) <= 50
     assert set(range(1, len(batches))) <= set(turns)
-    assert ledger.leases.fetch_open("r1") == []
-    assert ledger.check("r1").pending == 10_000
+    assert read(ledger, fetch_open_leases, "r1") == []
+    assert check_ledger(ledger, "r1").pending == 10_000

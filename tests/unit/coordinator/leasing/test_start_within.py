@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.dispatching import build_dispatcher
+from tests.kit.coordinators.transactions import change
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.workers.assignment import Assignment
@@ -40,7 +42,7 @@ class World:
             ledger, self.broker, self.roster, watch.begin, watch.count_missing, assignment
         )
         self.now = 0.0
-        ledger.runs.create("r1", parse_spec(Source("spec", {"workers": 2, **keys})), 0.0)
+        change(ledger, create_run, "r1", parse_spec(Source("spec", {"workers": 2, **keys})), 0.0)
 
     def hear(self, *workers: str, knows_clock: bool = True) -> None:
         """Workers speak."""
