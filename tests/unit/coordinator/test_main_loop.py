@@ -11,6 +11,7 @@ from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.assembly import Assembly
+from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.rules.history import fetch_history
 from oku_coordinator.ledger.rules.intake import take_in
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
@@ -57,9 +58,9 @@ async def test_who_follows_a_run_is_told_of_its_end(parts: Assembly, monkeypatch
     await loop.end_runs(read(ledger, fetch_run, "r1"))
     await loop.end_runs(change(ledger, change_state, "r1", RunState.RUNNING, 1.0))
     assert rests == []
-    for room, call in (("history", "keep_sample"), ("outbox", "put_summary"), ("outbox", "put_summary")):
+    for function in ("keep_second", "put_summary", "put_summary"):
         with monkeypatch.context() as fault:
-            fault.setattr(getattr(ledger, room), call, fail)
+            fault.setattr(history, function, fail)
             with pytest.raises(sqlite3.OperationalError):
                 await loop.end_runs(None)
     assert len(rests) == 2
