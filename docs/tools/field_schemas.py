@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from oku_core.data.data_format import DataFormat
-from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.stage import Arrivals
 from oku_core.spec.spec import Engine, Hook
 from oku_core.spec.target import HEAVIEST, MOST_TARGETS
 from oku_core.spec.values.delay import parse_delay

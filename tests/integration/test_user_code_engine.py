@@ -10,7 +10,7 @@ from tests.kit.library_names import list_library_names
 from tests.kit.servers.shop import Shop
 from tests.kit.workers.user_code_bench import UserCodeBench
 
-from oku_core.messaging.host_end import HostEndReason
+from oku_core.messaging.process_ends import HostEndReason
 from oku_core.spec.files import list_files
 from oku_core.spec.values.request_content import Header
 from oku_workers.engines.contract.engine_context import EngineError

@@ -12,15 +12,14 @@ from yarl import URL
 
 from oku.client.request_plan import build_plan_url
 from oku_cli.imports.shell_words import split_words
-from oku_cli.process.log_line import JsonFormatter, TextFormatter
+from oku_cli.process.logs import JsonFormatter, TextFormatter
 from oku_cli.report.masking import mask_header
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.data.csv_rows import read_header
 from oku_core.data.escape import IN_URL
+from oku_core.http_client.client_rules import RedirectError, join_location
 from oku_core.http_client.error_reason import explain_error
-from oku_core.http_client.redirection import RedirectError, join_location
-from oku_core.process.redaction import redact
-from oku_core.process.secret_texts import SecretTexts
+from oku_core.process.redaction import SecretTexts, redact
 from oku_core.spec.target import parse_expectation
 from oku_core.spec.values.check import parse_sizes
 from oku_core.spec.values.delay import parse_delay
@@ -42,7 +41,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku.client.cookie_store:_SETS_COOKIE": ["\nset-cookie", ("\nset-cookie", " ", "x"), "\nset-cookie:a"],
     "oku.client.request_plan:_MALFORMED": ["a"],
     "oku.client.request_plan:_METHOD": _A_NAME,
-    "oku.http:_CREDENTIALS": ["/", "a", "//a", ("//", "a", ""), ("//", "@", "/")],
+    "oku.http.http:_CREDENTIALS": ["/", "a", "//a", ("//", "a", ""), ("//", "@", "/")],
     "oku.locust_host.request_outcome:_ADDRESS": [" at 0x", (" at 0x", "a", "z"), " at "],
     "oku.locust_host.request_outcome:_LIBRARY": [
         "/a", "/", "a", "a:", "/site-packages", "//site-packages/", (" ", "/a", "/site-packages"), " /a",
@@ -56,7 +55,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_cli.imports.headers:SecretBox.stand_for": ["-", "a", "-a"],
     "oku_cli.imports.headers:_SCHEME": ["Basic", ("Basic", " ", ""), "Basic "],
     "oku_cli.imports.headers:_SECRET_NAME": ["api-", "-autoke"],
-    "oku_cli.imports.literal_text:_PARTS": [
+    "oku_cli.imports.imported_spec:_PARTS": [
         "{", "{env:", ("{env:", "a", ""), "{i", "{i}", "{literal:a", ("{literal:", "a", ""),
     ],
     "oku_cli.imports.openapi_document:_VARIABLE": ["{", "{a", "}", "{}", ("{", "a", "")],
@@ -69,18 +68,18 @@ WORST: Mapping[str, Sequence[Text]] = {
     ],
     "oku_cli.imports.spec_writer:_EXPONENT": ["1", ".", ("1e", "1", "x"), ("1", ".1", "e")],
     "oku_cli.options.daemon.allow_options:_VARIABLE": _A_NAME,
-    "oku_cli.options.daemon.clock_option:_HOST_PORT": ["a", "[", ("[", ":", "]"), ("a:", "1", "")],
+    "oku_cli.options.daemon.file_options:_HOST_PORT": ["a", "[", ("[", ":", "]"), ("a:", "1", "")],
     "oku_cli.options.daemon.user_code_options:_VARIABLE": [*_A_NAME, "*"],
-    "oku_cli.options.plain_words:_PLAIN_WORD": [*_A_NAME, "/", "@~/"],
-    "oku_cli.process.container:find_volume": ["\\", "\\0", "\\040"],
-    "oku_cli.process.log_line:_PLAIN": ["a", ("", "a", "=")],
-    "oku_cli.remote.kubectl:_LOGGED": [("I0000 ", "a", ""), ("I0000 ", "]", ""), "I0000 ", "\t\n", " >\n"],
-    "oku_cli.remote.kubectl:_LOG_HEAD": [("I0000 ", "a", ""), ("I0000 ", "]", ""), "I0000 "],
-    "oku_cli.remote.kubectl:_MISTAKES": [
+    "oku_cli.options.option_group:_PLAIN_WORD": [*_A_NAME, "/", "@~/"],
+    "oku_cli.process.interrupt_hints:find_volume": ["\\", "\\0", "\\040"],
+    "oku_cli.process.logs:_PLAIN": ["a", ("", "a", "=")],
+    "oku_cli.kube.kubectl:_LOGGED": [("I0000 ", "a", ""), ("I0000 ", "]", ""), "I0000 ", "\t\n", " >\n"],
+    "oku_cli.kube.kubectl:_LOG_HEAD": [("I0000 ", "a", ""), ("I0000 ", "]", ""), "I0000 "],
+    "oku_cli.kube.kubectl:_MISTAKES": [
         ("executable ", "a", ""), 'context "', ('context "', "a", ""), "executable a ",
     ],
-    "oku_cli.remote.tunnel:_FORWARDING": ["Forwarding from ", "Forwarding from 127.0.0.1:\n", "\n", "a"],
-    "oku_cli.remote.tunnel:_NO_REASON": ["Forwarding from", "\n", "a", "Handling connection for"],
+    "oku_cli.kube.tunnel:_FORWARDING": ["Forwarding from ", "Forwarding from 127.0.0.1:\n", "\n", "a"],
+    "oku_cli.kube.tunnel:_NO_REASON": ["Forwarding from", "\n", "a", "Handling connection for"],
     "oku_cli.report.masking:_USER": ["//", "//a", ("//", "a", ""), ("//", "@", "/"), "/"],
     "oku_cli.report.masking:_mask_user": [":aaaaaaaaaaaaaaa", ("", ":aaaaaaaaaaaaaaa", "}"), ":{", ":}"],
     "oku_cli.terminal.ci_commands:_MARK": _MARKS,
@@ -88,7 +87,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_cli.terminal.printable:UNPRINTABLE": ["a", "\n", "\u200b"],
     "oku_cli.terminal.printable:_UNPRINTABLE_IN_ASCII": ["a", "\n", "\u200b"],
     "oku_cli.terminal.printable:_UNPRINTABLE_IN_JSON": ["a", "\n", "\u200b"],
-    "oku_core.data.columns:COLUMN_NAME": _A_NAME,
+    "oku_core.data.data_format:COLUMN_NAME": _A_NAME,
     "oku_core.data.csv_rows:_BLANK": ["\r", "\n", "\n\r", "a"],
     "oku_core.data.csv_rows:_QUOTED": [('"', "a", ""), '"aaaaaaa'],
     "oku_core.data.csv_rows:_STRAY_QUOTE": [",", "a,", "\r\n", '"', '","'],
@@ -99,7 +98,7 @@ WORST: Mapping[str, Sequence[Text]] = {
         "(", "[", "'", '"', "'\"", "1", "1.", ("1", ".", ""), ("1", ":", "_"), ("", "1", "_"), "0x",
         ("0x", "f", "z"), "(\n", ("(", "a", ""), "1_",
     ],
-    "oku_core.http_client.redirection:_LONG_AUTHORITY": [
+    "oku_core.http_client.client_rules:_LONG_AUTHORITY": [
         "a", " ", ("//", "a", ""), ("//", "a", "/"), ("a:", "/", ""), ("", "a", ":"), ("", "\x00", "//"),
     ],
     "oku_core.http_client.response_reader:_BLANK_FIRST_LINE": ["a", "\n", "\n\t", "a\n"],
@@ -119,7 +118,7 @@ WORST: Mapping[str, Sequence[Text]] = {
         "\nconnection:\n ",
     ],
     "oku_core.messaging.checkpoint:_STATUS": ["0", "00x"],
-    "oku_core.messaging.ticket:_TICKET": ["0", "0.", ("0.", "a", "")],
+    "oku_core.messaging.credentials:_TICKET": ["0", "0.", ("0.", "a", "")],
     "oku_core.process.redaction:_AFTER_SCHEME": [
         "a", "://", "a://", "://,", ("://", ",", ""), ("://", "a,", " "), "http:", ":/", "://a ",
         ("http://", "@", ""),
@@ -166,7 +165,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_core.spec.values.url:_SCHEME": ["a", "a:", ("", "a", ":/"), "://"],
     "oku_core.spec.values.url:_STRAY_BRACE": ["{", "a", ("{", "a", "")],
     "oku_core.spec.values.url:_parse_url": ["a", "/"],
-    "oku_server.behaviour.body:_SIZE": ["1", "_", ("1.", "1", ""), ("1", "k", ""), ("1", "_", "k")],
+    "oku_server.behaviour.response_body:_SIZE": ["1", "_", ("1.", "1", ""), ("1", "k", ""), ("1", "_", "k")],
     "oku_workers.engines.http.answer_checks:_ENCODING": [
         "\ncontent-encoding", ("\ncontent-encoding", " ", ""), ("\ncontent-encoding:", " ", ""), "\n",
     ],
@@ -224,10 +223,10 @@ BUILT: Mapping[str, tuple[Callable[[str], object], Sequence[Text]]] = {
         _mask_header, ["{", "{env:", "{on", ("{env:", "a", ""), "{one}aaaaaaaaaaa"],
     ),
     "oku_core.data.escape:_RESERVED": (_escape, ["a", "/aaaaaaa"]),
-    "oku_core.process.secret_texts:_build_pattern": (
+    "oku_core.process.redaction:_build_pattern": (
         _mask_quoted, ["%", "%25", "%2525", "\\", "\\%5c", "a/", "a%2f", ("%", "a/", ""), "&amp;", "%2b+ "],
     ),
-    "oku_core.process.secret_texts:_build_words": (_mask_words, ["a", "ab", " a", "a/", ("a", "b", "")]),
+    "oku_core.process.redaction:_build_words": (_mask_words, ["a", "ab", " a", "a/", ("a", "b", "")]),
     "oku_core.spec.values.pattern:compile_pattern": (_match_pattern, ["x"]),
     "oku_workers.engines.http.answer_checks:_build_header_check": (
         _check_header, ["\nX-Name", ("\nX-Name", " ", ""), ("\nX-Name:", " ", ""), "\nX-Name: a", "\n"],

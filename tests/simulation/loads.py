@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from msgspec.structs import replace
 
-from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.stage import Arrivals
 from oku_core.spec.load import complete_load
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.load_values import Late, StageText

@@ -8,13 +8,12 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from oku_coordinator.active_run import ActiveRuns
 from oku_coordinator.broker.listeners import LONGEST_PAUSE_S, CheckpointListener, ProgressListener
 from oku_coordinator.broker.sender import Broker
-from oku_coordinator.leasing.pace import Pace
-from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import intake
 from oku_coordinator.ledger.storage.records import BreachError, Receipt
@@ -22,12 +21,13 @@ from oku_coordinator.message_handler import MessageHandler
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.version_skew import VersionSkew
 from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.messaging.celery_app import App
+from oku_core.broker.celery_app import App
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import OtherProtocolError
 from oku_core.messaging.order import Control
 from oku_core.messaging.progress import Progress
-from oku_core.messaging.rejection import RejectedMessageError, RejectionLog
+from oku_core.messaging.signing import RejectedMessageError, RejectionLog
+from oku_core.process.clock import Clock
 from oku_core.process.supervision import Supervisor
 
 _log = logging.getLogger(__name__)
@@ -69,27 +69,25 @@ class CheckpointReceiver:
 
     Args:
         ledger: keeps what they say.
-        pace: says how far workers may go ahead of them.
         broker: takes the answers.
-        shares: say which share of the run each worker has.
+        active_runs: say how far workers may go ahead, and which shares of their runs they have.
         metrics: count them.
         clock: Unix time.
         timer: seconds of any clock that nobody sets.
     """
 
     ledger: Ledger
-    pace: Pace
     broker: Broker
-    shares: Shares
+    active_runs: ActiveRuns
     metrics: Metrics
-    clock: Callable[[], float]
-    timer: Callable[[], float] = time.monotonic
+    clock: Clock
+    timer: Clock = time.monotonic
 
     def receive(self, batches: Sequence[CheckpointBatch]) -> list[Receipt]:
         """Apply checkpoints to the ledger, answer and count them; gives what was made of them."""
         begun = self.timer()
         receipts = self._apply(batches)
-        self.broker.send_controls(build_controls(receipts, self.shares))
+        self.broker.send_controls(build_controls(receipts, self.active_runs))
         verdicts = [verdict for receipt in receipts for verdict in receipt.verdicts]
         self.metrics.count_messages(verdicts, self.timer() - begun)
         return receipts
@@ -100,7 +98,7 @@ class CheckpointReceiver:
             try:
                 now = self.clock()
                 with self.ledger.change(now) as t:
-                    return intake.take_in(t, batches, self.pace.allow, now)
+                    return intake.take_in(t, batches, self.active_runs.allow, now)
             except BreachError as error:
                 _log.exception("a run has failed", extra={"run": error.run})
 
@@ -179,7 +177,7 @@ class Inbound:
         self._loop.call_soon_threadsafe(self._handler.handle_connect)
 
 
-def build_controls(receipts: Iterable[Receipt], shares: Shares) -> list[Control]:
+def build_controls(receipts: Iterable[Receipt], active_runs: ActiveRuns) -> list[Control]:
     """What workers are to hear of their checkpoints, beside their shares of the run.
 
     Those that mean nothing to the ledger are answered as well, or their workers would repeat them for ever: a
@@ -197,13 +195,14 @@ def build_controls(receipts: Iterable[Receipt], shares: Shares) -> list[Control]
                 ends.setdefault(checkpoint.lease, 0)
         if confirmed or receipt.limits or ends:
             to = receipt.batch.incarnation
+            active = active_runs.find(receipt.batch.run)
             controls.append(
                 Control(
                     incarnation=to,
                     confirmed=confirmed,
                     limits=receipt.limits,
                     ends=ends,
-                    share=shares.find(to),
+                    share=None if active is None else active.shares.find(to),
                 )
             )
     return controls

@@ -7,7 +7,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from tests.kit.runs.targets import BODIES, HEADERS, STATUSES, with_expectations, with_targets
 
-from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.stage import Arrivals
 from oku_core.spec.load import complete_load, find_load_fault
 from oku_core.spec.spec import HTTP1_ENGINES, USER_CODE_ENGINES, Engine, Hook, Spec
 from oku_core.spec.values.delay import parse_delay

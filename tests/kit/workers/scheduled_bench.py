@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 from oku_core.accounting.index_ranges import Range
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.order import ClockNotice
-from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.schedule import Schedule
-from oku_core.schedule.wave import Wave
-from oku_core.schedule.wave_plan import plan_wave
+from oku_core.schedule.wave import ActivePeriod, Wave, plan_wave
 from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.quantity import Rate

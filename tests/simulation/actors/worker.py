@@ -21,12 +21,12 @@ from tests.simulation.periods import Moment, choose_periods
 from tests.simulation.plan import WorkerPlan
 from tests.simulation.played_run import PlayedRun
 
-from oku_core.messaging.celery_app import CHECKPOINTS_QUEUE, build_control_queue, build_lease_queue
+from oku_core.broker.celery_app import CHECKPOINTS_QUEUE, build_control_queue, build_lease_queue
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import decode_leases, decode_order, seal_checkpoints, seal_progress
 from oku_core.messaging.hook import HookAttempt
 from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Intervals, Stop
-from oku_core.messaging.rejection import RejectedMessageError
+from oku_core.messaging.signing import RejectedMessageError
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec

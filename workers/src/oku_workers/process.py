@@ -26,18 +26,15 @@ from celery import signals
 from celery.exceptions import CPendingDeprecationWarning, SecurityWarning
 from celery.worker import state
 
-from oku_core.messaging.celery_app import App, build_lease_queue, build_worker_app
-from oku_core.messaging.transport import find_connection_errors
-from oku_core.process.clock import SteadyClock
-from oku_core.process.kernel_id import fetch_boot_id
-from oku_core.process.landlock import find_version
+from oku_core.broker.celery_app import App, build_lease_queue, build_worker_app
+from oku_core.broker.transport import find_connection_errors
+from oku_core.process.clock import SteadyClock, fetch_boot_id
+from oku_core.process.landlock import Confinement, find_version
 from oku_core.process.listener import open_sockets
-from oku_core.process.memory import find_memory_limit
-from oku_core.process.open_files import raise_open_files
 from oku_core.process.prctl import adopt_orphans
 from oku_core.process.private_files import open_private, restore_private_folder
+from oku_core.process.resources import find_memory_limit, raise_open_files
 from oku_core.process.supervision import Supervisor
-from oku_core.user_code.confinement import Confinement
 from oku_workers.broker.consumer import TASKS, SteadyConsumer, is_worth_a_line
 from oku_workers.broker.coordinator_link import CheckpointSender, CoordinatorLink
 from oku_workers.broker.lease_task import LeaseTask
@@ -301,7 +298,7 @@ def _build_celery_worker(app: App, name: str, incarnation: str) -> Any:
         task_events=False,
         quiet=True,
     )
-    # Each lost connection would bring a warning about a setting in `oku_core.messaging.celery_app`.
+    # Each lost connection would bring a warning about a setting in `oku_core.broker.celery_app`.
     warnings.simplefilter("ignore", CPendingDeprecationWarning)
     logging.getLogger("celery.worker.request").addFilter(is_worth_a_line)
     return worker

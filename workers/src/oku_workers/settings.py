@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from oku_core.process.landlock import Confinement
 from oku_core.process.private_files import make_own_folder
 from oku_core.spec.secrets import NO_SOURCES, SpecSources
-from oku_core.user_code.confinement import Confinement
 
 
 class WorkerIdentity(NamedTuple):

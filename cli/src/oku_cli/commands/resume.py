@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from oku_cli.backends.data_dir import DataDir
-from oku_cli.backends.run_lookup import find_run
+from oku_cli.backends.run_backend import find_run
 from oku_cli.commands.existing_run import ExistingRun
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.daemon.allow_options import secret_options
-from oku_cli.options.daemon.confinement_options import confinement_options
-from oku_cli.options.json_option import JsonCommand
+from oku_cli.options.daemon.user_code_options import confinement_options
 from oku_cli.options.loki_options import loki_options
-from oku_cli.options.option_group import option
+from oku_cli.options.option_group import JsonCommand, option
 from oku_cli.options.run_argument import run_argument
 from oku_cli.options.watch_options import FILE_HINT, sigterm_option, watch_options
 from oku_cli.remote.client import Client
@@ -21,9 +20,9 @@ from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.remote_run import RunStart
 from oku_core.accounting.run_state import FINAL_STATES, RunState, is_resumable
 from oku_core.errors import UserError
+from oku_core.process.landlock import Confinement
 from oku_core.spec.fields import FieldGroup
 from oku_core.spec.secrets import SecretSource
-from oku_core.user_code.confinement import Confinement
 
 if TYPE_CHECKING:
     from oku_coordinator.ledger.storage.records import RunRecord

@@ -17,8 +17,7 @@ import msgspec
 from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.messaging.order import ClockNotice
 from oku_core.messaging.progress import Progress
-from oku_core.process.clock import SteadyClock
-from oku_core.process.kernel_id import fetch_kernel_id
+from oku_core.process.clock import SteadyClock, fetch_kernel_id
 from oku_core.process.private_files import write_private
 
 if TYPE_CHECKING:
@@ -73,8 +72,8 @@ class ClockStore:
             return
         self._keep()
 
-    def note_progress(self, heard: Iterable[Progress], now: float) -> None:
-        """Workers have spoken, at `now` in monotonic seconds."""
+    def record_progress(self, heard: Iterable[Progress], now: float) -> None:
+        """Workers have reported, at `now` in monotonic seconds."""
         for progress in heard if not self.is_settled else ():
             if progress.coordinator_at is not None:
                 offset_ns = round((progress.coordinator_at - now) * 1e9)

@@ -3,10 +3,11 @@
 Nothing here waits for the broker, and every message may be lost: what a worker does not name is sent again.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from oku_coordinator.broker.sender import Broker
+from oku_coordinator.files.file_access import FileTickets
 from oku_coordinator.leasing.balance import Wishes
 from oku_coordinator.leasing.expiry import START_WITHIN_S
 from oku_coordinator.ledger import Ledger
@@ -17,8 +18,7 @@ from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.hook import NO_SETUP, SetupData, build_spec_key
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number
 from oku_core.messaging.order import Control
-from oku_core.schedule.active_period import ActivePeriod
-from oku_core.schedule.wave import Wave
+from oku_core.schedule.wave import ActivePeriod, Wave
 from oku_core.spec.files import list_files
 from oku_core.spec.request_template import ask_servers
 from oku_core.spec.spec import Hook, Spec
@@ -32,7 +32,7 @@ class Delivery:
         roster: knows each worker's clock, and which specs it has.
         ledger: has the periods and the waves of leases, and the results of setups.
         server_urls: of Oku's own delay servers.
-        build_ticket: makes what a worker fetches a file of its run with, by the file's digest.
+        tickets: let workers fetch the files of the run.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class Delivery:
         roster: Roster,
         ledger: Ledger,
         server_urls: Sequence[str],
-        build_ticket: Callable[[str], str] = lambda _: "",
+        tickets: FileTickets,
     ) -> None:
         self._broker = broker
         self._roster = roster
         self._ledger = ledger
         self._server_urls = tuple(server_urls)
-        self._build_ticket = build_ticket
+        self._tickets = tickets
 
     @property
     def is_away(self) -> bool:
@@ -77,8 +77,8 @@ class Delivery:
                     batches.append(message.build(worker, same))
         self._broker.send_leases(batches)
 
-    def tell(self, controls: Sequence[Control]) -> None:
-        """Tell workers what was decided."""
+    def send_controls(self, controls: Sequence[Control]) -> None:
+        """Send workers what was decided."""
         self._broker.send_controls(controls)
 
     def wish(self, wishes: Wishes) -> None:
@@ -93,7 +93,7 @@ class Delivery:
         self.wish(wishes)
 
     def stop(self, run: RunRecord, leases: Iterable[LeaseRecord], at: float | None = None) -> None:
-        """Call back the leases of a run up to the newest of these, at a Unix time or at once."""
+        """Stop the leases of a run up to the newest of these, at a Unix time or at once."""
         up_to = max((read_lease_number(lease.id) for lease in leases), default=0)
         self._broker.send_stop(run=run.run, up_to=up_to, grace_s=run.drain_s, at=at)
 
@@ -107,7 +107,7 @@ class Delivery:
             spec=ask_servers(run.spec, run.count_name, self._server_urls),
             period=period and period.build_period(),
             waves={wave.begin: wave for wave in waves},
-            tickets={file.digest: self._build_ticket(file.digest) for file in list_files(run.spec)},
+            tickets=self._tickets.build_all(file.digest for file in list_files(run.spec)),
             setup=setup,
         )
 

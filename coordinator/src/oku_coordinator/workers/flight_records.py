@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_core.messaging.flight_record import FlightRecord
+from oku_core.messaging.process_ends import FlightRecord
 
 _MOST_KEPT = 10_000
 """Records of so many processes are kept, the newest."""
@@ -37,6 +37,6 @@ class FlightRecords:
         """The dead processes whose records were not compared with the leases of a run before."""
         return [incarnation for incarnation in self._records if self._used.get(incarnation) != run]
 
-    def note_used(self, run: str, incarnations: Iterable[str]) -> None:
+    def record_used(self, run: str, incarnations: Iterable[str]) -> None:
         """The records of these were compared with the leases of a run."""
         self._used.update(dict.fromkeys(incarnations, run))

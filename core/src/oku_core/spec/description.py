@@ -9,10 +9,9 @@ from typing import NamedTuple
 import msgspec
 
 from oku_core.data.escape import AS_TEXT, IN_URL
-from oku_core.data.row_values import RowValues
+from oku_core.data.row_reader import RowValues
 from oku_core.process.redaction import MASK, redact
-from oku_core.schedule.arrivals import Arrivals
-from oku_core.schedule.stage import Stage
+from oku_core.schedule.stage import Arrivals, Stage
 from oku_core.spec.load import list_stages
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import OPEN_END, Spec

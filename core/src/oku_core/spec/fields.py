@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from oku_core.errors import format_value
-from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.stage import Arrivals
 from oku_core.spec.data_file import parse_data_file
 from oku_core.spec.spec import LONGEST_RUN, OPEN_END, URL_REQUESTS, Engine, Hook, Spec
 from oku_core.spec.target import build_target_mapping, parse_targets, parse_within_s

@@ -8,7 +8,7 @@ import msgspec
 
 from oku_core.errors import format_value
 from oku_core.json_reader import JsonDecoder
-from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.stage import Arrivals
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.target import Expectation, Target
 from oku_core.spec.values.check import ExpectedStatus, JsonValue, SizeBound

@@ -36,7 +36,7 @@ from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.messaging.credential import CredentialFault
+from oku_core.messaging.credentials import CredentialFault
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
 from oku_core.spec.fields import FIELD_BY_KEY

@@ -6,7 +6,7 @@ from tests.kit.coordinators.transactions import change
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import begin_run, create_run
 from oku_coordinator.workers.flight_records import FlightRecords
-from oku_core.messaging.flight_record import FlightRecord
+from oku_core.messaging.process_ends import FlightRecord
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
 
@@ -33,7 +33,7 @@ def test_each_record_is_compared_once_with_the_leases_of_a_run() -> None:
     records = FlightRecords()
     records.record([FlightRecord(incarnation="b1")])
     assert records.find_unused("r1") == ["b1"]
-    records.note_used("r1", ["b1"])
+    records.record_used("r1", ["b1"])
     records.record([FlightRecord(incarnation="b2")])
     assert records.find_unused("r1") == ["b2"]
     assert records.find_unused("r2") == ["b1", "b2"]

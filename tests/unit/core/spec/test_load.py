@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.runs.specs import specs
 
-from oku_core.schedule.arrivals import Arrivals
-from oku_core.schedule.stage import Stage
+from oku_core.schedule.stage import Arrivals, Stage
 from oku_core.spec.load import MAIN, WARM_UP, build_schedule, list_phase_times, list_stages
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
 from oku_core.spec.spec import OPEN_END, Spec

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.kit.runs.specs import http2_specs, plain_specs, specs, user_code_specs
 
 from oku_core.errors import UserError
-from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.stage import Arrivals
 from oku_core.spec.fields import FIELDS
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
 from oku_core.spec.spec import Engine, Hook, Spec, decode_spec, encode_spec

@@ -10,8 +10,7 @@ from tests.kit.workers.http2_benches import MultiplexedBench, Nghttp2Bench
 from tests.kit.workers.leftovers import without_collector
 
 from oku_core.accounting.failure_reason import ReasonCount
-from oku_core.data.data_error import DataError
-from oku_core.data.data_format import DataFormat
+from oku_core.data.data_format import DataError, DataFormat
 from oku_core.data.escape import IN_HEADER
 from oku_core.data.row_reader import Value
 from oku_core.http_client.error_reason import NO_ROW

@@ -16,8 +16,8 @@ from tests.kit.workers.simulated_loop import SimulatedLoop
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause
 from oku_core.accounting.range_set import iter_ranges
 from oku_core.messaging.checkpoint import MOST_FAILED_RANGES
-from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.lane import MOST_IN_CHUNK, Lane
+from oku_core.schedule.stage import Arrivals
 from oku_core.spec.load import build_schedule
 from oku_core.spec.request_template import find_target_turns
 from oku_core.spec.target import Target

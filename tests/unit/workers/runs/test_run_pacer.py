@@ -5,8 +5,7 @@ from tests.kit.workers.scheduled_bench import NS, FakeTimer, build_open_spec
 
 from oku_core.messaging.order import ClockNotice
 from oku_core.process.supervision import Supervisor
-from oku_core.schedule.active_period import ActivePeriod
-from oku_core.schedule.wave import Wave
+from oku_core.schedule.wave import ActivePeriod, Wave
 from oku_core.spec.spec import Spec
 from oku_workers.runs.engine_switch import EngineSwitch, RunPace
 from oku_workers.runs.run_pacer import RunPacer

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from oku_core.schedule.active_period import ActivePeriod
+from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.load_values import StageText
 from oku_workers.runs.time_plan import RunTime, build_time_plan

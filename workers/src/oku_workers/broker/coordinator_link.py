@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from oku_core.messaging.celery_app import App
+from oku_core.broker.celery_app import App
+from oku_core.broker.sending import send_checkpoints
 from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.messaging.sending import send_checkpoints
 from oku_core.process.redaction import redact
 
 _log = logging.getLogger(__name__)

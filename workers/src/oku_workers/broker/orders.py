@@ -12,11 +12,11 @@ from typing import Any
 from celery import bootsteps
 from kombu.messaging import Consumer
 
-from oku_core.messaging.celery_app import App, build_control_queue, build_orders_queue
+from oku_core.broker.celery_app import App, build_control_queue, build_orders_queue
+from oku_core.broker.transport import read_json_body
 from oku_core.messaging.codec import decode_order
 from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Intervals, Order, Stop
-from oku_core.messaging.rejection import RejectedMessageError
-from oku_core.messaging.transport import read_json_body
+from oku_core.messaging.signing import RejectedMessageError
 from oku_workers.broker.coordinator_link import CoordinatorLink
 from oku_workers.health.heartbeat import Heartbeat
 from oku_workers.leases.lease_runner import LeaseRunner

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 
 from oku_core.messaging.codec import LeaseBatchHead
-from oku_core.messaging.flight_record import FlightRecord
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number, read_lease_run
 from oku_core.messaging.order import Control, Fetch, FilesAddress, Stop
+from oku_core.messaging.process_ends import FlightRecord
 from oku_core.messaging.progress import MOST_TROUBLES, Progress
 from oku_core.process.supervision import Supervisor, cancel
-from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.schedule import Schedule
+from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
-from oku_core.process.processor_time import measure_busy_s
+from oku_core.process.resources import measure_busy_s
 from oku_workers.executions.execution import Execution
 
 SATURATED_SHARE = 0.9

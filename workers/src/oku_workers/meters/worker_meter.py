@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from oku_core.process.clock import SteadyClock
-from oku_core.process.memory import measure_peak_rss_mb, measure_rss_mb
+from oku_core.process.resources import measure_peak_rss_mb, measure_rss_mb
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.open_lease import OpenLease
 from oku_workers.feed.feed import ignore

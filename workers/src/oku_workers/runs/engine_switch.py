@@ -20,7 +20,7 @@ from oku_core.data.row_reader import RowReader
 from oku_core.http_client.tls import TlsError, build_tls, may_speak_tls
 from oku_core.messaging.hook import SetupData, build_spec_key
 from oku_core.messaging.order import CallHook
-from oku_core.process.processor_time import measure_busy_s
+from oku_core.process.resources import measure_busy_s
 from oku_core.process.supervision import Supervisor, cancel
 from oku_core.spec.body_memory import find_memory_fault
 from oku_core.spec.files import SpecFileError, list_files

@@ -8,8 +8,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from oku_core.schedule.active_period import ActivePeriod
-from oku_core.schedule.wave import Wave
+from oku_core.schedule.wave import ActivePeriod, Wave
 from oku_core.spec.spec import Spec
 from oku_workers.engines.contract.window import choose_window
 from oku_workers.runs.engine_switch import EngineSwitch, RunPace

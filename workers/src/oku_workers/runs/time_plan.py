@@ -7,8 +7,8 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from oku_core.schedule.active_period import ActivePeriod
-from oku_core.schedule.concurrency import ConcurrencyPlan, share_of
+from oku_core.schedule.stage import ConcurrencyPlan, share_of
+from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.load import PhaseTime, list_phase_times, list_stages
 from oku_core.spec.spec import Spec
 from oku_workers.engines.contract.window import choose_window

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import itemgetter
 from typing import Protocol, Self
 
-from oku_core.data.columns import COLUMN_NAME, INDEX_NAME
+from oku_core.data.data_format import COLUMN_NAME, INDEX_NAME
 from oku_core.data.escape import AS_TEXT, Escape
 from oku_core.data.row_reader import Value
 from oku_core.errors import format_value

@@ -18,10 +18,9 @@ from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.rules.unsent import account_not_dealt
 from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing
 from oku_core.accounting.index_ranges import Range
-from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.lane import Lane
-from oku_core.schedule.wave import Wave
-from oku_core.schedule.wave_plan import plan_wave
+from oku_core.schedule.stage import Arrivals
+from oku_core.schedule.wave import Wave, plan_wave
 from oku_core.spec.load import build_schedule
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import RequestMix

@@ -1,6 +1,6 @@
 import signal
 
-from oku_core.messaging.host_end import LONGEST_HOST_END, MOST_HOST_ENDS, HostEndReason
+from oku_core.messaging.process_ends import LONGEST_HOST_END, MOST_HOST_ENDS, HostEndReason
 from oku_core.messaging.progress import Progress
 from oku_workers.engines.contract.host_ends import REPORTED_S, HostEnds, ProcessEnd, explain_end
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 from yarl import URL
 
-from oku_core.http_client.limits import LONGEST_HEAD_BYTES
+from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES
 from oku_core.messaging.lease import Lease
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from oku_core.http_client.urls import build_origin
+from oku_core.http_client.client_rules import build_origin
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import Header

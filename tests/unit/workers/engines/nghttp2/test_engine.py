@@ -11,7 +11,7 @@ from tests.kit.workers.engine_benches import settle
 from tests.kit.workers.http2_benches import Http2Transport, MultiplexedBench, Nghttp2Bench
 from tests.kit.workers.scheduled_bench import ScheduledBench, build_open_spec, list_waves
 
-from oku_core.http_client.defaults import KEEPALIVE_S
+from oku_core.http_client.client_rules import KEEPALIVE_S
 from oku_core.http_client.error_reason import NO_HTTP2, STREAM_REFUSED
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Engine

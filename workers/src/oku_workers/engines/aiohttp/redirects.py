@@ -3,7 +3,7 @@
 from aiohttp import ClientResponse, ClientSession, InvalidURL, hdrs
 from yarl import URL
 
-from oku_core.http_client.redirection import (
+from oku_core.http_client.client_rules import (
     NOT_A_URL,
     REDIRECTIONS,
     RedirectError,

@@ -12,8 +12,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import Payload
 from yarl import URL
 
-from oku_core.http_client.defaults import BODY_TYPE
-from oku_core.http_client.urls import build_origin
+from oku_core.http_client.client_rules import BODY_TYPE, build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.values.template import Rows, Template
 from oku_core.spec.values.url import Url

@@ -23,7 +23,7 @@ from aiohttp.connector import BaseConnector, Connection
 from multidict import istr
 
 from oku_core.http_client.addresses import Addresses
-from oku_core.http_client.defaults import DEFAULT_HEADERS, KEEPALIVE_S
+from oku_core.http_client.client_rules import DEFAULT_HEADERS, KEEPALIVE_S
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.request_content import asks_to_close

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from oku_core.messaging.host_end import LONGEST_HOST_END, MOST_HOST_ENDS, HostEnd, HostEndReason
+from oku_core.messaging.process_ends import LONGEST_HOST_END, MOST_HOST_ENDS, HostEnd, HostEndReason
 
 REPORTED_S = 30.0
 """How long an end is reported: progress may be lost, and people need time to read a notice."""

@@ -1,6 +1,6 @@
 """How many requests an engine keeps in flight: no more than the run has, or can have connections for."""
 
-from oku_core.process.open_files import read_open_files
+from oku_core.process.resources import read_open_files
 from oku_core.spec.spec import Engine, Spec
 
 FILES_BESIDE = 64

@@ -11,8 +11,8 @@ from functools import partial
 from time import monotonic_ns
 from typing import TYPE_CHECKING
 
-from oku_core.data.data_error import DataError
-from oku_core.http_client.defaults import KEEPALIVE_S
+from oku_core.data.data_format import DataError
+from oku_core.http_client.client_rules import KEEPALIVE_S
 from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec

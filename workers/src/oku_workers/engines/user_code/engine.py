@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from oku_core.messaging.host_end import HostEndReason
+from oku_core.messaging.process_ends import HostEndReason
 from oku_core.process.supervision import Health, Supervisor, cancel
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec, encode_spec

@@ -17,7 +17,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from oku_core.messaging.host_end import HostEndReason
+from oku_core.messaging.process_ends import HostEndReason
 from oku_core.user_code.messages import FrameReader, FromHost, Leaving, ToHost, frame
 from oku_core.user_code.slots import Slots, create_slots
 from oku_workers.engines.contract.host_ends import ProcessEnd, explain_end
