@@ -1,14 +1,10 @@
 from typing import Any
 
-import pytest
+from tests.kit.runs.summaries import list_texts
 
-from oku_cli.terminal.threshold_text import (
-    describe_standing,
-    describe_verdict,
-    format_value,
-    pick_nearest,
-)
+from oku_core.results.judgement import Judgement
 from oku_core.spec.values.threshold import Unit
+from oku_core.tables.threshold_table import build_thresholds, describe_standing, describe_verdict
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 _PASSED, _FAILED, _UNDECIDED = ThresholdVerdict
@@ -22,9 +18,9 @@ def build(
     return ThresholdSummary(expression=expression, verdict=verdict, **values)
 
 
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [
+def test_a_value_is_shown_in_the_unit_of_its_limit() -> None:
+    """Rounding never makes a bad number look good."""
+    texts: list[tuple[float | None, Unit, str]] = [
         (212.0, Unit.MS, "212 ms"),
         (None, Unit.MS, "no answer"),
         (0.9991, Unit.SHARE, "99.91 %"),
@@ -34,11 +30,23 @@ def build(
         (0.97, Unit.OF_PLAN, "97.00 % of plan"),
         (1.5, Unit.OF_PLAN, "150.00 % of plan"),
         (None, Unit.SHARE, "no value"),
-    ],
-)
-def test_a_value_is_shown_in_the_unit_of_its_limit(value: float | None, unit: Unit, text: str) -> None:
-    """Rounding never makes a bad number look good."""
-    assert format_value(value, unit) == text
+    ]
+    shown = [describe_standing(build(value=value, unit=unit, holds=True)) for value, unit, _ in texts]
+    assert shown == [text for _, _, text in texts]
+
+
+def test_each_threshold_has_a_row_with_its_limit() -> None:
+    """The colour of a verdict says the same as its word."""
+    rows = [build(verdict=verdict, holds=True, value=212.0) for verdict in ThresholdVerdict]
+    table = build_thresholds(rows)
+    assert list_texts(table) == [
+        ["threshold", "verdict", "limit", "how it stands"],
+        ["p99 < 1s", "passed", "1.00 s", "212 ms"],
+        ["p99 < 1s", "failed", "1.00 s", "212 ms"],
+        ["p99 < 1s", "holds so far", "1.00 s", "212 ms"],
+    ]
+    judgements = [row.cells[1].judgement for row in table.rows]
+    assert judgements == [Judgement.GOOD, Judgement.BAD, Judgement.CAUTION]
 
 
 def test_a_threshold_says_how_far_it_is_from_being_lost() -> None:
@@ -84,5 +92,7 @@ def test_where_there_is_little_room_those_nearest_to_being_lost_are_shown() -> N
     failing = build("failing", holds=False)
     rows = [far, near, lost, failing]
 
-    assert [row.expression for row in pick_nearest(rows, 3)] == ["near", "lost", "failing"]
-    assert pick_nearest(rows, 4) == rows
+    table = build_thresholds(rows, most=3)
+    assert [row.cells[0].text for row in table.rows] == ["near", "lost", "failing"]
+    assert table.left_out == 1
+    assert len(build_thresholds(rows, most=4).rows) == len(rows)

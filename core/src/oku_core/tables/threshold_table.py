@@ -1,37 +1,46 @@
-"""Says in words how a threshold stands: its verdict, its value, and how far it is from being lost."""
+"""Builds the table of thresholds, and says in words how one stands and how far it is from being lost."""
 
 from collections.abc import Iterator, Sequence
 
-from rich.console import RenderableType
-from rich.text import Text
+import msgspec
 
-from oku_cli.terminal.layout import AlignedTable
-from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG
+from oku_core.results.judgement import Judgement
 from oku_core.spec.values.threshold import Unit
 from oku_core.tables.formatting import format_count, format_latency, format_rate, format_share
+from oku_core.tables.table import Cell, Column, Rank, Role, Table, build_table
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
-_LEAST_EXPRESSION = 16
-_STYLES = {
-    ThresholdVerdict.PASSED: GOOD,
-    ThresholdVerdict.FAILED: BAD,
-    ThresholdVerdict.UNDECIDED: CAUTION,
+_JUDGEMENTS = {
+    ThresholdVerdict.PASSED: Judgement.GOOD,
+    ThresholdVerdict.FAILED: Judgement.BAD,
+    ThresholdVerdict.UNDECIDED: Judgement.CAUTION,
 }
+_NOTE = (
+    "A time counts as slower than a limit if it lies in the same bucket, which is 0.1 % wide. "
+    "Times over some seconds in a row are judged by what was seen live."
+)
+_COLUMNS = (
+    Column(key="threshold", head="threshold", role=Role.NAME),
+    Column(key="verdict", head="verdict", role=Role.TEXT),
+    Column(key="limit", head="limit", role=Role.NUMBER, rank=Rank.DETAIL),
+    Column(key="standing", head="how it stands", role=Role.TEXT),
+)
 
 
-def build_thresholds(thresholds: Sequence[ThresholdSummary]) -> RenderableType:
-    """A row for each threshold: what became of it, the threshold, and how it stands."""
-    table = AlignedTable(("left", "left", "left"), gap=2, fold_to=_LEAST_EXPRESSION)
-    for threshold in thresholds:
-        word = Text(describe_verdict(threshold), style=_STYLES[threshold.verdict])
-        table.add_row(word, Text(threshold.expression, style=STRONG), describe_standing(threshold))
-    return table
-
-
-def pick_nearest(thresholds: Sequence[ThresholdSummary], most: int) -> list[ThresholdSummary]:
-    """At most so many thresholds, in their order: those that are lost, or nearest to being lost."""
-    nearest = sorted(thresholds, key=_measure_margin)[:most]
-    return [threshold for threshold in thresholds if threshold in nearest]
+def build_thresholds(thresholds: Sequence[ThresholdSummary], *, most: int | None = None) -> Table:
+    """Build the table of thresholds in their order; of more than `most`, those nearest to being lost."""
+    shown = thresholds if most is None else _pick_nearest(thresholds, most)
+    rows = (
+        (
+            threshold.expression,
+            Cell(text=describe_verdict(threshold), judgement=_JUDGEMENTS[threshold.verdict]),
+            Cell(text=_format_value(threshold.limit, threshold.unit), value=threshold.limit),
+            describe_standing(threshold),
+        )
+        for threshold in shown
+    )
+    table = build_table("thresholds", "Thresholds", _COLUMNS, rows, _NOTE)
+    return msgspec.structs.replace(table, left_out=len(thresholds) - len(shown))
 
 
 def describe_verdict(threshold: ThresholdSummary) -> str:
@@ -46,7 +55,13 @@ def describe_standing(threshold: ThresholdSummary) -> str:
     return "; ".join(_iter_facts(threshold))
 
 
-def format_value(value: float | None, unit: Unit) -> str:
+def _pick_nearest(thresholds: Sequence[ThresholdSummary], most: int) -> list[ThresholdSummary]:
+    """At most so many thresholds, in their order: those that are lost, or nearest to being lost."""
+    nearest = sorted(thresholds, key=_measure_margin)[:most]
+    return [threshold for threshold in thresholds if threshold in nearest]
+
+
+def _format_value(value: float | None, unit: Unit) -> str:
     """A value or a limit of a threshold with its unit; requests without an answer have no time."""
     if value is None:
         return "no answer" if unit is Unit.MS else "no value"
@@ -62,7 +77,7 @@ def format_value(value: float | None, unit: Unit) -> str:
 
 def _iter_facts(threshold: ThresholdSummary) -> Iterator[str]:
     if threshold.holds is not None:
-        yield format_value(threshold.value, threshold.unit)
+        yield _format_value(threshold.value, threshold.unit)
     if (
         threshold.against is not None
         and threshold.allowed is not None
@@ -77,7 +92,7 @@ def _iter_facts(threshold: ThresholdSummary) -> Iterator[str]:
 
 def _describe_loss(threshold: ThresholdSummary) -> str:
     """Where a threshold over some seconds in a row was lost, and with which value."""
-    value = format_value(threshold.lost_value, threshold.unit)
+    value = _format_value(threshold.lost_value, threshold.unit)
     phase = f" in phase {threshold.lost_phase}" if threshold.lost_phase else ""
     return f"lost with {value} at second {format_count(round(threshold.lost_s or 0.0))}{phase}"
 
