@@ -46,7 +46,7 @@ def test_ticks_and_metrics_tell_of_inner_requests(parts: Assembly, monkeypatch: 
         ("login", make_counts(7), 1.001)
     ]
     counter = 'oku_inner_requests_total{name="login",outcome="ok",run="r1"} 7.0'
-    assert counter in parts.metrics.expose()[0].decode()
+    assert counter in parts.telemetry.metrics.expose()[0].decode()
 
 
 def test_other_runs_have_no_inner_requests(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +56,7 @@ def test_other_runs_have_no_inner_requests(parts: Assembly, monkeypatch: pytest.
         parts.ledger.runs.create(name, spec, 0.0)
         parts.ticker.turn_to(parts.ledger.runs.change_state(name, RunState.RUNNING, 1.0))
         parts.ticker.tick()
-        assert "oku_inner_requests_total{" not in parts.metrics.expose()[0].decode()
+        assert "oku_inner_requests_total{" not in parts.telemetry.metrics.expose()[0].decode()
         parts.ledger.runs.change_state(name, RunState.FAILED, 2.0)
     assert [tick.inner_requests for tick in ticks] == [[], []]
 

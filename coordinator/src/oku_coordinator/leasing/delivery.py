@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from oku_coordinator.broker.sender import Broker
-from oku_coordinator.files.file_access import FileTickets
+from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.leasing.balance import Wishes
 from oku_coordinator.leasing.expiry import START_WITHIN_S
-from oku_coordinator.ledger.ledger_hooks import LedgerHooks
-from oku_coordinator.ledger.ledger_schedules import LedgerSchedules
+from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
@@ -30,27 +29,24 @@ class Delivery:
     Args:
         broker: takes the messages.
         roster: knows each worker's clock, and which specs it has.
-        schedules: have the periods and the waves that leases lie in.
-        hooks: have what the setup of scenarios returned.
+        ledger: has the periods and the waves that leases lie in, and what the setup of scenarios returned.
         server_urls: of Oku's own delay servers.
-        tickets: let workers fetch the files of the run.
+        file_access: lets workers fetch the files of the run.
     """
 
     def __init__(
         self,
         broker: Broker,
         roster: Roster,
-        schedules: LedgerSchedules,
-        hooks: LedgerHooks,
+        ledger: Ledger,
         server_urls: Sequence[str],
-        tickets: FileTickets,
+        file_access: FileAccess,
     ) -> None:
         self._broker = broker
         self._roster = roster
-        self._schedules = schedules
-        self._hooks = hooks
+        self._ledger = ledger
         self._server_urls = tuple(server_urls)
-        self._tickets = tickets
+        self._file_access = file_access
 
     @property
     def is_away(self) -> bool:
@@ -101,16 +97,16 @@ class Delivery:
         self._broker.send_stop(run=run.run, up_to=up_to, grace_s=run.drain_s, at=at)
 
     def _build_message(self, run: RunRecord) -> "_Message":
-        period = self._schedules.fetch_period(run.run) if run.spec.has_clock else None
+        period = self._ledger.schedules.fetch_period(run.run) if run.spec.has_clock else None
         return _Message(
             run=run.run,
             spec=ask_servers(run.spec, run.count_name, self._server_urls),
             period=period and period.build_period(),
-            waves={wave.begin: wave for wave in self._schedules.fetch_waves(run.run)}
+            waves={wave.begin: wave for wave in self._ledger.schedules.fetch_waves(run.run)}
             if run.spec.is_open
             else {},
-            tickets=self._tickets.build_all(file.digest for file in list_files(run.spec)),
-            setup=self._hooks.fetch_setup_data(run.run) if Hook.SETUP in run.spec.hooks else NO_SETUP,
+            tickets=self._file_access.build_tickets(file.digest for file in list_files(run.spec)),
+            setup=self._ledger.hooks.fetch_setup_data(run.run) if Hook.SETUP in run.spec.hooks else NO_SETUP,
         )
 
 

@@ -10,7 +10,8 @@ from tests.kit.coordinators.leases import (
 )
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.workers.assignment import HEARD_WITHIN_S, Assignment
+from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.workers.assignment import HEARD_WITHIN_S, Assignment, WorkerLimits
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.outcome import build_no_counts
@@ -21,6 +22,17 @@ from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.spec.spec import Hook, Spec
 
 TIMEOUT_S = 10.0
+
+
+class LimitsTwin(WorkerLimits):
+    """The limits of a cluster, which may have another number of pods than a run asks for."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+
+    def count_assigned(self, run: RunRecord) -> int | None:
+        """As many as were set."""
+        return super().count_assigned(run) if self._world.limit is None else self._world.limit
 
 
 class World:
@@ -39,7 +51,7 @@ class World:
         self.assignment = Assignment(
             ledger=self.ledger,
             roster=self.roster,
-            find_limit=lambda run: run.spec.workers if self.limit is None else self.limit,
+            limits=LimitsTwin(self),
             monotonic=lambda: self.now,
         )
 

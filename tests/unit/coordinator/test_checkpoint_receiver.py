@@ -8,7 +8,7 @@ from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.leases import build_batch, build_checkpoint
 
-from oku_coordinator.inbound import CheckpointReceiver, build_controls
+from oku_coordinator.checkpoint_receiver import CheckpointReceiver, build_controls
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord, Receipt
 from oku_coordinator.telemetry.metrics import Metrics
