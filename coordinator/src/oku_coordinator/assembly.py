@@ -18,6 +18,7 @@ from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.storage_health import StorageError, StorageHealth
+from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.main_loop import MainLoop
 from oku_coordinator.message_handler import MessageHandler
@@ -114,7 +115,8 @@ class Assembly:
         )
         self.telemetry = Telemetry(settings, self.ledger, metrics, self.clock)
         self.clock_store = ClockStore(self.clock, settings.clock_path, platform.kernel)
-        current = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            current = run_table.fetch_current_run(t)
         self.clock_store.begin(is_run_active=current is not None and current.is_active)
         self.file_access = FileAccess(app.signer, self.clock.now)
         self.file_store = FileStore(settings.files_path, settings.file_limits)
