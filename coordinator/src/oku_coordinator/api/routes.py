@@ -54,7 +54,6 @@ from oku_core.accounting.run_state import TransitionError
 from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.json_reader import decode_json
-from oku_core.results.summary import Summary
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.values.file_reference import PROOFS, FileClaim
 from oku_core.tables.summary_tables import list_phase_tables, list_tables
@@ -169,7 +168,9 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
     async def show_tables(request: web.Request) -> web.Response:
         summary = await runs.summarize(request.match_info["run"])
         # In a thread, because a hundred phases with a hundred targets have many cells.
-        return await asyncio.to_thread(_build_tables, summary, request.query.get("phase"))
+        phase = request.query.get("phase")
+        build = list_tables if phase is None else partial(list_phase_tables, phase=phase)
+        return _json(await asyncio.to_thread(build, summary))
 
     async def show_history(request: web.Request) -> web.StreamResponse:
         return await stream_pieces(request, await runs.read_history(request.match_info["run"]))
@@ -207,10 +208,6 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         web.get("/api/runs/{run}/ticks", build_follower(runs)),
         web.post("/api/runs/{run}/{action:pause|resume|cancel}", act),
     ]
-
-
-def _build_tables(summary: Summary, phase: str | None) -> web.Response:
-    return _json(list_tables(summary) if phase is None else list_phase_tables(summary, phase))
 
 
 def _read_key(request: web.Request) -> str | None:
