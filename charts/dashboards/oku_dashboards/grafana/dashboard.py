@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from oku_core.results.event import EventType
-from oku_dashboards.colours import BAD, CAUTION, GOOD, PLAIN
-from oku_dashboards.logql import Lines
-from oku_dashboards.panel import DATASOURCE, Json, Panel
+from oku_dashboards.grafana.colours import BAD, CAUTION, GOOD, PLAIN
+from oku_dashboards.grafana.logql import Lines
+from oku_dashboards.grafana.panel import DATASOURCE, Json, Panel
 
 SCHEMA_VERSION = 38
 """The newest that Grafana 10.0 knows. Each later Grafana migrates it as it loads it; what it migrates (39 of

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from oku_dashboards.colours import PLAIN
-from oku_dashboards.panel import REFS, Json, Panel, Query, override
+from oku_dashboards.grafana.colours import PLAIN
+from oku_dashboards.grafana.panel import REFS, Json, Panel, Query, override
 
 NOTHING = "-"
 """What a cell of a table shows that has no value; else it would show the text of the whole panel."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from oku_dashboards.colours import FAINT, PLAIN
+from oku_dashboards.grafana.colours import FAINT, PLAIN
 
 Json = dict[str, Any]
 
