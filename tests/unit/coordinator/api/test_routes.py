@@ -138,6 +138,17 @@ async def test_a_submitted_run_is_listed_and_shown(client: Client) -> None:
     assert msgspec.convert(summary, Summary).requests == 100
 
 
+async def test_a_run_has_its_tables_as_json(client: Client) -> None:
+    """Those of its summary; a phase that it does not have is named."""
+    run = await submit(client)
+    status, tables = await call(client, "GET", f"/api/runs/{run}/tables")
+    assert (status, [table["name"] for table in tables]) == (200, ["outcomes"])
+    assert tables[0]["rows"][0]["cells"][1] == {"text": "0", "value": 0}
+    status, answer = await call(client, "GET", f"/api/runs/{run}/tables?phase=soak")
+    assert (status, answer["error"]) == (400, f"phase: soak is not in run {run}, which has no phases")
+    assert (await call(client, "GET", "/api/runs/none/tables"))[0] == 404
+
+
 async def test_no_answer_shows_the_name_under_which_a_run_is_counted(client: Client, ledger: Ledger) -> None:
     """Not even to callers with the token: what they pass on may be read by others."""
     run = await submit(client)
