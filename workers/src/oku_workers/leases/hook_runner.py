@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import LONGEST_HOOK_ERROR, LONGEST_HOOK_TRACEBACK, HookAttempt, HookReport
 from oku_core.messaging.order import CallHook, DropHooks
+from oku_core.process.clock import Clock
 from oku_core.process.redaction import redact
 from oku_core.process.supervision import cancel
 from oku_core.spec.spec import Hook, Spec
@@ -37,7 +38,7 @@ class HookRunner:
     """
 
     def __init__(
-        self, worker: WorkerIdentity, engines: EngineSwitch, send: Send, now: Callable[[], float], call: Call
+        self, worker: WorkerIdentity, engines: EngineSwitch, send: Send, now: Clock, call: Call
     ) -> None:
         self._worker = worker
         self._engines = engines

@@ -4,13 +4,13 @@ A message may be lost, doubled, late or for another process. What this worker ca
 back, so that its coordinator need not wait for it.
 """
 
-from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
 from oku_core.messaging.hook import NO_SETUP, SetupData
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number
 from oku_core.messaging.order import Stop
+from oku_core.process.clock import Clock
 from oku_core.spec.spec import Spec
 
 MOST_SPECS = 4
@@ -49,7 +49,7 @@ class LeaseInbox:
         now: gives Unix time, by the clock that also stands in progress.
     """
 
-    def __init__(self, incarnation: str, now: Callable[[], float]) -> None:
+    def __init__(self, incarnation: str, now: Clock) -> None:
         self._incarnation = incarnation
         self._now = now
         self._known: dict[str, float] = {}

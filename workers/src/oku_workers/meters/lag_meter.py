@@ -5,6 +5,8 @@ import math
 import time
 from collections.abc import Callable
 
+from oku_core.process.clock import Clock
+
 
 class LagMeter:
     """Asks the event loop for a call every 50 ms, and says by how much each one comes too late.
@@ -18,7 +20,7 @@ class LagMeter:
     def __init__(
         self,
         on_call: Callable[[float], None] = lambda _: None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = time.monotonic,
         interval_s: float = 0.05,
     ) -> None:
         self._on_call = on_call

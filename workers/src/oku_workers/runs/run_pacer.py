@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from oku_core.process.clock import Clock
 from oku_core.schedule.wave import ActivePeriod, Wave
 from oku_core.spec.spec import Spec
 from oku_workers.engines.contract.window import choose_window
@@ -32,7 +33,7 @@ class RunPacer:
         end: called with a run when its time is over, before anything more of it is taken.
     """
 
-    def __init__(self, engines: EngineSwitch, now: Callable[[], float], end: Callable[[str], None]) -> None:
+    def __init__(self, engines: EngineSwitch, now: Clock, end: Callable[[str], None]) -> None:
         self._engines = engines
         self._now = now
         self._end = end
