@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from oku_cli.comparison.obstacles import list_obstacles
-from oku_cli.comparison.run_seconds import RunSeconds
+from oku_cli.comparison.run_seconds import COMPARED_TIMES, RunSeconds
 from oku_cli.comparison.spec_differences import Mask, SpecDifference, list_differences
-from oku_core.results.summary import LatencySummary, QuantileIntervals, Summary
-from oku_core.results.timing_summary import SUMMARY_QUANTILES
+from oku_core.results.summary import Summary
+from oku_core.results.timing_summary import SUMMARY_QUANTILES, QuantileIntervals
 from oku_core.statistics.change import Change, ChangeVerdict, measure_changes
 
 
@@ -33,7 +33,7 @@ class ComparedQuantile(msgspec.Struct, frozen=True, kw_only=True):
     """A quantile of both runs, in ms, with its intervals.
 
     Attributes:
-        distribution: `latency`, or `response_time` in runs with a rate.
+        distribution: one of `COMPARED_TIMES`.
         quantile: `p50` to `p99_9`.
         a_ms: that of A; None if there is none.
         b_ms: that of B.
@@ -134,8 +134,8 @@ def _choose_verdict(changes: Mapping[tuple[str, str], Change]) -> Verdict:
 def _list_quantiles(
     a: Summary, b: Summary, changes: Mapping[tuple[str, str], Change]
 ) -> Iterator[ComparedQuantile]:
-    for name in ("latency", "response_time"):
-        figures: list[LatencySummary] = [getattr(each, f"{name}_ms") for each in (a, b)]
+    for name in COMPARED_TIMES:
+        figures = [each.find_latency(name) for each in (a, b)]
         intervals: list[Any] = [
             getattr(each, f"{name}_interval_ms") or QuantileIntervals() for each in (a, b)
         ]

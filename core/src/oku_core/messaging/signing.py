@@ -12,7 +12,7 @@ import msgspec
 
 from oku_core.messaging.rejection import ForgedMessageError
 
-PROTOCOL = 10
+PROTOCOL = 11
 """The version of the messages. It rises when an older coordinator or worker would misread them; how messages
 are signed is the same in every version."""
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Collection, Iterator
 
+from oku_core.accounting.measured_time import Time
 from oku_core.errors import format_value
 from oku_core.spec.load import list_phase_times
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.threshold import Threshold, Time, Unit
+from oku_core.spec.values.threshold import Threshold, Unit
 
 
 def find_threshold_fault(spec: Spec, targets: Collection[str]) -> str | None:
@@ -30,10 +31,10 @@ def _iter_faults(threshold: Threshold, spec: Spec, targets: Collection[str]) -> 
         known = f"it has {', '.join(phases)}" if phases != [""] else "it has only one, without a name"
         yield f"the run has no phase {format_value(threshold.phase)}; {known}"
     if spec.runs_user_code and threshold.target is not None and threshold.time is not Time.LATENCY:
-        yield f"the requests that user code makes have no {threshold.time.replace('_', ' ')}"
+        yield f"the requests that user code makes have no {threshold.time.label}"
     if spec.is_open:
         return
     if threshold.time is not Time.LATENCY:
-        yield f"only the requests of a run with a rate have a {threshold.time.replace('_', ' ')}"
+        yield f"only the requests of a run with a rate have a {threshold.time.label}"
     if threshold.unit is Unit.OF_PLAN:
         yield "only a run with a rate has a plan"

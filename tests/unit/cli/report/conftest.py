@@ -20,14 +20,8 @@ from oku_core.results.event import Event, EventType
 from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.run_period import RunPeriod
 from oku_core.results.sample import Sample, build_sample
-from oku_core.results.summary import (
-    NotSentCounts,
-    PhaseSummary,
-    PlanSummary,
-    Summary,
-    WorkerSummary,
-    build_latency_summary,
-)
+from oku_core.results.summary import NotSentCounts, PhaseSummary, PlanSummary, Summary, WorkerSummary
+from oku_core.results.timing_summary import build_latency_summary
 from oku_core.spec.parser import Source, build_mapping, parse_spec
 from oku_core.spec.spec import Spec
 

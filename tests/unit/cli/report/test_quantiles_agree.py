@@ -9,6 +9,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oku_coordinator.runs.account_figures import build_figures
 from tests.kit.outcomes import make_counts
 from tests.unit.cli.conftest import make_outcomes
 from tests.unit.cli.report.conftest import START, build_latency
@@ -19,10 +20,10 @@ from oku_cli.report.charts.percentiles import build_percentile_chart
 from oku_cli.report.exports import build_csv, build_hgrm_text, decode_latency
 from oku_cli.report.hgrm import build_percentile_rows
 from oku_cli.report.run_history import RunHistory
-from oku_coordinator.ledger.storage.run_account import Account, RunAccount
-from oku_coordinator.runs.account_figures import build_figures
+from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_core.accounting import hdr
+from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
@@ -30,7 +31,8 @@ from oku_core.results.coverage import Coverage
 from oku_core.results.lines import build_threshold_lines
 from oku_core.results.sample import Sample, build_latencies_ms, build_sample
 from oku_core.results.sample import merge as merge_samples
-from oku_core.results.summary import LatencySummary, Summary, build_latency_summary
+from oku_core.results.summary import Summary
+from oku_core.results.timing_summary import LatencySummary, build_latency_summary
 from oku_core.spec.spec import Engine
 from oku_core.spec.target import Target
 from oku_core.spec.values.threshold import Threshold

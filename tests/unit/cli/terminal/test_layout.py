@@ -34,9 +34,9 @@ from oku_core.results.summary import (
     TargetSummary,
     Validity,
     WorkerSummary,
-    build_latency_summary,
 )
 from oku_core.results.tick import TargetTick, Tick
+from oku_core.results.timing_summary import build_latency_summary
 from oku_core.spec.spec import OPEN_END, Engine
 from oku_core.spec.values.quantity import format_bytes, format_duration
 from oku_core.spec.values.stage import LONGEST_STAGE_NAME

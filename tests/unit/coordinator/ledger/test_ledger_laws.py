@@ -18,13 +18,14 @@ from tests.kit.coordinators.leases import build_batch, build_incarnation
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, Receipt, RunRecord, Snapshot
-from oku_coordinator.ledger.storage.run_account import Account
 from oku_coordinator.ledger.tables.series_table import fetch_series
 from oku_coordinator.runs.summaries import build_summary
+from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import SliceState, check_partition
 from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.measured_time import TIMINGS
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.outcome import (
     NOT_DEALT,
@@ -36,7 +37,6 @@ from oku_core.accounting.outcome import (
     count_sent,
 )
 from oku_core.accounting.range_set import Room
-from oku_core.accounting.request_timing import TIMINGS
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
 from oku_core.messaging.checkpoint import MOST_FAILED_RANGES, Checkpoint, Part
 from oku_core.spec.load import build_schedule

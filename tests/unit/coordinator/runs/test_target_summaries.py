@@ -3,10 +3,10 @@ from collections.abc import Mapping
 import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from oku_coordinator.runs.target_summaries import build_targets, build_targets_of_phase
 from tests.kit.coordinators.parts import build_closed_part
 
 from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_coordinator.runs.target_summaries import build_targets, build_targets_of_phase
 from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.messaging.checkpoint import Part
 from oku_core.spec.parser import Source, parse_spec

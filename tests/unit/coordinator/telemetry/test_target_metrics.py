@@ -7,7 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.kit.coordinators.iterations import build_inner
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 
-from oku_coordinator.ledger.storage.run_account import Account, RunAccount
+from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.target_metrics import (
     BOUNDS_S,
@@ -15,6 +15,7 @@ from oku_coordinator.telemetry.target_metrics import (
     build_figures,
     build_inner_figures,
 )
+from oku_core.accounting.account import Account
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.messaging.checkpoint import Part
 from oku_core.spec.parser import Source, parse_spec

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot, merge
-from oku_core.accounting.request_timing import TIMINGS, build_first_byte, build_transfer, find_timing_fault
+from oku_core.accounting.measured_time import TIMINGS, find_timing_fault
+from oku_core.results.timing_summary import build_first_byte, build_transfer
 
 Answer = tuple[int, int | None]
 """Its latency in µs and when its first byte came, or None if it came in one piece."""

@@ -29,15 +29,8 @@ from oku_core.results.lines import (
     format_bound,
 )
 from oku_core.results.sample import DUE_QUANTILES, QUANTILES, Sample, build_sample
-from oku_core.results.summary import (
-    LatencySummary,
-    NotSentCounts,
-    OutcomeCounts,
-    PhaseSummary,
-    Summary,
-    TargetSummary,
-)
-from oku_core.results.timing_summary import StepSummary, TimingSummary
+from oku_core.results.summary import NotSentCounts, OutcomeCounts, PhaseSummary, Summary, TargetSummary
+from oku_core.results.timing_summary import LatencySummary, StepSummary, TimingSummary
 from oku_core.spec.spec import Engine
 from oku_core.spec.values.threshold import Unit
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict

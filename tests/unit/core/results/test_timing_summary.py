@@ -1,7 +1,7 @@
 """The figures of how the time of requests is split."""
 
 from oku_core.accounting.histogram import Histogram
-from oku_core.accounting.request_timing import TIMINGS
+from oku_core.accounting.measured_time import TIMINGS
 from oku_core.results.timing_summary import StepSummary, TimingSummary, build_timing_summary
 
 

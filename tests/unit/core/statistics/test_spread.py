@@ -4,7 +4,7 @@ from random import Random
 import pytest
 from tests.kit.runs.seconds import START, draw_seconds, make_second
 
-from oku_core.results.summary import build_latency_summary
+from oku_core.results.timing_summary import build_latency_summary
 from oku_core.spec.load import WARM_UP
 from oku_core.statistics.spread import TooLittleError, build_intervals, find_interval, measure_spread
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram
-from oku_core.accounting.request_timing import TIMINGS, find_timing_fault
+from oku_core.accounting.measured_time import TIMINGS, find_timing_fault
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution

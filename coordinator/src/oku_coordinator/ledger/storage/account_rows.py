@@ -7,22 +7,21 @@ from typing import Any
 
 import msgspec
 
-from oku_coordinator.ledger.storage.run_account import Account
 from oku_core.accounting import hdr
+from oku_core.accounting.account import Account
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, is_account
-from oku_core.accounting.request_timing import TIMINGS
 from oku_core.json_reader import build_own_decoder
 
 _LOW_LIMIT = 2**62
 """An integer of SQLite has 64 bits, with a sign; the microseconds of 10**13 requests have more."""
-_HISTOGRAMS = ("latency", "response_time", "lateness", *TIMINGS)
 ACCOUNT_COLUMNS = (
     "outcomes", "not_sent", "reasons", "statuses", "bytes_received_high", "bytes_received",
     *(
         f"{name}{column}"
-        for name in _HISTOGRAMS
+        for name in Time
         for column in ("_sum_us_high", "_sum_us", "_min_us", "_max_us", "")
     ),
 )  # fmt: skip
@@ -45,20 +44,19 @@ def build_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
         reasons={count.key: count for count in decode_reasons(row["reasons"])},
         statuses=_decode(row["statuses"]),
         bytes_received=_join(row["bytes_received_high"], row["bytes_received"]),
-        **{name: _build_histogram(row, name) for name in _HISTOGRAMS},
+        times={time: _build_histogram(row, time) for time in Time if row[time]},
     )
 
 
 def _build_histogram(row: sqlite3.Row | Mapping[str, Any], name: str) -> Histogram:
     histogram = Histogram()
-    if row[name]:
-        snapshot = HistogramSnapshot(
-            buckets=hdr.decode(row[name]).buckets,
-            sum_us=_join(row[f"{name}_sum_us_high"], row[f"{name}_sum_us"]),
-            min_us=row[f"{name}_min_us"],
-            max_us=row[f"{name}_max_us"],
-        )
-        histogram.add(snapshot)
+    snapshot = HistogramSnapshot(
+        buckets=hdr.decode(row[name]).buckets,
+        sum_us=_join(row[f"{name}_sum_us_high"], row[f"{name}_sum_us"]),
+        min_us=row[f"{name}_min_us"],
+        max_us=row[f"{name}_max_us"],
+    )
+    histogram.add(snapshot)
     return histogram
 
 
@@ -70,7 +68,7 @@ def build_account_columns(account: Account) -> Sequence[object]:
         msgspec.json.encode(list(account.reasons.values())).decode(),
         json.dumps(account.statuses, sort_keys=True),
         *divmod(account.bytes_received, _LOW_LIMIT),
-        *(value for name in _HISTOGRAMS for value in _list_values(getattr(account, name))),
+        *(value for time in Time for value in _list_values(account.histogram(time))),
     )
 
 

@@ -14,9 +14,10 @@ from oku_coordinator.ledger.storage.account_rows import (
 )
 from oku_coordinator.ledger.storage.lease_rows import decode_counts
 from oku_coordinator.ledger.storage.records import UNREADABLE, BreachError, UnknownRunError
-from oku_coordinator.ledger.storage.run_account import Account, PartName, RunAccount
+from oku_coordinator.ledger.storage.run_account import PartName, RunAccount
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.inner_table import choose_name, fetch_inner, write_inner
+from oku_core.accounting.account import Account
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.outcome import build_no_causes
 

@@ -18,11 +18,11 @@ from oku_coordinator.ledger.rules.growth import (
     list_sent,
 )
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_coordinator.ledger.storage.run_account import sum_counts
+from oku_core.accounting.account import sum_counts
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.index_ranges import IndexRanges
+from oku_core.accounting.measured_time import TIMINGS
 from oku_core.accounting.outcome import NOT_SENT, build_no_counts, count_answered
-from oku_core.accounting.request_timing import TIMINGS
 from oku_core.messaging.checkpoint import Checkpoint, Part
 from oku_core.results.lease_figures import LeaseFigures
 

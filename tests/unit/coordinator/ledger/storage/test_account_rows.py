@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 
 from oku_coordinator.ledger.storage.account_rows import ACCOUNT_COLUMNS, build_account, build_account_columns
-from oku_coordinator.ledger.storage.run_account import Account
+from oku_core.accounting.account import Account
 from oku_core.messaging.checkpoint import Part
 
 LATENCIES = st.lists(st.integers(0, 3_590_000_000), max_size=5)

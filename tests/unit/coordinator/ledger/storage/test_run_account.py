@@ -6,11 +6,12 @@ from hypothesis import strategies as st
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 from tests.kit.outcomes import make_counts, make_reasons
 
-from oku_coordinator.ledger.storage.run_account import Account, RunAccount
+from oku_coordinator.ledger.storage.run_account import RunAccount
+from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import ConservationError, Lengths
+from oku_core.accounting.measured_time import TIMINGS
 from oku_core.accounting.outcome import count_answered
-from oku_core.accounting.request_timing import TIMINGS
 from oku_core.messaging.checkpoint import Part
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.rate import Rate
