@@ -1,7 +1,6 @@
 """The coordinator as a process: startup, main loop, shutdown.
 
-`assembly` builds its parts; `main_loop` says when a round begins, `rounds` what is done in it. Ticks are made
-beside it, by `telemetry.ticker`.
+`assembly` builds its parts, and `main_loop` does the work. Ticks are made beside it, by `telemetry.ticker`.
 """
 
 import asyncio

@@ -11,10 +11,15 @@ from oku_core.messaging.order import CallHook, ClockNotice, Control, DropHooks, 
 
 
 class BrokerTwin(Broker):
-    """Takes everything at once, as long as it answers."""
+    """Takes everything at once, as long as it answers.
 
-    def __init__(self) -> None:
+    Args:
+        peak_mb: its peak memory, if that is known.
+    """
+
+    def __init__(self, peak_mb: float | None = None) -> None:
         self.answers = True
+        self.peak_mb = peak_mb
         super().__init__(build_app("memory://", MESSAGE_KEY), lambda: self.answers)
         self.batches: list[LeaseBatch] = []
         self.controls: list[Control] = []
@@ -35,6 +40,10 @@ class BrokerTwin(Broker):
     def ends(self) -> list[tuple[str, dict[str, int]]]:
         """The ends that were wished, and of whom."""
         return [(control.incarnation, control.ends) for control in self.controls]
+
+    def fetch_peak_mb(self) -> float | None:
+        """Give what was set."""
+        return self.peak_mb
 
     def send_leases(self, batches: Iterable[LeaseBatch]) -> None:
         """Take leases."""

@@ -19,8 +19,9 @@ from oku_coordinator.assembly import Assembly
 from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.clock.clock_address import ClockAddress
-from oku_coordinator.inbound import Inbound
+from oku_coordinator.inbound import CheckpointReceiver, Inbound
 from oku_coordinator.ledger.storage.records import Receipt
+from oku_coordinator.message_handler import MessageHandler
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
@@ -174,7 +175,7 @@ class CoordinatorActor:
 
     def _note_connected(self) -> None:
         if self.parts is not None:
-            self.parts.rounds.note_connected()
+            self.parts.message_handler.handle_connect()
 
 
 class SimulatedSender(Broker):
@@ -346,8 +347,19 @@ class _ProgressListener(_Listener):
         self._pass_on(heard)
 
 
+class JudgedReceiver(CheckpointReceiver):
+    """The real receiver, whose verdicts on honest workers are judged."""
+
+    def receive(self, batches: Sequence[CheckpointBatch]) -> list[Receipt]:
+        """Receive checkpoints as the real one does."""
+        receipts = super().receive(batches)
+        for receipt in receipts:
+            _check_verdicts(receipt)
+        return receipts
+
+
 class SimulatedInbound(Inbound):
-    """The real intake with listeners at the simulated broker."""
+    """The real one with listeners at the simulated broker."""
 
     def __init__(
         self,
@@ -355,16 +367,10 @@ class SimulatedInbound(Inbound):
         connection: Connection,
         app: Any,
         supervisor: Supervisor,
-        take_in: Callable[[Sequence[CheckpointBatch]], list[Receipt]],
-        *rest: Any,
+        receiver: CheckpointReceiver,
+        handler: MessageHandler,
     ) -> None:
-        def take_in_and_judge(batches: Sequence[CheckpointBatch]) -> list[Receipt]:
-            receipts = take_in(batches)
-            for receipt in receipts:
-                _check_verdicts(receipt)
-            return receipts
-
-        super().__init__(app, supervisor, take_in_and_judge, *rest)
+        super().__init__(app, supervisor, JudgedReceiver(**vars(receiver)), handler)
         health = supervisor.build_health("listeners")
         self.checkpoints: Any = _CheckpointListener(world, connection, health, self._store)
         self.progress: Any = _ProgressListener(world, connection, health, self._pass_on, self._announce)

@@ -13,7 +13,6 @@ from oku_cli.backends.run_backend import open_backend
 from oku_cli.backends.run_data import RunData
 from oku_cli.backends.run_lookup import find_run
 from oku_cli.exit_code import ExitCode
-from oku_cli.formatting import format_count, format_outcome
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.json_option import json_option
 from oku_cli.options.option_group import GroupedCommand, OptionGroup, option
@@ -30,6 +29,7 @@ from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_line import RequestLines
 from oku_core.spec.request_template import list_target_names
 from oku_core.spec.spec import Spec
+from oku_core.tables.formatting import format_count, format_outcome
 
 _OUTCOMES = [outcome.value for outcome in Outcome if outcome is not Outcome.OK]
 _WIDEST_RANGE = 25

@@ -6,10 +6,10 @@ import msgspec
 
 from oku_cli.comparison.run_seconds import RunSeconds
 from oku_cli.comparison.spec_differences import SpecDifference
-from oku_cli.formatting import format_share
 from oku_core.accounting.outcome import count_answered, count_sent
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.results.summary import Flag, Summary
+from oku_core.tables.formatting import format_share
 
 SIDES = ("A", "B")
 _HARMLESS_KEYS = frozenset({

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from oku_cli.comparison.comparison import Comparison, Verdict
-from oku_cli.formatting import format_change
 from oku_core.statistics.change import Change, ChangeVerdict
+from oku_core.tables.formatting import format_change
 
 
 def describe_verdict(comparison: Comparison) -> str:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from oku_cli.formatting import format_count, format_share
 from oku_cli.report.markup import Html, element
+from oku_core.tables.formatting import format_count, format_share
 
 
 class BarRow(NamedTuple):

@@ -6,17 +6,6 @@ from oku_cli.comparison.comparison import ComparedQuantile, Comparison, Verdict
 from oku_cli.comparison.obstacles import SIDES
 from oku_cli.comparison.spec_differences import describe_value
 from oku_cli.comparison.wording import describe_change, describe_verdict
-from oku_cli.formatting import (
-    choose_digits,
-    format_change,
-    format_count,
-    format_interval,
-    format_latency,
-    format_outcome,
-    format_rate,
-    format_share,
-    in_units,
-)
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.charts.distribution import Distribution
 from oku_cli.report.charts.percentiles import build_percentile_chart
@@ -28,6 +17,17 @@ from oku_cli.views.distribution_view import decode_distribution
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.summary import Summary
+from oku_core.tables.formatting import (
+    choose_digits,
+    format_change,
+    format_count,
+    format_interval,
+    format_latency,
+    format_outcome,
+    format_rate,
+    format_share,
+    in_units,
+)
 
 _CLASSES = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}
 _NOTE = (

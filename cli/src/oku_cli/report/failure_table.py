@@ -1,9 +1,9 @@
 """Builds the table of failures: why requests are not ok, and of each reason the first and last index."""
 
-from oku_cli.formatting import format_count, format_outcome, format_share, in_units
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
 from oku_core.results.summary import CompletesSummary, FailureSummary, Summary, Unit
+from oku_core.tables.formatting import format_count, format_outcome, format_share, in_units
 
 _NUMBERS = frozenset({"requests", "share", "first index", "last index"})
 

@@ -3,15 +3,6 @@
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from oku_cli.formatting import (
-    choose_digits,
-    format_count,
-    format_latency,
-    format_ok,
-    format_progress,
-    format_rate,
-    in_units,
-)
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
 from oku_cli.views.account_view import build_served, describe_missing
@@ -23,6 +14,15 @@ from oku_core.results.summary import LONG_WAIT_S, Flag, Summary, Unit, Validity,
 from oku_core.results.timing_summary import LatencySummary
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.quantity import format_bytes, format_duration
+from oku_core.tables.formatting import (
+    choose_digits,
+    format_count,
+    format_latency,
+    format_ok,
+    format_progress,
+    format_rate,
+    in_units,
+)
 
 _ALL_FIGURES = ("min", "mean", "p50", "p90", "p95", "p99", "p99_9", "max")
 _FEW_FIGURES = ("p50", "p99")

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from oku_cli.formatting import format_count, format_latency, format_outcome, format_rate
 from oku_cli.report.bars import build_bar
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
@@ -10,6 +9,7 @@ from oku_cli.views.inner_view import INNER_NOTE, INNER_TITLE
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.summary import InnerSummary, Summary
 from oku_core.spec.values.quantity import format_bytes
+from oku_core.tables.formatting import format_count, format_latency, format_outcome, format_rate
 
 _QUANTILES = ("p50", "p95", "p99")
 _NUMBERS = ("requests", "", "ok", "failed", *_QUANTILES, "rate", "bytes")

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from oku_cli.formatting import format_outcome, in_units
 from oku_cli.report.bars import BarRow, build_bars
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause, Outcome
 from oku_core.results.summary import Summary, Unit
 from oku_core.spec.spec import Spec
+from oku_core.tables.formatting import format_outcome, in_units
 
 _OF_RATES = frozenset({Outcome.NOT_SENT, Outcome.LOST})
 """The outcomes of runs with a rate alone."""

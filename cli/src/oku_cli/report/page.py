@@ -8,7 +8,6 @@ import msgspec
 import yaml
 
 from oku_cli.comparison.run_seconds import RunSeconds
-from oku_cli.formatting import format_interval
 from oku_cli.report.charts.chart import build_chart, build_section, name_units
 from oku_cli.report.charts.concurrency import build_in_flight_chart
 from oku_cli.report.charts.coverage import build_lease_chart, build_strips
@@ -41,6 +40,7 @@ from oku_core.process.redaction import MASK
 from oku_core.results.sample import Sample
 from oku_core.results.summary import Summary, Unit
 from oku_core.spec.load import WARM_UP
+from oku_core.tables.formatting import format_interval
 
 _NOTHING_OVER_TIME = (
     "There are no samples of this run: it was too short, or an older version of Oku made it. "

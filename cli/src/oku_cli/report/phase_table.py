@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import attrgetter
 
-from oku_cli.formatting import NOTHING, format_count, format_latency, format_outcome, format_rate
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.charts.scale import format_compact
 from oku_cli.report.charts.timeline import format_since
@@ -14,6 +13,7 @@ from oku_core.results.summary import PhaseSummary, Summary
 from oku_core.schedule.stage import Stage
 from oku_core.spec.load import list_stages
 from oku_core.spec.spec import Spec
+from oku_core.tables.formatting import NOTHING, format_count, format_latency, format_outcome, format_rate
 
 _QUANTILES = ("p50", "p99")
 

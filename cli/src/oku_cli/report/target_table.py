@@ -2,7 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
-from oku_cli.formatting import (
+from oku_cli.report.bars import build_bar
+from oku_cli.report.charts.chart import build_section
+from oku_cli.report.markup import Html, element
+from oku_core.accounting.outcome import Outcome
+from oku_core.results.summary import PhaseSummary, Summary, TargetSummary
+from oku_core.spec.load import WARM_UP
+from oku_core.tables.formatting import (
     NOTHING,
     format_count,
     format_latency,
@@ -10,12 +16,6 @@ from oku_cli.formatting import (
     format_rate,
     format_share,
 )
-from oku_cli.report.bars import build_bar
-from oku_cli.report.charts.chart import build_section
-from oku_cli.report.markup import Html, element
-from oku_core.accounting.outcome import Outcome
-from oku_core.results.summary import PhaseSummary, Summary, TargetSummary
-from oku_core.spec.load import WARM_UP
 
 _QUANTILES = ("p50", "p95", "p99")
 _WARM_UP_NOTE = "Requests and outcomes include the warm-up; rates and times do not."

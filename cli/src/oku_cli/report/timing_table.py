@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from oku_cli.formatting import format_count
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
 from oku_cli.views.timing_view import STEP_NAMES, format_step
 from oku_core.results.summary import Summary, TargetSummary
+from oku_core.tables.formatting import format_count
 
 _FIGURES = ("min", "mean", "p50", "p90", "p99", "max")
 _MEANINGS = {

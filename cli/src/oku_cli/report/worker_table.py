@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
-from oku_cli.formatting import NOTHING, format_count, format_rate, in_units
 from oku_cli.report.bars import build_bar
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.markup import Html, element
 from oku_core.results.rates import measure_rate
 from oku_core.results.summary import ProcessSummary, Summary, Unit, WorkerSummary
+from oku_core.tables.formatting import NOTHING, format_count, format_rate, in_units
 
 MOST_WORKERS = 100
 """Up to this many workers have a row each; of more, the spread is shown and at most this many lost ones."""

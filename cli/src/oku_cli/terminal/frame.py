@@ -9,13 +9,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from oku_cli.formatting import (
-    format_count,
-    format_elapsed,
-    format_ok,
-    format_outcome,
-    format_progress,
-)
 from oku_cli.terminal.layout import Flow, Labelled
 from oku_cli.terminal.live_figures import Figures, list_causes, list_distributions, list_failures, list_plan
 from oku_cli.terminal.live_tables import LiveTables
@@ -25,6 +18,13 @@ from oku_cli.terminal.trend import Trend
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.results.judgement import judge_tick
 from oku_core.results.tick import Tick
+from oku_core.tables.formatting import (
+    format_count,
+    format_elapsed,
+    format_ok,
+    format_outcome,
+    format_progress,
+)
 
 SILENT_AFTER_S = 5.0
 """Without a tick for this long, the frame says that its numbers are old."""

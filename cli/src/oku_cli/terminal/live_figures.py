@@ -7,14 +7,6 @@ from rich.console import ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from oku_cli.formatting import (
-    format_count,
-    format_elapsed,
-    format_latency,
-    format_left,
-    format_outcome,
-    format_rate,
-)
 from oku_cli.terminal.layout import Flow
 from oku_cli.terminal.palette import BAD, CAUTION, STRONG
 from oku_cli.terminal.printable import make_printable
@@ -25,6 +17,14 @@ from oku_core.accounting.outcome import NOT_SENT_CAUSES
 from oku_core.results.summary import FailureSummary
 from oku_core.results.tick import Tick
 from oku_core.results.validity import MOST_SKEW_S
+from oku_core.tables.formatting import (
+    format_count,
+    format_elapsed,
+    format_latency,
+    format_left,
+    format_outcome,
+    format_rate,
+)
 
 NOTABLE_BOUND_S = 0.001
 """A clock that is known worse than this is shown: lateness is measured in fractions of a millisecond."""

@@ -8,15 +8,6 @@ from collections.abc import Callable, Iterator
 
 from rich.text import Text
 
-from oku_cli.formatting import (
-    format_clock,
-    format_count,
-    format_latency,
-    format_left,
-    format_progress,
-    format_rate,
-    format_share,
-)
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.live_figures import NOTABLE_BOUND_S, describe_reason, measure_rates
 from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, measure_progress
@@ -26,6 +17,15 @@ from oku_cli.terminal.trend import Quantiles, Trend, TrendTracker
 from oku_core.accounting.measured_time import DUE_TIMES, Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, OUTCOMES, Outcome
 from oku_core.results.tick import Tick
+from oku_core.tables.formatting import (
+    format_clock,
+    format_count,
+    format_latency,
+    format_left,
+    format_progress,
+    format_rate,
+    format_share,
+)
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 
 _DECIDED = frozenset({ThresholdVerdict.PASSED, ThresholdVerdict.FAILED})

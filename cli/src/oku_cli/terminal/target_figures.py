@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from rich.console import RenderableType
 
-from oku_cli.formatting import format_latency, format_share
 from oku_cli.terminal.target_table import TargetRow, TargetTable
 from oku_core.accounting.outcome import OUTCOMES, Outcome, count_sent
 from oku_core.results.rates import measure_rate
 from oku_core.results.tick import TargetTick, Tick
+from oku_core.tables.formatting import format_latency, format_share
 
 _OK = OUTCOMES.index(Outcome.OK)
 _HEADS = ("p50", "p99")

@@ -6,9 +6,9 @@ from typing import NamedTuple
 from rich.console import ConsoleOptions, JustifyMethod, RenderResult
 from rich.text import Text
 
-from oku_cli.formatting import format_count, format_latency, format_rate, format_share
 from oku_cli.terminal.layout import AlignedTable
 from oku_cli.terminal.palette import BAD, STRONG
+from oku_core.tables.formatting import format_count, format_latency, format_rate, format_share
 
 MOST_ROWS = 12
 """Up to this many targets have a row each."""

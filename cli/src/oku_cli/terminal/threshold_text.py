@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from oku_cli.formatting import format_count, format_latency, format_rate, format_share
 from oku_cli.terminal.layout import AlignedTable
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG
 from oku_core.spec.values.threshold import Unit
+from oku_core.tables.formatting import format_count, format_latency, format_rate, format_share
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 _LEAST_EXPRESSION = 16

@@ -7,15 +7,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from oku_cli.formatting import (
-    format_count,
-    format_ok,
-    format_outcome,
-    format_progress,
-    format_rate,
-    format_share,
-    in_units,
-)
 from oku_cli.process.interrupt_hints import describe_pause
 from oku_cli.terminal.layout import AlignedTable, Flow
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG, build_state
@@ -27,6 +18,15 @@ from oku_core.accounting.run_state import ACTIVE_STATES, FINAL_STATES, RunState
 from oku_core.results.judgement import judge
 from oku_core.results.summary import ServersSummary, Summary, Unit
 from oku_core.spec.spec import OPEN_END
+from oku_core.tables.formatting import (
+    format_count,
+    format_ok,
+    format_outcome,
+    format_progress,
+    format_rate,
+    format_share,
+    in_units,
+)
 
 _ENDED = FINAL_STATES | {RunState.TEARING_DOWN}
 """States in which nothing more is sent."""

@@ -12,7 +12,13 @@ from oku_cli.comparison.comparison import ComparedQuantile, Comparison, Verdict
 from oku_cli.comparison.obstacles import SIDES
 from oku_cli.comparison.spec_differences import describe_value
 from oku_cli.comparison.wording import describe_verdict, format_size, is_none
-from oku_cli.formatting import (
+from oku_cli.terminal.layout import AlignedTable, Flow
+from oku_cli.terminal.palette import BAD, CAUTION, GOOD, MOST_COLUMNS, STRONG
+from oku_cli.views.account_view import build_summary_state
+from oku_core.accounting.outcome import Outcome
+from oku_core.results.summary import Summary, Unit
+from oku_core.statistics.change import ChangeVerdict
+from oku_core.tables.formatting import (
     choose_digits,
     format_change,
     format_count,
@@ -24,12 +30,6 @@ from oku_cli.formatting import (
     format_share,
     in_units,
 )
-from oku_cli.terminal.layout import AlignedTable, Flow
-from oku_cli.terminal.palette import BAD, CAUTION, GOOD, MOST_COLUMNS, STRONG
-from oku_cli.views.account_view import build_summary_state
-from oku_core.accounting.outcome import Outcome
-from oku_core.results.summary import Summary, Unit
-from oku_core.statistics.change import ChangeVerdict
 
 _STYLES = {
     Verdict.FASTER: f"bold {GOOD}",

@@ -7,7 +7,6 @@ import msgspec
 from rich.console import RenderableType
 from rich.text import Text
 
-from oku_cli.formatting import choose_digits, format_interval, format_latency
 from oku_cli.terminal.layout import Flow, PairGrid
 from oku_cli.terminal.palette import STRONG
 from oku_cli.views.histogram_view import build_histogram
@@ -17,6 +16,7 @@ from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.results.summary import Summary
 from oku_core.results.timing_summary import LatencySummary, QuantileIntervals
 from oku_core.spec.load import WARM_UP
+from oku_core.tables.formatting import choose_digits, format_interval, format_latency
 
 RESPONSE_TIME = "response time"
 """The label of response times, the longest one."""

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from oku_cli.formatting import format_count, format_outcome, format_share
 from oku_cli.terminal.layout import AlignedTable, Flow
 from oku_cli.terminal.palette import BAD, GOOD, STRONG
 from oku_cli.terminal.printable import make_printable
 from oku_core.accounting.failure_reason import UNTRUSTED
 from oku_core.results.summary import CompletesSummary, FailureSummary
+from oku_core.tables.formatting import format_count, format_outcome, format_share
 
 MOST_SHOWN = 8
 """How many reasons the end screen shows; the summary as JSON has all of them."""

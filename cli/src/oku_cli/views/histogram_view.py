@@ -14,10 +14,10 @@ from rich.bar import Bar
 from rich.console import ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 
-from oku_cli.formatting import choose_digits, format_count, format_latency, format_share
 from oku_cli.terminal.layout import AlignedTable
 from oku_cli.terminal.palette import ACCENT
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, bucket_bounds_us, bucket_index
+from oku_core.tables.formatting import choose_digits, format_count, format_latency, format_share
 
 MOST_BARS = 14
 """More bars are no easier to read, and the end screen has to fit on one screen."""

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from rich.console import ConsoleOptions, Group, JustifyMethod, RenderableType, RenderResult
 from rich.text import Text
 
-from oku_cli.formatting import format_count, format_latency, format_outcome, format_rate
 from oku_cli.terminal.layout import AlignedTable
 from oku_cli.terminal.palette import BAD, STRONG
 from oku_cli.terminal.printable import make_printable
 from oku_cli.terminal.target_table import MOST_ROWS, TargetRow, choose_rows, shorten_name
 from oku_core.results.summary import InnerSummary
 from oku_core.spec.values.quantity import format_bytes
+from oku_core.tables.formatting import format_count, format_latency, format_outcome, format_rate
 
 INNER_TITLE = "Requests by name"
 INNER_NOTE = "They stand beside the account: an iteration that is made again makes its requests again."

@@ -6,10 +6,10 @@ import msgspec
 from rich.console import Group, JustifyMethod, RenderableType
 from rich.text import Text
 
-from oku_cli.formatting import format_count, format_latency, format_rate, format_share
 from oku_cli.terminal.layout import AlignedTable
 from oku_cli.terminal.palette import BAD, STRONG
 from oku_core.results.summary import PhaseSummary
+from oku_core.tables.formatting import format_count, format_latency, format_rate, format_share
 
 _CLOSED_HEADS = ("phase", "completed", "ok", "sent/s", "completed/s", "p50", "p99")
 _OPEN_HEADS = ("phase", "due", "completed", "ok", "planned/s", "sent/s", "completed/s")

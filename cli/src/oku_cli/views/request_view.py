@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from oku_cli.formatting import format_count, format_latency, format_outcome
 from oku_cli.terminal.printable import write_line
 from oku_core.accounting.outcome import Outcome
+from oku_core.tables.formatting import format_count, format_latency, format_outcome
 
 
 class ShownRequest(msgspec.Struct, frozen=True, kw_only=True):

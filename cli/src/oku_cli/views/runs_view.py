@@ -11,7 +11,13 @@ from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
-from oku_cli.formatting import (
+from oku_cli.process.interrupt_hints import InterruptHints, describe_pause
+from oku_cli.terminal.layout import Flow
+from oku_cli.terminal.palette import MOST_COLUMNS, STRONG, build_state
+from oku_core.accounting.run_state import RunState
+from oku_core.results.judgement import judge_counts
+from oku_core.spec.spec import OPEN_END
+from oku_core.tables.formatting import (
     NOTHING,
     format_count,
     format_date_minute,
@@ -19,12 +25,6 @@ from oku_cli.formatting import (
     format_requests,
     format_share,
 )
-from oku_cli.process.interrupt_hints import InterruptHints, describe_pause
-from oku_cli.terminal.layout import Flow
-from oku_cli.terminal.palette import MOST_COLUMNS, STRONG, build_state
-from oku_core.accounting.run_state import RunState
-from oku_core.results.judgement import judge_counts
-from oku_core.spec.spec import OPEN_END
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

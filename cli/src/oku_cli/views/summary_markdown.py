@@ -5,7 +5,16 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from oku_cli.exit_code import ExitCode
-from oku_cli.formatting import (
+from oku_cli.terminal.ci_commands import defuse
+from oku_cli.terminal.threshold_text import describe_standing, describe_verdict
+from oku_cli.views.exit_reasons import ExitReason, list_exit_reasons
+from oku_cli.views.failures_view import MOST_TRACEBACKS, shorten_traceback
+from oku_cli.views.inner_view import INNER_NOTE
+from oku_cli.views.validity_view import describe_flag
+from oku_core.accounting.run_state import REST_STATES
+from oku_core.results.summary import Summary, Unit
+from oku_core.spec.values.quantity import format_bytes, format_duration
+from oku_core.tables.formatting import (
     NOTHING,
     format_count,
     format_latency,
@@ -16,15 +25,6 @@ from oku_cli.formatting import (
     format_share,
     in_units,
 )
-from oku_cli.terminal.ci_commands import defuse
-from oku_cli.terminal.threshold_text import describe_standing, describe_verdict
-from oku_cli.views.exit_reasons import ExitReason, list_exit_reasons
-from oku_cli.views.failures_view import MOST_TRACEBACKS, shorten_traceback
-from oku_cli.views.inner_view import INNER_NOTE
-from oku_cli.views.validity_view import describe_flag
-from oku_core.accounting.run_state import REST_STATES
-from oku_core.results.summary import Summary, Unit
-from oku_core.spec.values.quantity import format_bytes, format_duration
 
 _QUANTILES = ("p50", "p90", "p99", "p99_9", "max")
 _MOST_REASONS = 10

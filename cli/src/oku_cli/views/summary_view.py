@@ -8,7 +8,6 @@ from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.text import Text
 
-from oku_cli.formatting import format_count, format_date_time, format_rate, in_units
 from oku_cli.terminal.console import Terminal
 from oku_cli.terminal.layout import Flow, Labelled
 from oku_cli.terminal.palette import MOST_COLUMNS, STRONG
@@ -30,6 +29,7 @@ from oku_cli.views.validity_view import build_validity
 from oku_cli.views.workers_view import build_workers
 from oku_core.results.summary import LONG_WAIT_S, Summary, Unit, count_bytes_received
 from oku_core.spec.values.quantity import format_bytes, format_duration
+from oku_core.tables.formatting import format_count, format_date_time, format_rate, in_units
 
 
 def print_summary(console: Terminal, summary: Summary, *, hint: str | None = None) -> None:

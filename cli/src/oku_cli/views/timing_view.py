@@ -2,11 +2,11 @@
 
 from rich.text import Text
 
-from oku_cli.formatting import format_count, format_latency
 from oku_cli.terminal.layout import Flow
 from oku_cli.terminal.palette import STRONG
 from oku_core.results.summary import Summary
 from oku_core.results.timing_summary import StepSummary
+from oku_core.tables.formatting import format_count, format_latency
 
 STEP_NAMES = {"connect": "connect", "tls": "TLS", "first_byte": "first byte", "transfer": "transfer"}
 """The steps as they are called where people read."""

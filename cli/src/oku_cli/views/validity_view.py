@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from oku_cli.formatting import format_count, format_share, in_units
 from oku_cli.terminal.layout import Flow, Labelled
 from oku_cli.terminal.palette import BAD, CAUTION
 from oku_core.results.summary import Flag, Unit, Validity
+from oku_core.tables.formatting import format_count, format_share, in_units
 
 
 def build_validity(flags: Sequence[Validity], unit: Unit = Unit.REQUEST) -> RenderableType:

@@ -6,10 +6,10 @@ from statistics import median
 from rich.console import RenderableType
 from rich.text import Text
 
-from oku_cli.formatting import format_count, in_units
 from oku_cli.terminal.layout import AlignedTable
 from oku_cli.terminal.palette import BAD
 from oku_core.results.summary import Unit, WorkerSummary
+from oku_core.tables.formatting import format_count, in_units
 
 MOST_WORKERS = 8
 """Up to this many workers have a row each; of more, only the spread is shown."""

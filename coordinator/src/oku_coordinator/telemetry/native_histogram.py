@@ -8,7 +8,6 @@ to `b` it is certain that `a < t < b * (1 + 1/1024)`.
 
 import math
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 
 from prometheus_client.samples import BucketSpan, NativeHistogram
 
@@ -28,22 +27,13 @@ def find_cuts(bounds_s: Iterable[float]) -> list[int]:
     return [bucket_index(min(math.floor(bound_s * 1_000_000), HIGHEST_US)) + 1 for bound_s in bounds_s]
 
 
-def count_between(histogram: Histogram, cuts: Sequence[int]) -> list[int]:
-    """How many times lie between each two cuts that follow each other."""
-    if not histogram.total:
-        return [0] * (len(cuts) - 1)
-    counts = histogram.counts
-    first, last = bucket_index(histogram.min_us), bucket_index(histogram.max_us)
-    return [sum(counts[low:high]) if low <= last and first < high else 0 for low, high in pairwise(cuts)]
-
-
 _CUTS = [0, *find_cuts(2.0 ** (index / (1 << SCHEMA)) for index in range(_LOWEST, _HIGHEST + 1))]
 
 
 def build_native_histogram(histograms: Iterable[Histogram]) -> NativeHistogram:
     """Merge histograms of times in µs into a native histogram of seconds."""
     merged = list(histograms)
-    zeros, *counts = map(sum, zip(*(count_between(each, _CUTS) for each in merged), strict=True))
+    zeros, *counts = map(sum, zip(*(each.count_between(_CUTS) for each in merged), strict=True))
     spans, deltas = _build_buckets(counts)
     return NativeHistogram(
         count_value=sum(each.total for each in merged),

@@ -17,7 +17,7 @@ from prometheus_client.samples import NativeHistogram, Sample
 from prometheus_client.utils import floatToGoString
 
 from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_coordinator.telemetry.native_histogram import build_native_histogram, count_between, find_cuts
+from oku_coordinator.telemetry.native_histogram import build_native_histogram, find_cuts
 from oku_core.accounting.account import Account, sum_counts
 from oku_core.accounting.histogram import BUCKETS, Histogram
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
@@ -193,5 +193,5 @@ def _build_figures(run: str, name: str, parts: Sequence[Account]) -> RequestFigu
 
 
 def _build_distribution(histograms: Sequence[Histogram]) -> Distribution:
-    between = zip(*(count_between(histogram, _CUTS) for histogram in histograms), strict=True)
+    between = zip(*(histogram.count_between(_CUTS) for histogram in histograms), strict=True)
     return Distribution(counts=list(accumulate(map(sum, between))), native=build_native_histogram(histograms))

@@ -7,6 +7,8 @@ from oku_coordinator.ledger.rules.planned_seconds import find_whole
 from oku_coordinator.ledger.storage.records import Standing
 from oku_coordinator.runs.part_summaries import MOST_IN_TICK, build_failures
 from oku_core.accounting.account import Account, sum_counts
+from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import LIVE_TIMES
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.results.sample import build_sample
 from oku_core.results.tick import TargetTick, Tick
@@ -150,7 +152,8 @@ class TickMaker:
         return max(_SHORTEST_S, min(now - self.at, max(1.0, told_s)))
 
     def _begin(self) -> None:
-        self._ended = Account()
+        # Thousands of workers may add to them within a second.
+        self._ended = Account(times={time: Histogram.build_dense() for time in LIVE_TIMES})
         self._sent = 0
         self._lag_s = 0.0
         self._clock_bound_s = None

@@ -69,7 +69,7 @@ class Account:
             statuses=dict(self.statuses),
             bytes_received=self.bytes_received,
             reasons=[self.reasons[key] for key in sorted(self.reasons)],
-            times={time: histogram.build_latency() for time, histogram in self.times.items()},
+            times={time: held.build_latency() for time, held in self.times.items() if held.total},
         )
 
     def copy(self) -> "Account":

@@ -19,8 +19,6 @@ LONGEST_REASON = 120
 """The longest reason, in characters."""
 OTHER = "other"
 """Stands for reasons beyond the bound."""
-UNKNOWN = "unknown"
-"""The reason of what failed under an Oku that kept none."""
 WORKER_LOST = "worker lost"
 """The reason of what is lost."""
 UNTRUSTED = "certificate not trusted"
@@ -63,11 +61,6 @@ class ReasonCount(msgspec.Struct, frozen=True, array_like=True):
             min(firsts, default=-1),
             max(self.last, other.last),
         )
-
-
-def build_unknown(outcomes: Sequence[int]) -> list[ReasonCount]:
-    """The reasons of counts of outcomes of which nobody knows any."""
-    return [ReasonCount(place, UNKNOWN, outcomes[place]) for place in FAILING if outcomes[place]]
 
 
 def find_sum_fault(reasons: Iterable[ReasonCount], outcomes: Sequence[int]) -> str | None:

@@ -14,8 +14,6 @@ class LeaseState(StrEnum):
 class ExpiryReason(StrEnum):
     """Why a lease was taken back."""
 
-    NOT_SENT = "not_sent"
-    """Of ledgers of an older Oku alone, where the broker did not take its message: nobody had the lease."""
     NOT_TAKEN = "not_taken"
     """Its worker is alive and never had it: its message was lost."""
     WORKER_LOST = "worker_lost"

@@ -17,7 +17,7 @@ class LeaseSpan:
         ranges: its ranges `[start, stop)` if it has several.
         state: what became of it.
         reason: why it expired; empty if it did not.
-        worker: to which worker it was given; None if an older Oku did not know.
+        worker: to which worker it was given.
         covered: how many of its requests have an outcome.
         cut_at: when it was dealt.
         closed_at: when it was closed; None while it is open.
@@ -29,7 +29,7 @@ class LeaseSpan:
     ranges: list[Range] = field(default_factory=list)
     state: LeaseState
     reason: str
-    worker: str | None
+    worker: str
     covered: int = 0
     cut_at: float
     closed_at: float | None

@@ -22,7 +22,7 @@ class SeriesRow:
         second: the Unix time at which they begin, by the coordinator's clock.
         seconds: how many they are: one, or those of a step along which old seconds were merged.
         outcomes: the requests that ended in them, in the order of `OUTCOMES`.
-        sent: how many requests were sent in them; 0 if an older Oku did not count it.
+        sent: how many requests were sent in them.
         is_new: of an increment, whether it is the first one.
     """
 

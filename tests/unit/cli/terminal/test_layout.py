@@ -8,8 +8,6 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from oku_cli import formatting as f
-from oku_cli.formatting import format_count
 from oku_cli.report.exports import decode_latency
 from oku_cli.terminal.frame import SeenTick, build_frame
 from oku_cli.terminal.layout import FEWEST_COLUMNS
@@ -40,6 +38,8 @@ from oku_core.results.timing_summary import build_latency_summary
 from oku_core.spec.spec import OPEN_END, Engine
 from oku_core.spec.values.quantity import format_bytes, format_duration
 from oku_core.spec.values.stage import LONGEST_STAGE_NAME
+from oku_core.tables import formatting as f
+from oku_core.tables.formatting import format_count
 
 Render = Callable[..., list[str]]
 WIDTHS = st.integers(FEWEST_COLUMNS, 200)

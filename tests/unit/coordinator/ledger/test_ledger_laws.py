@@ -163,9 +163,8 @@ class WorkedLease:
         """Take the lease back, as the ledger last knew it."""
         assert self.expired is None
         self.expired = reason
-        if reason != ExpiryReason.NOT_SENT:
-            self.risked = {*record.in_flight, *range(record.done, record.bound)}
-            assert len(self.risked) == record.at_risk
+        self.risked = {*record.in_flight, *range(record.done, record.bound)}
+        assert len(self.risked) == record.at_risk
 
     @property
     def in_flight(self) -> list[int]:
@@ -506,7 +505,7 @@ class LedgerLaws(RuleBasedStateMachine):
             self.ledger.leases.fetch_slices(run), snapshot.record, self.ledger.runs.fetch_standing(run),
             self.ledger.leases.fetch_open(run), self.ledger.leases.fetch_open_by_incarnation(run),
             snapshot.workers, snapshot.flags,
-            account.outcomes, account.statuses, account.bytes_received, account.latency.counts,
+            account.outcomes, account.statuses, account.bytes_received, account.latency.build_latency(),
         )  # fmt: skip
 
     @rule(run=st.sampled_from(RUNS), ranges=RANGES)
@@ -560,17 +559,13 @@ class LedgerLaws(RuleBasedStateMachine):
     def take_back(self, data: st.DataObject, reason: ExpiryReason, lost: int) -> None:
         """Take leases back as the coordinator does, for whatever reason, rightly or not, also twice.
 
-        A lease that is taken back because it was not sent is one that no worker has begun. Of open runs, what
-        may have been sent may be past its time.
+        Of open runs, what may have been sent may be past its time.
         """
         names = data.draw(st.lists(st.sampled_from(list(self.leases)), min_size=1, max_size=3))
-        if reason == ExpiryReason.NOT_SENT:
-            names = [name for name in names if not self.leases[name].taken]
         records = self.fetch_open()
 
         def find_lost(record: LeaseRecord, ranges: Sequence[Range]) -> Sequence[Range]:
-            may_be = self.kinds[record.run].is_open and reason != ExpiryReason.NOT_SENT
-            return ranges[:lost] if may_be else ()
+            return ranges[:lost] if self.kinds[record.run].is_open else ()
 
         for name in self.ledger.leases.take_back(names, reason, self.tick(), find_lost):
             lease, record = self.leases[name], records[name]
@@ -578,7 +573,6 @@ class LedgerLaws(RuleBasedStateMachine):
             indices = itertools.chain.from_iterable(range(*each) for each in gone)
             self.count_unsent(record.run, indices, Outcome.LOST)
             lease.expire(record, reason)
-            lease.is_over |= reason == ExpiryReason.NOT_SENT
             self.resent[record.run] += len(lease.risked)
 
     def fetch_open(self) -> dict[str, LeaseRecord]:
@@ -664,7 +658,7 @@ class LedgerLaws(RuleBasedStateMachine):
         assert account.not_sent == [sum(a.cause == cause for a in answers) for cause in range(3)]
         assert sum(account.outcomes) == snapshot.record.accounted
         answered = count_answered(account.outcomes)
-        assert sum(account.latency.counts) == account.latency.total == answered
+        assert account.latency.build_latency().total == account.latency.total == answered
         assert account.latency.sum_us == sum(a.latency_us for a in answers if a.outcome in ANSWERED)
         assert sum(account.statuses.values()) == answered
         assert account.bytes_received == 7 * len(told)

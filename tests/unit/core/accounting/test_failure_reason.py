@@ -4,7 +4,6 @@ from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.failure_reason import (
     ReasonCount,
-    build_unknown,
     find_reason_fault,
     find_sum_fault,
 )
@@ -20,14 +19,6 @@ def test_joined_counts_have_the_first_and_last_of_both() -> None:
     unknown = ReasonCount(TIMEOUT, "late", 1)
     assert a.join(unknown) == ReasonCount(TIMEOUT, "late", 3, 5, 9)
     assert unknown.join(a) == ReasonCount(TIMEOUT, "late", 3, 5, 9)
-
-
-def test_what_failed_before_there_were_reasons_has_one() -> None:
-    """So the law holds in old ledgers, too."""
-    outcomes = make_counts(9, timeout=2, lost=1)
-    reasons = build_unknown(outcomes)
-    assert {OUTCOMES[count.outcome]: count.requests for count in reasons} == {"timeout": 2, "lost": 1}
-    assert find_sum_fault(reasons, outcomes) is None
 
 
 def test_reasons_must_sum_to_each_outcome() -> None:

@@ -1,4 +1,3 @@
-import zlib
 from typing import Any
 
 import msgspec
@@ -153,12 +152,3 @@ def test_what_is_kept_is_read_again() -> None:
     """A sample survives the ledger with all its fields."""
     sample = build_sample(10.0, active_s=7.0, outcomes_so_far=make_counts(15))
     assert decode_kept(encode_kept(sample)) == sample
-
-
-def test_what_a_ledger_of_version_8_kept_is_read_under_todays_names() -> None:
-    """Missing fields follow from the others, except for the active time and the outcomes so far."""
-    sample = build_sample(10.0, seconds=2.0, outcomes=make_counts(3, timeout=1))
-    new = {"requests_total", "requests_ended", "rate_rps", "mean_ms", "active_s", "outcomes_so_far"}
-    kept = {name: value for name, value in msgspec.structs.asdict(sample).items() if name not in new}
-    body = zlib.compress(msgspec.msgpack.encode(kept | {"state": "running"}))
-    assert decode_kept(body) == sample

@@ -18,7 +18,7 @@ all_series = st.dictionaries(st.integers(0, 80), counts, max_size=40)
 
 
 def see(at: float, seconds: float = 1.0, ok: int = 0, active_s: float | None = None) -> Sample:
-    """A sample that a coordinator kept; what ended in it is in the series, unless an older one kept it."""
+    """A sample that a coordinator kept; what ended in it is in the series."""
     return build_sample(
         at=at, seconds=seconds, requests_total=REQUESTS, accounted=7, leased=2, pending=REQUESTS - 9, done=8,
         resent_at_most=1, active_s=at if active_s is None else active_s, workers=3, in_flight=4.0,

@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from oku_cli.formatting import in_units
 from oku_cli.report.charts.plan import PhaseBand
 from oku_cli.report.charts.scale import AxisTick
 from oku_cli.report.markup import Html, element, join
 from oku_core.results.summary import Unit
+from oku_core.tables.formatting import in_units
 
 BOX = 1000
 _LEAST_APART = 0.075

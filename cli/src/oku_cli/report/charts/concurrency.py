@@ -1,9 +1,9 @@
 """Charts the requests in flight over time, and how many of them there should be, or may be."""
 
-from oku_cli.formatting import format_count
 from oku_cli.report.charts.chart import Axis, Chart, Key, draw_area, draw_line
 from oku_cli.report.charts.over_time import TRACK, RunOverTime, collect, describe, trace_values
 from oku_cli.report.charts.scale import build_linear_scale, build_ticks, format_compact
+from oku_core.tables.formatting import format_count
 
 _NEAR = 0.5
 """The most that are allowed are drawn if so large a share of them was in flight."""

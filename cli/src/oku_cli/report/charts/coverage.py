@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from oku_cli.formatting import format_count, format_share
 from oku_cli.report.charts.chart import Axis, Chart, Key, draw_boxes
 from oku_cli.report.charts.lease_bands import Band
 from oku_cli.report.charts.over_time import RunOverTime
@@ -13,6 +12,7 @@ from oku_cli.report.markup import Html, element, join
 from oku_cli.report.run_history import RunHistory
 from oku_core.accounting.interval import SliceState
 from oku_core.accounting.lease_state import LeaseState
+from oku_core.tables.formatting import format_count, format_share
 
 _FEW_LEASES = 150
 """Up to this many leases, a gap is drawn between them."""

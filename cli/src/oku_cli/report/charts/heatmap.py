@@ -4,7 +4,6 @@ import math
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from oku_cli.formatting import format_count, format_latency
 from oku_cli.report.charts.chart import Axis, Chart, Key, Series, draw_boxes
 from oku_cli.report.charts.over_time import TRACK, RunOverTime
 from oku_cli.report.charts.scale import AxisTick, format_axis_latency
@@ -14,6 +13,7 @@ from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us
 from oku_core.accounting.measured_time import Time
 from oku_core.results.lines import BOUNDS_MS
 from oku_core.results.sample import Sample
+from oku_core.tables.formatting import format_count, format_latency
 
 LEVELS = 8
 """The number of shades; from one to the next, the request rate grows by the same factor."""

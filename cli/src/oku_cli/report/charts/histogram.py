@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 
-from oku_cli.formatting import format_count, format_latency, format_share
 from oku_cli.report.charts.chart import Axis, Chart, Series, Track, draw_boxes
 from oku_cli.report.charts.scale import (
     AxisTick,
@@ -15,6 +14,7 @@ from oku_cli.report.charts.scale import (
     format_compact,
 )
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us, bucket_index
+from oku_core.tables.formatting import format_count, format_latency, format_share
 
 MOST_BARS = 90
 _BODY = 0.999

@@ -4,7 +4,6 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from oku_cli.formatting import format_latency
 from oku_cli.report.charts.chart import Axis, Chart, Key, Series, Track, draw_area, draw_line
 from oku_cli.report.charts.distribution import Distribution
 from oku_cli.report.charts.scale import (
@@ -15,6 +14,7 @@ from oku_cli.report.charts.scale import (
     format_compact,
 )
 from oku_core.accounting.histogram import bucket_bounds_us
+from oku_core.tables.formatting import format_latency
 
 _RUNGS = 20
 """Steps of a decade."""

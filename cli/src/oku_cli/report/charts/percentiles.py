@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 
-from oku_cli.formatting import format_latency
 from oku_cli.report.charts.chart import Axis, Chart, Key, Series, Track, draw_area, draw_line
 from oku_cli.report.charts.distribution import Distribution
 from oku_cli.report.charts.scale import (
@@ -16,6 +15,7 @@ from oku_cli.report.charts.scale import (
 )
 from oku_cli.report.hgrm import build_percentile_rows
 from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.tables.formatting import format_latency
 
 _LOG_FROM = 30
 """From this ratio of the longest time to the lowest median, the scale is logarithmic."""

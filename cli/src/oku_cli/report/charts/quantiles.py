@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from oku_cli.formatting import format_latency
 from oku_cli.report.charts.chart import Axis, Chart, Key, draw_line
 from oku_cli.report.charts.over_time import TRACK, RunOverTime, collect, describe, trace_values
 from oku_cli.report.charts.scale import build_log_scale, build_ticks, format_axis_latency
 from oku_core.results.sample import QUANTILES
+from oku_core.tables.formatting import format_latency
 
 QUANTILE_LABELS = {"p50_ms": "p50", "p90_ms": "p90", "p99_ms": "p99", "p99_9_ms": "p99.9", "max_ms": "max"}
 _LEAST_LATENCY_MS = 0.001

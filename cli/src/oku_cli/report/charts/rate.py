@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
-from oku_cli.formatting import format_outcome, format_rate
 from oku_cli.report.charts.chart import Axis, Chart, Key, draw_area, draw_line
 from oku_cli.report.charts.over_time import TRACK, RunOverTime, collect, describe, trace_values
 from oku_cli.report.charts.plan import Plan
@@ -12,6 +11,7 @@ from oku_cli.report.charts.timeline import Timeline
 from oku_cli.report.markup import Html
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.results.sample import Sample
+from oku_core.tables.formatting import format_outcome, format_rate
 
 _OK = OUTCOMES.index(Outcome.OK)
 _NOTE = "Requests that ended per second, by outcome"

@@ -88,7 +88,7 @@ def close(transaction: Transaction, lease: LeaseRecord, now: float) -> None:
 def expire(transaction: Transaction, lease: LeaseRecord, reason: ExpiryReason, now: float) -> None:
     """End a lease without a word from its worker, which may have sent whatever its limit allows."""
     expired = msgspec.structs.replace(lease, state=LeaseState.EXPIRED, reason=reason)
-    _end(transaction, expired, 0 if reason == ExpiryReason.NOT_SENT else lease.at_risk, now)
+    _end(transaction, expired, lease.at_risk, now)
 
 
 def _end(transaction: Transaction, lease: LeaseRecord, resent: int, now: float) -> None:

@@ -39,7 +39,7 @@ from oku_coordinator.ledger.tables.run_table import (
 )
 from oku_coordinator.ledger.tables.work_table import add_flags, add_work
 from oku_core.accounting.account import sum_counts
-from oku_core.accounting.lease_state import ExpiryReason, LeaseState
+from oku_core.accounting.lease_state import LeaseState
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import FINAL_STATES, REST_STATES, RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part, find_fault, find_unsent
@@ -132,8 +132,6 @@ class _Intake:
             return MessageVerdict.UNKNOWN
         if (lease.worker, lease.incarnation) != (batch.worker, batch.incarnation):
             return MessageVerdict.FOREIGN
-        if lease.reason == ExpiryReason.NOT_SENT and checkpoint.done:
-            lease_table.note_sent(self._transaction, lease)  # the broker took it after all
         # When a run fails with leases out, its account stays as it was found.
         if lease.state == LeaseState.EXPIRED or self._has_failed(lease):
             return MessageVerdict.LATE
@@ -147,7 +145,7 @@ class _Intake:
         Nothing of that is accounted, but it takes no more of it: so much less may have been sent in vain.
         """
         lease = lease_table.find_lease(self._transaction, checkpoint.lease)
-        if lease is None or lease.state != LeaseState.EXPIRED or lease.reason == ExpiryReason.NOT_SENT:
+        if lease is None or lease.state != LeaseState.EXPIRED:
             return
         if self._fetch_state(lease.run) in REST_STATES:
             return

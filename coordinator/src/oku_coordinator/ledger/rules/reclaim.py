@@ -45,8 +45,7 @@ def take_back(
 ) -> list[str]:
     """Take open leases back: what they do not cover is pending again, but for what is lost.
 
-    Left alone are those that are not open, those of runs that are over, and, if they were not sent as far as
-    is known, those of which their worker has spoken.
+    Left alone are those that are not open, and those of runs that are over.
 
     Returns:
         Those that were taken back.
@@ -55,7 +54,7 @@ def take_back(
     taken: list[str] = []
     for name in names:
         lease = _find_open(transaction, name)
-        if lease is None or (reason == ExpiryReason.NOT_SENT and lease.sequence):
+        if lease is None:
             continue
         at_risk = _take_back(transaction, lease, reason, now, find_reached)
         if lost := list(find_lost(lease, at_risk)):

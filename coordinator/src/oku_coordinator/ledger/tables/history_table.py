@@ -8,7 +8,6 @@ import msgspec
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import outbox_table, series_table
 from oku_coordinator.ledger.tables.run_table import fetch_state
-from oku_coordinator.ledger.tables.series_table import UNPLACED
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.json_reader import build_own_decoder
@@ -115,9 +114,7 @@ def fetch_samples(transaction: Transaction, run: str) -> list[Sample]:
     rows = transaction.select("SELECT body FROM samples WHERE run = ? ORDER BY at", run)
     samples = [decode_kept(row["body"]) for row in rows]
     row = transaction.select_one("SELECT requests FROM runs WHERE run = ?", run)
-    # What an older Oku has accounted has no seconds; its samples have outcomes of their own.
-    series = [each for each in series_table.fetch_series(transaction, run) if each.second != UNPLACED]
-    return join(samples, series, row["requests"] if row else 0)
+    return join(samples, series_table.fetch_series(transaction, run), row["requests"] if row else 0)
 
 
 def find_busy_to(transaction: Transaction, run: str) -> float:
@@ -162,7 +159,6 @@ def fetch_lease_spans(transaction: Transaction, run: str, after: str, most: int)
 def _build_span(row: sqlite3.Row) -> LeaseSpan:
     columns = dict(row)
     columns["ranges"] = _decode_ranges(row["ranges"]) if row["ranges"] else []
-    columns["worker"] = row["worker"] or None
     columns["state"] = LeaseState(row["state"])
     return LeaseSpan(**columns)
 

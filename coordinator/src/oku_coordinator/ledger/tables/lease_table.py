@@ -18,11 +18,11 @@ from oku_coordinator.ledger.storage.run_account import PartName
 from oku_coordinator.ledger.storage.schedule_records import PieceOrder
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.inner_table import drop_inner_parts
-from oku_coordinator.ledger.tables.run_table import add_resent, fetch_state
+from oku_coordinator.ledger.tables.run_table import fetch_state
 from oku_coordinator.ledger.tables.slice_table import PendingSupply, replace_pending, sum_lengths
 from oku_core.accounting.index_ranges import IndexRanges, Range
 from oku_core.accounting.interval import Slice, SliceState
-from oku_core.accounting.lease_state import ExpiryReason, LeaseState
+from oku_core.accounting.lease_state import LeaseState
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.messaging.lease import MOST_RANGES, build_lease_id
@@ -277,14 +277,6 @@ def write_end(transaction: Transaction, lease: LeaseRecord, resent: int, now: fl
         lease.state, lease.reason, now, resent, *encode_growth(lease), lease.covered, lease.id,
     )  # fmt: skip
     transaction.touched.add(lease.run)
-
-
-def note_sent(transaction: Transaction, lease: LeaseRecord) -> None:
-    """Note that a lease was sent that was taken back because it seemed not to be: its worker had it."""
-    transaction.execute(
-        "UPDATE leases SET reason = ?, resent = ? WHERE id = ?", ExpiryReason.DROPPED, lease.at_risk, lease.id
-    )
-    add_resent(transaction, lease.run, lease.at_risk)
 
 
 def fetch_parts(transaction: Transaction, lease: LeaseRecord) -> dict[PartName, Part]:

@@ -14,8 +14,6 @@ from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.results.series import SeriesRow, add_counts
 
-UNPLACED = -1
-"""The second of what an older Oku has accounted, which did not keep when it ended."""
 _NOTHING = (*build_no_counts(), 0)
 """The counts of a second, and behind them how many requests were sent in it."""
 
@@ -50,7 +48,7 @@ def _add(transaction: Transaction, run: str, second: int, counts: Sequence[int])
         " ORDER BY second DESC LIMIT 1",
         run, second,
     )  # fmt: skip
-    if row is None or row["second"] + row["seconds"] <= second or row["second"] == UNPLACED:
+    if row is None or row["second"] + row["seconds"] <= second:
         transaction.execute(
             "INSERT INTO series (run, second, outcomes, published, sent) VALUES (?, ?, ?, ?, ?)",
             run, second, encode_counts(outcomes), encode_counts(build_no_counts()), sent,
@@ -64,7 +62,7 @@ def _add(transaction: Transaction, run: str, second: int, counts: Sequence[int])
     )  # fmt: skip
 
 
-def fetch_series(transaction: Transaction, run: str, since: int = UNPLACED) -> list[SeriesRow]:
+def fetch_series(transaction: Transaction, run: str, since: int = 0) -> list[SeriesRow]:
     """The seconds of a run in which requests were sent or ended, oldest first, from a second on."""
     rows = transaction.select(
         "SELECT second, seconds, outcomes, sent FROM series WHERE run = ? AND second >= ? ORDER BY second",

@@ -261,25 +261,6 @@ def test_a_last_word_that_cannot_be_true_changes_nothing(ledger: Ledger, deal: D
     assert fetch_resent(ledger) == 32
 
 
-def test_a_lease_that_the_broker_took_although_it_said_no_may_have_been_sent(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """Nothing was counted when it was taken back, so what it has taken is counted once it speaks."""
-    lease, silent = deal(limit=6), deal()
-    ledger.leases.take_back([lease.id, silent.id], ExpiryReason.NOT_SENT, 4.0)
-    assert fetch_resent(ledger) == 0
-    assert apply([make_batch(silent, done=0)], 5.0) == [MessageVerdict.LATE]
-    assert fetch_resent(ledger) == 0
-    goes_on = make_batch(lease, done=2, is_final=False)
-    assert apply([goes_on] * 2, 5.0) == [MessageVerdict.LATE, MessageVerdict.LATE]
-    assert fetch_resent(ledger) == 6
-    assert apply([make_batch(lease, done=2, sequence=2)] * 2, 6.0) == [
-        MessageVerdict.LATE,
-        MessageVerdict.LATE,
-    ]
-    assert fetch_resent(ledger) == 2
-
-
 def test_only_the_process_that_has_a_lease_may_speak_of_it(
     ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
 ) -> None:

@@ -21,7 +21,7 @@ Deal = Callable[..., LeaseRecord]
 MakeBatch = Callable[..., CheckpointBatch]
 
 
-@pytest.mark.parametrize("reason", [reason for reason in ExpiryReason if reason != ExpiryReason.NOT_SENT])
+@pytest.mark.parametrize("reason", ExpiryReason)
 def test_a_lease_that_is_taken_back_is_pending_and_may_have_been_sent(
     ledger: Ledger, deal: Deal, reason: ExpiryReason
 ) -> None:
@@ -105,25 +105,6 @@ def test_what_a_run_at_rest_says_of_its_dead_stays(ledger: Ledger, deal: Deal) -
     assert ledger.runs.fetch("r1").state == RunState.PAUSED
     assert ledger.leases.lower_resent("r1", ["b1"], lambda _: 0, 8.0) == 0
     assert ledger.runs.fetch("r1").resent_at_most == 20
-
-
-def test_a_lease_that_the_broker_did_not_take_was_not_sent(ledger: Ledger, deal: Deal) -> None:
-    """Its range is pending again and nothing counts as resent."""
-    lease = deal()
-    assert ledger.leases.take_back([lease.id], ExpiryReason.NOT_SENT, 5.0) == [lease.id]
-    assert ledger.runs.fetch("r1").resent_at_most == 0
-    assert ledger.leases.fetch_slices("r1") == [Slice(0, 100, SliceState.PENDING)]
-
-
-def test_a_lease_that_somebody_has_was_sent(
-    ledger: Ledger, deal: Deal, make_batch: MakeBatch, apply: Apply
-) -> None:
-    """When its first checkpoint is quicker than the broker's error, the error was wrong."""
-    lease = deal()
-    apply([make_batch(lease, done=1, is_final=False)], 4.0)
-    assert ledger.leases.take_back([lease.id], ExpiryReason.NOT_SENT, 5.0) == []
-    assert apply([make_batch(lease, sequence=2)], 6.0) == [MessageVerdict.CLOSED]
-    assert ledger.runs.fetch("r1").resent_at_most == 0
 
 
 def test_a_lost_worker_is_known_by_name_and_flag(

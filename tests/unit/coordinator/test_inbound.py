@@ -7,7 +7,7 @@ import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.leases import build_batch, build_checkpoint
 
-from oku_coordinator.leasing.intake import Intake, build_controls
+from oku_coordinator.inbound import CheckpointReceiver, build_controls
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.ledger import Ledger
@@ -29,9 +29,9 @@ def broker() -> BrokerTwin:
 
 
 @pytest.fixture
-def intake(ledger: Ledger, broker: BrokerTwin) -> Intake:
-    """An intake whose clock stands at 5 s."""
-    return Intake(
+def receiver(ledger: Ledger, broker: BrokerTwin) -> CheckpointReceiver:
+    """A receiver whose clock stands at 5 s."""
+    return CheckpointReceiver(
         ledger=ledger,
         pace=Pace(),
         broker=broker,
@@ -42,35 +42,35 @@ def intake(ledger: Ledger, broker: BrokerTwin) -> Intake:
 
 
 def test_what_is_accounted_is_confirmed_with_new_limits(
-    intake: Intake, ledger: Ledger, broker: BrokerTwin, deal: Deal
+    receiver: CheckpointReceiver, ledger: Ledger, broker: BrokerTwin, deal: Deal
 ) -> None:
     """The limits are in the ledger before the worker hears of them."""
     lease = deal(90, limit=10)
     batch = build_batch(lease, build_checkpoint(lease, 10, is_final=False), taken=10, rate_rps=0.0)
-    [receipt] = intake.take_in([batch])
+    [receipt] = receiver.receive([batch])
     assert receipt.verdicts == [MessageVerdict.ACCOUNTED]
     assert broker.controls == [Control(incarnation="b1", confirmed={lease.id: 1}, limits={lease.id: 90})]
     assert ledger.leases.fetch_open("r1")[0].limit == 90
-    assert b'oku_messages_total{verdict="accounted"} 1.0' in intake.metrics.expose()[0]
+    assert b'oku_messages_total{verdict="accounted"} 1.0' in receiver.metrics.expose()[0]
 
 
 def test_a_final_checkpoint_that_means_nothing_is_confirmed(
-    intake: Intake, ledger: Ledger, broker: BrokerTwin, deal: Deal
+    receiver: CheckpointReceiver, ledger: Ledger, broker: BrokerTwin, deal: Deal
 ) -> None:
     """Otherwise its worker would repeat it for ever."""
     lease = deal()
     ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 3.0)
-    intake.take_in([build_batch(lease, build_checkpoint(lease))])
+    receiver.receive([build_batch(lease, build_checkpoint(lease))])
     assert broker.controls == [Control(incarnation="b1", confirmed={lease.id: 1})]
 
 
 def test_a_lease_that_goes_on_without_meaning_anything_is_ended(
-    intake: Intake, ledger: Ledger, broker: BrokerTwin, deal: Deal
+    receiver: CheckpointReceiver, ledger: Ledger, broker: BrokerTwin, deal: Deal
 ) -> None:
     """Others have its requests by now."""
     lease = deal()
     ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 3.0)
-    intake.take_in([build_batch(lease, build_checkpoint(lease, 5, is_final=False))])
+    receiver.receive([build_batch(lease, build_checkpoint(lease, 5, is_final=False))])
     assert broker.controls == [Control(incarnation="b1", ends={lease.id: 0})]
 
 
@@ -98,7 +98,7 @@ def test_where_there_is_nothing_to_say_nothing_is_sent() -> None:
 
 
 def test_the_checkpoints_of_other_runs_are_taken_when_one_does_not_balance(
-    intake: Intake, ledger: Ledger, deal: Deal, monkeypatch: pytest.MonkeyPatch
+    receiver: CheckpointReceiver, ledger: Ledger, deal: Deal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ledger lets the run fail; the second attempt is without it."""
     lease, apply, tries = deal(), ledger.leases.apply, []
@@ -111,18 +111,18 @@ def test_the_checkpoints_of_other_runs_are_taken_when_one_does_not_balance(
         return apply(*arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(ledger.leases, "apply", fail_once)
-    [receipt] = intake.take_in([build_batch(lease, build_checkpoint(lease))])
+    [receipt] = receiver.receive([build_batch(lease, build_checkpoint(lease))])
     assert receipt.verdicts == [MessageVerdict.LATE]
 
 
 def test_a_lease_that_cannot_be_read_fails_its_run_and_holds_nobody_up(
-    intake: Intake, ledger: Ledger, path: Path, deal: Deal
+    receiver: CheckpointReceiver, ledger: Ledger, path: Path, deal: Deal
 ) -> None:
     """It would be asked for again and again; its worker may forget it, and the others get their turn."""
     broken, other = deal(run="r1"), deal(run="r2")
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE leases SET in_flight = 'nonsense' WHERE id = ?", [broken.id])
     batches = [build_batch(lease, build_checkpoint(lease)) for lease in (broken, other)]
-    receipts = intake.take_in(batches)
+    receipts = receiver.receive(batches)
     assert [receipt.verdicts for receipt in receipts] == [[MessageVerdict.UNKNOWN], [MessageVerdict.CLOSED]]
     assert ledger.runs.fetch("r1").state == RunState.FAILED

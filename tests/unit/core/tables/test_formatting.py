@@ -1,6 +1,9 @@
 import pytest
 
-from oku_cli.formatting import (
+from oku_core.accounting.outcome import Outcome
+from oku_core.results.summary import Unit
+from oku_core.spec.spec import OPEN_END
+from oku_core.tables.formatting import (
     choose_digits,
     format_change,
     format_clock,
@@ -18,9 +21,6 @@ from oku_cli.formatting import (
     format_share,
     in_units,
 )
-from oku_core.accounting.outcome import Outcome
-from oku_core.results.summary import Unit
-from oku_core.spec.spec import OPEN_END
 
 
 def test_a_count_has_separators() -> None:

@@ -1,0 +1,1 @@
+"""Builds the tables of a run, once for the terminal, the report, Markdown and the API."""
