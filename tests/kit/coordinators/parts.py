@@ -6,6 +6,7 @@ import msgspec
 from tests.kit.outcomes import make_counts, make_reasons
 
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.messaging.checkpoint import Part
 
 
@@ -31,11 +32,13 @@ def build_closed_part(latencies_us: Sequence[int], unanswered: int = 0) -> Part:
         reasons=make_reasons(outcomes),
         statuses=statuses,
         bytes_received=even,
-        latency=build_histogram(latencies_us),
-        connect=build_histogram([200] * unanswered),
-        split_latency=build_histogram(split := [each for each in latencies_us if each % 2]),
-        split_first_byte=build_histogram([latency_us // 3 for latency_us in split]),
-        transfer=build_histogram([latency_us - latency_us // 3 for latency_us in split]),
+        times={
+            Time.LATENCY: build_histogram(latencies_us),
+            Time.CONNECT: build_histogram([200] * unanswered),
+            Time.SPLIT_LATENCY: build_histogram(split := [each for each in latencies_us if each % 2]),
+            Time.SPLIT_FIRST_BYTE: build_histogram([latency_us // 3 for latency_us in split]),
+            Time.TRANSFER: build_histogram([latency_us - latency_us // 3 for latency_us in split]),
+        },
     )
 
 
@@ -50,6 +53,8 @@ def build_open_part(
         outcomes=outcomes,
         reasons=make_reasons(outcomes),
         not_sent=list(not_sent),
-        response_time=build_histogram([latency_us + 10_000 for latency_us in latencies_us]),
-        lateness=build_histogram([10_000] * (len(latencies_us) + unanswered)),
+        times={
+            Time.RESPONSE_TIME: build_histogram([latency_us + 10_000 for latency_us in latencies_us]),
+            Time.LATENESS: build_histogram([10_000] * (len(latencies_us) + unanswered)),
+        },
     )

@@ -1,7 +1,7 @@
-from oku_coordinator.runs.inner_summaries import MOST_FAILURES, build_inner_requests
 from tests.kit.coordinators.iterations import build_failed_inner, build_inner, build_iterations
 
 from oku_coordinator.ledger.storage.run_account import RunAccount
+from oku_coordinator.runs.part_summaries import MOST_FAILURES, build_inner_requests
 from oku_core.accounting.account import Account
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.outcome import Outcome

@@ -16,6 +16,7 @@ from oku_coordinator.telemetry.history_recorder import (
     merge_events,
 )
 from oku_core.accounting.histogram import Histogram, coarsen
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.host_end import HostEnd, HostEndReason
 from oku_core.messaging.progress import Progress, RunProgress
@@ -86,7 +87,7 @@ def test_the_quantiles_of_a_kept_sample_have_three_digits(ledger: Ledger) -> Non
     HistoryRecorder(ledger, publishes=False).keep_tick(build_tick(1.0))
     (sample,) = ledger.history.fetch("r1").samples
     assert (sample.p50_ms, sample.p99_ms, sample.max_ms) == (1.0, 5.0, 5.0)
-    assert sample.latency == coarsen(build_tick(1.0).sample.latency)
+    assert sample.histogram(Time.LATENCY) == coarsen(build_tick(1.0).sample.histogram(Time.LATENCY))
 
 
 def test_a_published_run_has_lines_for_each_second(ledger: Ledger) -> None:

@@ -16,6 +16,7 @@ from oku_coordinator.telemetry.target_metrics import (
     build_inner_figures,
 )
 from oku_core.accounting.account import Account
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.messaging.checkpoint import Part
 from oku_core.spec.parser import Source, parse_spec
@@ -101,10 +102,10 @@ def test_without_a_run_there_are_no_targets() -> None:
 def test_buckets_count_what_does_not_exceed_their_bounds(latencies_us: list[int]) -> None:
     """To the resolution of the histogram: what is above a bound by less than 1 part in 1024 may be below."""
     figures, _ = build_figures("r1", SPEC, fold({("", "item"): build_closed_part(latencies_us)}))
-    if figures.latency is None:
+    if figures.times[Time.LATENCY] is None:
         assert not latencies_us
         return
-    *bounded, total = figures.latency.counts
+    *bounded, total = figures.times[Time.LATENCY].counts
     assert total == len(latencies_us)
     for bound_s, count in zip(BOUNDS_S, bounded, strict=True):
         bound_us = bound_s * 1_000_000

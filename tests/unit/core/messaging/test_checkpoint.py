@@ -17,6 +17,7 @@ from oku_core.accounting.histogram import (
     bucket_bounds_us,
     bucket_index,
 )
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_DEALT, OUTCOMES, Outcome, build_no_causes, build_no_counts
 from oku_core.messaging.checkpoint import (
     LONGEST_TRACEBACK,
@@ -79,14 +80,16 @@ def true_parts(draw: st.DrawFn, name: str = "") -> Part:
         not_sent=not_sent,
         statuses=dict(statuses),
         bytes_received=draw(st.integers(0, 10**12)),
-        latency=latency.build_latency(),
-        response_time=response_time.build_latency(),
-        lateness=lateness.build_latency(),
-        connect=connect.build_latency(),
-        tls=tls.build_latency(),
-        split_latency=split_latency.build_latency(),
-        split_first_byte=split_first_byte.build_latency(),
-        transfer=transfer.build_latency(),
+        times={
+            Time.LATENCY: latency.build_latency(),
+            Time.RESPONSE_TIME: response_time.build_latency(),
+            Time.LATENESS: lateness.build_latency(),
+            Time.CONNECT: connect.build_latency(),
+            Time.TLS: tls.build_latency(),
+            Time.SPLIT_LATENCY: split_latency.build_latency(),
+            Time.SPLIT_FIRST_BYTE: split_first_byte.build_latency(),
+            Time.TRANSFER: transfer.build_latency(),
+        },
         per_second=per_second,
         sent_per_second=draw(st.dictionaries(st.integers(0, 2**53 - 1), st.integers(0, 100), max_size=3)),
     )
@@ -130,7 +133,7 @@ def build_part(**changes: Any) -> Part:
         outcomes=make_counts(2, unexpected_status=1, timeout=3),
         reasons=make_reasons(make_counts(2, unexpected_status=1, timeout=3)),
         statuses={"200": 2, "500": 1},
-        latency=latency.build_latency(),
+        times={Time.LATENCY: latency.build_latency()},
         per_second={
             1_700_000_000: make_counts(2),
             1_700_000_001: make_counts(unexpected_status=1, timeout=3),
@@ -179,7 +182,10 @@ def is_possible(checkpoint: Checkpoint, length: int) -> bool:
 
 def is_possible_part(part: Part) -> bool:
     """Judge a part alone."""
-    totals = [sum(each.buckets[1::2]) for each in (part.response_time, part.lateness)]
+    totals = [
+        sum(each.buckets[1::2])
+        for each in (part.histogram(Time.RESPONSE_TIME), part.histogram(Time.LATENESS))
+    ]
     answered = part.outcomes[0] + part.outcomes[1] + part.outcomes[8]
     accounts = [part.outcomes, *part.per_second.values()]
     return (
@@ -192,9 +198,18 @@ def is_possible_part(part: Part) -> bool:
         and all(sent in range(2**53) for sent in part.sent_per_second.values())
         and all(status in {str(code) for code in range(1000)} for status in part.statuses)
         and all(count > 0 for count in part.statuses.values())
-        and sum(part.statuses.values()) <= answered == sum(part.latency.buckets[1::2])
+        and sum(part.statuses.values()) <= answered == sum(part.histogram(Time.LATENCY).buckets[1::2])
         and part.bytes_received in range(2**53)
-        and all(map(is_possible_histogram, (part.latency, part.response_time, part.lateness)))
+        and all(
+            map(
+                is_possible_histogram,
+                (
+                    part.histogram(Time.LATENCY),
+                    part.histogram(Time.RESPONSE_TIME),
+                    part.histogram(Time.LATENESS),
+                ),
+            )
+        )
         and totals in ([0, 0], [answered, sum(part.outcomes[:6]) + sum(part.outcomes[8:])])
         and is_possible_catalogue(part)
         and is_possible_timing(part)
@@ -203,16 +218,40 @@ def is_possible_part(part: Part) -> bool:
 
 def is_possible_timing(part: Part) -> bool:
     """Judge how the time of requests is split."""
-    split, first_byte, transfer = part.split_latency, part.split_first_byte, part.transfer
-    among = dict(zip(part.latency.buckets[0::2], part.latency.buckets[1::2], strict=True))
-    counts = [sum(each.buckets[1::2]) for each in (split, first_byte, transfer, part.connect, part.tls)]
+    split, first_byte, transfer = (
+        part.histogram(Time.SPLIT_LATENCY),
+        part.histogram(Time.SPLIT_FIRST_BYTE),
+        part.histogram(Time.TRANSFER),
+    )
+    among = dict(
+        zip(
+            part.histogram(Time.LATENCY).buckets[0::2],
+            part.histogram(Time.LATENCY).buckets[1::2],
+            strict=True,
+        )
+    )
+    counts = [
+        sum(each.buckets[1::2])
+        for each in (split, first_byte, transfer, part.histogram(Time.CONNECT), part.histogram(Time.TLS))
+    ]
     return (
-        all(map(is_possible_histogram, (split, first_byte, transfer, part.connect, part.tls)))
+        all(
+            map(
+                is_possible_histogram,
+                (split, first_byte, transfer, part.histogram(Time.CONNECT), part.histogram(Time.TLS)),
+            )
+        )
         and counts[0] == counts[1] == counts[2]
         and counts[3] >= counts[4]
-        and split.sum_us == first_byte.sum_us + transfer.sum_us <= part.latency.sum_us
+        and split.sum_us == first_byte.sum_us + transfer.sum_us <= part.histogram(Time.LATENCY).sum_us
         and all(count <= among.get(index, 0) for index, count in split.filled())
-        and (not counts[0] or part.latency.min_us <= split.min_us <= split.max_us <= part.latency.max_us)
+        and (
+            not counts[0]
+            or part.histogram(Time.LATENCY).min_us
+            <= split.min_us
+            <= split.max_us
+            <= part.histogram(Time.LATENCY).max_us
+        )
     )
 
 
@@ -447,7 +486,7 @@ def test_every_fault_is_named(changes: dict[str, Any], fault: str) -> None:
         ({"response_time": ONE}, "1 have response times, but 3 are answered"),
         ({"lateness": ONE}, "0 have response times, but 3 are answered"),
         (
-            {"response_time": build_part().latency, "lateness": ONE},
+            {"response_time": build_part().histogram(Time.LATENCY), "lateness": ONE},
             "1 have a lateness, but 6 were sent and have ended",
         ),
         ({"response_time": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
