@@ -18,6 +18,11 @@ def build_histogram(values_us: Sequence[int]) -> HistogramSnapshot:
     return histogram.build_latency()
 
 
+def build_times(**values_us: Sequence[int]) -> dict[Time, HistogramSnapshot]:
+    """The distributions of times by their names, those without values left out."""
+    return {Time(name): build_histogram(values) for name, values in values_us.items() if values}
+
+
 def build_closed_part(latencies_us: Sequence[int], unanswered: int = 0) -> Part:
     """A part whose even latencies were ok and whose odd ones had another status, and came in two pieces.
 
@@ -32,13 +37,13 @@ def build_closed_part(latencies_us: Sequence[int], unanswered: int = 0) -> Part:
         reasons=make_reasons(outcomes),
         statuses=statuses,
         bytes_received=even,
-        times={
-            Time.LATENCY: build_histogram(latencies_us),
-            Time.CONNECT: build_histogram([200] * unanswered),
-            Time.SPLIT_LATENCY: build_histogram(split := [each for each in latencies_us if each % 2]),
-            Time.SPLIT_FIRST_BYTE: build_histogram([latency_us // 3 for latency_us in split]),
-            Time.TRANSFER: build_histogram([latency_us - latency_us // 3 for latency_us in split]),
-        },
+        times=build_times(
+            latency=latencies_us,
+            connect=[200] * unanswered,
+            split_latency=(split := [latency_us for latency_us in latencies_us if latency_us % 2]),
+            split_first_byte=[latency_us // 3 for latency_us in split],
+            transfer=[latency_us - latency_us // 3 for latency_us in split],
+        ),
     )
 
 
@@ -53,8 +58,9 @@ def build_open_part(
         outcomes=outcomes,
         reasons=make_reasons(outcomes),
         not_sent=list(not_sent),
-        times={
-            Time.RESPONSE_TIME: build_histogram([latency_us + 10_000 for latency_us in latencies_us]),
-            Time.LATENESS: build_histogram([10_000] * (len(latencies_us) + unanswered)),
-        },
+        times=part.times
+        | build_times(
+            response_time=[latency_us + 10_000 for latency_us in latencies_us],
+            lateness=[10_000] * (len(latencies_us) + unanswered),
+        ),
     )

@@ -47,7 +47,7 @@ def build_tick(at: float, **changes: Any) -> Tick:
         "at": at, "seconds": 1.0, "requests_total": 100, "accounted": 10, "leased": 20, "pending": 70,
         "done": 15, "resent_at_most": 0, "active_s": 3.0, "workers": 1, "in_flight": 4,
         "outcomes": make_counts(3), "requests_sent": 3, "bytes_received": 39, "lag_s": 0.001,
-        "latency": histogram.build_latency(),
+        "times": {Time.LATENCY: histogram.build_latency()},
     }  # fmt: skip
     return Tick(run="r1", state=RunState.RUNNING, sample=build_sample(**values | changes))
 

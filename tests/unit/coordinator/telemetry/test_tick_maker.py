@@ -62,8 +62,16 @@ def test_a_tick_without_progress_shows_the_ledger(ticks: TickMaker) -> None:
 
 def test_a_tick_of_an_open_run_has_three_distributions(ticks: TickMaker) -> None:
     """They are merged over all workers, each by itself, and the next tick begins with none."""
-    ticks.add(build_progress("w1", 1, response_time=build_histogram([5000]), lateness=build_histogram([40])))
-    ticks.add(build_progress("w2", 1, response_time=build_histogram([7000]), lateness=build_histogram([60])))
+    ticks.add(
+        build_progress(
+            "w1", 1, times={Time.RESPONSE_TIME: build_histogram([5000]), Time.LATENESS: build_histogram([40])}
+        )
+    )
+    ticks.add(
+        build_progress(
+            "w2", 1, times={Time.RESPONSE_TIME: build_histogram([7000]), Time.LATENESS: build_histogram([60])}
+        )
+    )
     sample = ticks.build_tick(build_standing(), workers=2, now=15.0).sample
     assert (sample.histogram(Time.RESPONSE_TIME), sample.histogram(Time.LATENESS)) == (
         build_histogram([5000, 7000]),
@@ -85,8 +93,16 @@ def test_a_tick_sums_what_all_workers_say(ticks: TickMaker) -> None:
     """Counts, bytes and histograms add up; of the lags the largest counts."""
     first = build_histogram([1000, 3000])
     second = build_histogram([2000])
-    ticks.add(build_progress("w1", 2, bytes_received=20, in_flight=5, lag_s=0.2, latency=first, sent=3))
-    ticks.add(build_progress("w2", 1, bytes_received=10, in_flight=7, lag_s=0.1, latency=second, sent=1))
+    ticks.add(
+        build_progress(
+            "w1", 2, bytes_received=20, in_flight=5, lag_s=0.2, times={Time.LATENCY: first}, sent=3
+        )
+    )
+    ticks.add(
+        build_progress(
+            "w2", 1, bytes_received=10, in_flight=7, lag_s=0.1, times={Time.LATENCY: second}, sent=1
+        )
+    )
     sample = ticks.build_tick(build_standing(), workers=2, now=15.0).sample
     assert (sample.rate_rps, sample.outcomes) == (3.0, make_counts(3))
     assert (sample.bytes_received, sample.in_flight, sample.lag_s) == (30, 12, 0.2)
@@ -138,7 +154,9 @@ def test_a_tick_is_no_longer_than_the_time_since_the_last(ticks: TickMaker) -> N
 def test_each_event_enters_one_tick(ticks: TickMaker) -> None:
     """The next tick starts from zero, except for the requests still in flight."""
     ticks.add(
-        build_progress(ok=4, bytes_received=20, in_flight=5, lag_s=0.2, latency=build_histogram([1000]))
+        build_progress(
+            ok=4, bytes_received=20, in_flight=5, lag_s=0.2, times={Time.LATENCY: build_histogram([1000])}
+        )
     )
     ticks.build_tick(build_standing(), workers=1, now=15.0)
     sample = ticks.build_tick(build_standing(), workers=1, now=16.0).sample
@@ -151,7 +169,7 @@ def test_quantiles_are_of_this_second_alone(ticks: TickMaker) -> None:
     """Whoever wants them smoothed merges the histograms of several seconds."""
     quantiles = []
     for latency_us in (9000, 1000):
-        ticks.add(build_progress(latency=build_histogram([latency_us])))
+        ticks.add(build_progress(times={Time.LATENCY: build_histogram([latency_us])}))
         sample = ticks.build_tick(build_standing(), workers=1, now=15.0).sample
         quantiles.append((sample.p50_ms, sample.p99_ms))
     assert quantiles == [(9.0, 9.0), (1.0, 1.0)]

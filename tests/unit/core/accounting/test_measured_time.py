@@ -1,5 +1,7 @@
 """The times that are measured of requests: each occurs as often as the outcomes say, and they add up."""
 
+from typing import Literal
+
 import pytest
 
 from oku_core.accounting.histogram import Histogram
@@ -69,9 +71,7 @@ def test_true_times_agree() -> None:
     ],
 )
 def test_each_contradiction_is_named(
-    changes: dict[str, list[int]],
-    is_open: bool | None,
-    fault: str,  # noqa: FBT001  # a parameter of the test
+    changes: dict[str, list[int]], is_open: Literal[True, False, None], fault: str
 ) -> None:
     """The log says which times do not agree."""
     assert find_time_fault(SPLIT | build_times(**changes), count(ok=2), is_open=is_open) == fault

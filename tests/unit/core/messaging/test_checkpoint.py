@@ -43,14 +43,12 @@ latencies = st.integers(0, 5000) | st.integers(0, HIGHEST_US)
 @st.composite
 def true_parts(draw: st.DrawFn, name: str = "") -> Part:
     """Draw what came of some requests, request by request."""
-    latency = Histogram()
+    times = {time: Histogram() for time in Time}
     outcomes = dict.fromkeys(OUTCOMES, 0)
     statuses: Counter[str] = Counter()
     per_second: dict[int, list[int]] = {}
     is_open = draw(st.booleans())
-    not_sent, response_time, lateness = build_no_causes(), Histogram(), Histogram()
-    connect, tls = Histogram(), Histogram()
-    split_latency, split_first_byte, transfer = Histogram(), Histogram(), Histogram()
+    not_sent = build_no_causes()
     for _ in range(draw(st.integers(0, 12))):
         outcome = draw(st.sampled_from(TOLD))
         outcomes[outcome] += 1
@@ -58,21 +56,21 @@ def true_parts(draw: st.DrawFn, name: str = "") -> Part:
         counts[OUTCOMES.index(outcome)] += 1
         if outcome in ANSWERED:
             statuses[draw(st.sampled_from(["200", "404", "503", "999", "0"]))] += 1
-            latency.record(latency_us := draw(latencies))
+            times[Time.LATENCY].record(latency_us := draw(latencies))
             if draw(st.booleans()):
-                split_latency.record(latency_us)
-                split_first_byte.record(first_byte_us := draw(st.integers(0, latency_us)))
-                transfer.record(latency_us - first_byte_us)
+                times[Time.SPLIT_LATENCY].record(latency_us)
+                times[Time.SPLIT_FIRST_BYTE].record(first_byte_us := draw(st.integers(0, latency_us)))
+                times[Time.TRANSFER].record(latency_us - first_byte_us)
             if is_open:
-                response_time.record(draw(latencies))
+                times[Time.RESPONSE_TIME].record(draw(latencies))
         if draw(st.booleans()):
-            connect.record(draw(latencies))
+            times[Time.CONNECT].record(draw(latencies))
             if draw(st.booleans()):
-                tls.record(draw(latencies))
+                times[Time.TLS].record(draw(latencies))
         if outcome == Outcome.NOT_SENT:
             not_sent[draw(st.integers(0, NOT_DEALT - 1))] += 1
         elif is_open:
-            lateness.record(draw(latencies))
+            times[Time.LATENESS].record(draw(latencies))
     return Part(
         name=name,
         reasons=make_reasons(list(outcomes.values())),
@@ -80,16 +78,7 @@ def true_parts(draw: st.DrawFn, name: str = "") -> Part:
         not_sent=not_sent,
         statuses=dict(statuses),
         bytes_received=draw(st.integers(0, 10**12)),
-        times={
-            Time.LATENCY: latency.build_latency(),
-            Time.RESPONSE_TIME: response_time.build_latency(),
-            Time.LATENESS: lateness.build_latency(),
-            Time.CONNECT: connect.build_latency(),
-            Time.TLS: tls.build_latency(),
-            Time.SPLIT_LATENCY: split_latency.build_latency(),
-            Time.SPLIT_FIRST_BYTE: split_first_byte.build_latency(),
-            Time.TRANSFER: transfer.build_latency(),
-        },
+        times={time: histogram.build_latency() for time, histogram in times.items() if histogram.total},
         per_second=per_second,
         sent_per_second=draw(st.dictionaries(st.integers(0, 2**53 - 1), st.integers(0, 100), max_size=3)),
     )
@@ -151,6 +140,7 @@ def build_checkpoint(**changes: Any) -> Checkpoint:
     return msgspec.structs.replace(checkpoint, **changes)
 
 
+TIMES = build_part().times
 ONE = HistogramSnapshot(buckets=[7, 1], sum_us=7, min_us=7, max_us=7)
 
 
@@ -324,7 +314,7 @@ def mutate(data: st.DataObject, value: Any) -> Any:
         return mutate_counts(data, value)
     if isinstance(value, list):
         return mutate_list(data, value)
-    name = data.draw(st.sampled_from([field.name for field in msgspec.structs.fields(value)][2:]))
+    name = data.draw(st.sampled_from(sorted({*value.__struct_fields__} - {"phase", "name"})))
     if name in _MUTATIONS:
         return msgspec.structs.replace(value, **{name: _MUTATIONS[name](data, getattr(value, name))})
     return msgspec.structs.replace(value, **{name: mutate(data, getattr(value, name))})
@@ -370,11 +360,20 @@ def mutate_failed(data: st.DataObject, value: dict[Outcome, list[int]]) -> dict[
     return value | {data.draw(st.sampled_from(OUTCOMES)): data.draw(packed)}
 
 
+def mutate_times(data: st.DataObject, value: dict[Time, HistogramSnapshot]) -> dict[Time, HistogramSnapshot]:
+    """Draw distributions with one of them changed, left out or added."""
+    time = data.draw(st.sampled_from(Time))
+    if time in value and data.draw(st.booleans()):
+        return {other: histogram for other, histogram in value.items() if other != time}
+    return value | {time: mutate(data, value.get(time, ONE))}
+
+
 _MUTATIONS: dict[str, Callable[[st.DataObject, Any], Any]] = {
     "per_second": mutate_seconds,
     "sent_per_second": mutate_sent,
     "reasons": mutate_reasons,
     "failed": mutate_failed,
+    "times": mutate_times,
 }
 
 
@@ -469,7 +468,7 @@ def test_every_fault_is_named(changes: dict[str, Any], fault: str) -> None:
         ({"outcomes": []}, "the outcomes are not the counts of each"),
         ({"outcomes": [2, 1, 3, 0, 0]}, "the outcomes are not the counts of each"),
         ({"outcomes": [2, 1, 4, -1, 0, 0, 0, 0]}, "the outcomes are not the counts of each"),
-        ({"per_second": {1: [1]}}, "the outcomes are not the counts of each"),
+        ({"per_second": {1: [1]}}, "the outcomes of a second are not the counts of each"),
         ({"not_sent": [0, 0]}, "the causes for not sending are not the counts of each"),
         ({"not_sent": [1, -1, 0]}, "the causes for not sending are not the counts of each"),
         ({"not_sent": [0, 1, 0]}, "0 are not sent, but the causes sum to 1"),
@@ -483,14 +482,16 @@ def test_every_fault_is_named(changes: dict[str, Any], fault: str) -> None:
         ),
         ({"sent_per_second": {2**53: 1}}, "a second is out of range"),
         ({"sent_per_second": {1: -1}}, "the requests sent in a second are not a count"),
-        ({"response_time": ONE}, "1 have response times, but 3 are answered"),
-        ({"lateness": ONE}, "0 have response times, but 3 are answered"),
+        ({"times": TIMES | {Time.RESPONSE_TIME: ONE}}, "1 have a response time, but 3 must have one"),
+        ({"times": TIMES | {Time.LATENESS: ONE}}, "0 have a response time, but 3 must have one"),
         (
-            {"response_time": build_part().histogram(Time.LATENCY), "lateness": ONE},
-            "1 have a lateness, but 6 were sent and have ended",
+            {"times": TIMES | {Time.RESPONSE_TIME: TIMES[Time.LATENCY], Time.LATENESS: ONE}},
+            "1 have a lateness, but 6 must have one",
         ),
-        ({"response_time": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
-        ({"lateness": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
+        *(
+            ({"times": TIMES | {time: HistogramSnapshot(buckets=[5])}}, "buckets do not come in pairs")
+            for time in Time
+        ),
         ({"per_second": {-1: build_no_counts()}}, "a second is out of range"),
         ({"statuses": {"200": 3, "500": 1}}, "there are more statuses than the 3 answered"),
         (
@@ -502,8 +503,7 @@ def test_every_fault_is_named(changes: dict[str, Any], fault: str) -> None:
         ({"statuses": {"200": 2, "2xx": 1}}, "1 responses have the status '2xx'"),
         ({"statuses": {"200": 2, "1000": 1}}, "1 responses have the status '1000'"),
         ({"statuses": {"200": 2, "٥٠٠": 1}}, "1 responses have the status '٥٠٠'"),  # noqa: RUF001  # digits, but not a status
-        ({"latency": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
-        ({"latency": HistogramSnapshot()}, "the histogram holds 0, but 3 are answered"),
+        ({"times": {}}, "0 have a latency, but 3 must have one"),
         ({"bytes_received": -1}, "bytes_received is -1"),
         ({"bytes_received": 10**30}, f"bytes_received is {10**30}"),
     ],

@@ -80,9 +80,9 @@ def test_the_fault_of_impossible_progress_is_named(changes: dict[str, Any], faul
         ({"bytes_received": -1}, "a figure is negative or not a number"),
         ({"sent": -1}, "a figure is negative or not a number"),
         ({"lag_s": math.inf}, "a figure is negative or not a number"),
-        ({"response_time": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
-        ({"lateness": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
-        ({"latency": HistogramSnapshot(buckets=[-1, 2])}, "a bucket index is out of range"),
+        ({"times": {Time.RESPONSE_TIME: HistogramSnapshot(buckets=[5])}}, "buckets do not come in pairs"),
+        ({"times": {Time.LATENESS: HistogramSnapshot(buckets=[5])}}, "buckets do not come in pairs"),
+        ({"times": {Time.LATENCY: HistogramSnapshot(buckets=[-1, 2])}}, "a bucket index is out of range"),
     ],
 )
 @pytest.mark.parametrize("run", ["r1", "r2"])

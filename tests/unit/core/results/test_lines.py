@@ -128,9 +128,7 @@ def test_the_line_of_a_tick_has_the_fields_of_its_sample() -> None:
         "at",
         "outcomes",
         "outcomes_so_far",
-        "latency",
-        "response_time",
-        "lateness",
+        "times",
     }
     assert {name: line[name] for name in names} == {name: getattr(sample, name) for name in names}
 

@@ -49,7 +49,7 @@ def build_sample(at: float, **changes: Any) -> Sample:
         "outcomes": make_counts(1),
         "bytes_received": 13,
         "lag_s": 0.01,
-        "latency": latency,
+        "times": {Time.LATENCY: latency},
     }
     return build(**values | changes)
 
@@ -65,7 +65,6 @@ def test_a_merged_sample_counts_what_its_parts_counted() -> None:
         in_flight=2,
         outcomes=make_counts(unexpected_status=2, connect_error=1),
         accounted=5,
-        times={},
     )
     merged = merge([first, second])
     assert (merged.at, merged.seconds, merged.accounted) == (13.0, 4.0, 5)

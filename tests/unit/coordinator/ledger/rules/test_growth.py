@@ -45,6 +45,7 @@ def build_part(requests: list[Request], **changes: Any) -> Part:
             times[Time.SPLIT_LATENCY].record(2 * latency_us)
         if place != NOT_SENT:
             times[Time.CONNECT].record(latency_us)
+            times[Time.TLS].record(latency_us)
             times[Time.LATENESS].record(latency_us // 10)
             sent[second] += 1
     statuses = {status: count for status, count in (("200", outcomes[0]), ("500", outcomes[1])) if count}

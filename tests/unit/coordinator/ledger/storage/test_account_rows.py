@@ -77,7 +77,7 @@ def test_an_account_comes_back_from_its_rows(parts: list[Part]) -> None:
 
 def test_an_empty_histogram_takes_no_room() -> None:
     """The requests of closed runs have no due times."""
-    [values] = build_time_values(fold(build_closed_part([1, 2])))
+    [values] = build_time_values(fold(build_closed_part([2, 4])))
     assert values["time"] == "latency"
 
 

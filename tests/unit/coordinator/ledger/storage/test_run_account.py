@@ -91,16 +91,16 @@ def test_an_account_must_be_what_its_seconds_sum_to() -> None:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda account: account.latency.record(1), "2 were answered, but 3 latencies and 2 statuses are"),
-        (lambda account: account.statuses.pop("404"), "2 were answered, but 2 latencies and 1 statuses are"),
+        (lambda account: account.times[Time.LATENCY].record(1), "3 have a latency, but 2 must have one"),
+        (lambda account: account.statuses.pop("404"), "2 must have a status, but 1 have one"),
         (lambda account: account.not_sent.__setitem__(0, 3), "2 were not sent, but the causes sum to 4"),
         (
-            lambda account: account.response_time.record(1),
-            "there are 3 response times and 3 latenesses, but 2 and 3 are due",
+            lambda account: account.times[Time.RESPONSE_TIME].record(1),
+            "3 have a response time, but 2 must have one",
         ),
         (
-            lambda account: account.lateness.record(1),
-            "there are 2 response times and 4 latenesses, but 2 and 3 are due",
+            lambda account: account.times[Time.LATENESS].record(1),
+            "4 have a lateness, but 3 must have one",
         ),
     ],
 )
@@ -120,7 +120,7 @@ def test_the_requests_of_closed_runs_are_never_due() -> None:
     """They have neither response times nor latenesses."""
     account = fold_one(build_open_part([1, 2]))
     lengths = Lengths(pending=0, leased=0, accounted=2)
-    with pytest.raises(ConservationError, match=r"^there are 2 response times and 2 latenesses, but 0 and 0"):
+    with pytest.raises(ConservationError, match=r"^2 have a response time, but 0 must have one"):
         account.check(lengths, account.outcomes, CLOSED)
 
 
@@ -146,10 +146,10 @@ def test_iterations_have_latencies_but_no_statuses() -> None:
     part = build_iterations(make_counts(3, failed_check=1, exception=2, timeout=1))
     account, lengths = fold_one(part), Lengths(pending=0, leased=0, accounted=7)
     account.check(lengths, account.outcomes, Spec(engine=Engine.PYTHON))
-    with pytest.raises(ConservationError, match=r"^4 were answered, but 4 latencies and 0 statuses are"):
+    with pytest.raises(ConservationError, match=r"^4 must have a status, but 0 have one"):
         account.check(lengths, account.outcomes, CLOSED)
     account.parts["", ""].statuses["200"] = 4
-    with pytest.raises(ConservationError, match=r"^4 were answered, but 4 latencies and 4 statuses are"):
+    with pytest.raises(ConservationError, match=r"^0 must have a status, but 4 have one"):
         account.check(lengths, account.outcomes, Spec(engine=Engine.PYTHON))
 
 
