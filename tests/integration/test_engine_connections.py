@@ -14,7 +14,7 @@ from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.accounting.measured_time import Time
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 
 OK = build_response(body=b"hi")

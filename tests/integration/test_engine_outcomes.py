@@ -20,7 +20,7 @@ from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.accounting.measured_time import Time
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.expected_status import ExpectedStatus
+from oku_core.spec.values.check import ExpectedStatus
 from oku_core.spec.values.url import Url
 
 OK = build_response(body=b"hi")

@@ -58,10 +58,10 @@ from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.renewal import Renewal
-from oku_core.messaging.celery_app import App, build_app
-from oku_core.messaging.rejection import RejectionLog
-from oku_core.messaging.ticket import build_ticket
-from oku_core.messaging.transport import find_connection_errors
+from oku_core.broker.celery_app import App, build_app
+from oku_core.broker.transport import find_connection_errors
+from oku_core.messaging.credentials import build_ticket
+from oku_core.messaging.signing import RejectionLog
 from oku_core.process.clock import SteadyClock
 from oku_core.process.listener import open_datagram_socket
 from oku_core.process.supervision import Supervisor

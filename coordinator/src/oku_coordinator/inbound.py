@@ -21,12 +21,12 @@ from oku_coordinator.message_handler import MessageHandler
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.version_skew import VersionSkew
 from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.messaging.celery_app import App
+from oku_core.broker.celery_app import App
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import OtherProtocolError
 from oku_core.messaging.order import Control
 from oku_core.messaging.progress import Progress
-from oku_core.messaging.rejection import RejectedMessageError, RejectionLog
+from oku_core.messaging.signing import RejectedMessageError, RejectionLog
 from oku_core.process.supervision import Supervisor
 
 _log = logging.getLogger(__name__)

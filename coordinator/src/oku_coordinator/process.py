@@ -20,7 +20,7 @@ from oku_coordinator.api.server import ApiServer
 from oku_coordinator.assembly import Assembly
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.process.listener import adopt_sockets, format_address, open_sockets
-from oku_core.process.ready_file import write_ready_file
+from oku_core.process.private_files import write_ready_file
 from oku_core.process.supervision import Supervisor, cancel
 
 _log = logging.getLogger(__name__)

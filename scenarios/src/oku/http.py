@@ -27,7 +27,7 @@ from oku.response import Response
 from oku.sending import Sending
 from oku.think_time import parse_think_time
 from oku_core.http_client.error_reason import explain_error, explain_status, explain_timeout
-from oku_core.spec.values.expected_status import list_codes, parse_expect_status
+from oku_core.spec.values.check import list_codes, parse_expect_status
 from oku_core.uniform import uniform
 
 _NO_OPTIONS: RequestOptions = {}

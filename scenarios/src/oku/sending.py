@@ -12,8 +12,8 @@ from oku.client.request_body import Body, encode_data, encode_fields, encode_fil
 from oku.client.request_plan import RequestPlan, check_value
 from oku.client.transport_error import PROTOCOL_ERROR, TransportError
 from oku.response import find_header
-from oku_core.http_client.defaults import METHODS_WITHOUT_BODY
-from oku_core.http_client.redirection import (
+from oku_core.http_client.client_rules import (
+    METHODS_WITHOUT_BODY,
     NOT_A_URL,
     REDIRECTIONS,
     RedirectError,
@@ -22,7 +22,7 @@ from oku_core.http_client.redirection import (
     join_location,
     turns_into_get,
 )
-from oku_core.spec.values.header import FRAMING, Header, asks_to_close, find_framing_fault
+from oku_core.spec.values.request_content import FRAMING, Header, asks_to_close, find_framing_fault
 
 MOST_REDIRECTS = 10
 _Headers = list[tuple[str, str]]

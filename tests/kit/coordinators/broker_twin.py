@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_coordinator.broker.sender import Broker
-from oku_core.messaging.celery_app import build_app
+from oku_core.broker.celery_app import build_app
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import CallHook, ClockNotice, Control, DropHooks, Fetch, FilesAddress
 

@@ -25,8 +25,9 @@ from oku_coordinator.message_handler import MessageHandler
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
+from oku_core.broker.celery_app import CHECKPOINTS_QUEUE, build_control_queue, build_lease_queue
+from oku_core.broker.sending import Outbound
 from oku_core.errors import UserError
-from oku_core.messaging.celery_app import CHECKPOINTS_QUEUE, build_control_queue, build_lease_queue
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import (
     decode_checkpoints,
@@ -37,8 +38,7 @@ from oku_core.messaging.codec import (
 from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import CallHook, Control, DropHooks
 from oku_core.messaging.progress import Progress
-from oku_core.messaging.rejection import RejectedMessageError
-from oku_core.messaging.sending import Outbound
+from oku_core.messaging.signing import RejectedMessageError
 from oku_core.process.supervision import Health, Supervisor
 
 if TYPE_CHECKING:

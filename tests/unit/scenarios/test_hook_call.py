@@ -10,8 +10,7 @@ import pytest
 from oku.host.hook_call import call_hook
 from oku_core.messaging.hook import MOST_RESULT_BYTES
 from oku_core.spec.spec import Engine, Hook, Spec, encode_spec
-from oku_core.spec.values.code_file import CodeFile
-from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.file_reference import CodeFile, FileRef
 from oku_core.user_code.messages import Call, Returned
 
 Make = Callable[..., Returned]

@@ -28,8 +28,8 @@ from oku_core.results.summary import (
     TargetSummary,
 )
 from oku_core.results.timing_summary import build_latency_summary, build_timing_summary
+from oku_core.spec.description import RequestLines
 from oku_core.spec.load import WARM_UP, PhaseTime, list_phase_times
-from oku_core.spec.request_line import RequestLines
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
 

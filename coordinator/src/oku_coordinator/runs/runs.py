@@ -25,7 +25,7 @@ from oku_coordinator.runs.threshold_watch import ThresholdWatch
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_core.accounting.run_state import SENDING_STATES, RunState, TearingDownError
-from oku_core.process.memory import measure_peak_rss_mb
+from oku_core.process.resources import measure_peak_rss_mb
 from oku_core.results.event import Event, EventType
 from oku_core.results.inner_lines import build_inner_lines
 from oku_core.results.lines import (

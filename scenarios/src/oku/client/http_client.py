@@ -13,9 +13,9 @@ from oku.client.origin import Origin, Way
 from oku.client.request_plan import RequestPlan, build_plan_url
 from oku.client.transport_error import CONNECT_ERROR, TIMEOUT, TransportError
 from oku_core.data.escape import IN_HEADER
-from oku_core.http_client.defaults import DEFAULT_HEADERS
+from oku_core.http_client.client_rules import DEFAULT_HEADERS
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.header import asks_to_close
+from oku_core.spec.values.request_content import asks_to_close
 from oku_core.spec.values.template import Rows, Template
 
 _MOST_PLANS = 2_000

@@ -12,7 +12,7 @@ from yarl import URL
 from oku.client.connection import Connection
 from oku.client.transport_error import CONNECT_ERROR, TransportError
 from oku_core.http_client.addresses import Addresses
-from oku_core.http_client.defaults import KEEPALIVE_S
+from oku_core.http_client.client_rules import KEEPALIVE_S
 
 _KEEPALIVE_NS = int(KEEPALIVE_S * 1e9)
 

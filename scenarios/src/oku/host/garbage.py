@@ -7,7 +7,7 @@ holds an answer of megabytes with a few dozen objects, and each iteration may le
 import gc
 from collections.abc import Callable
 
-from oku_core.process.memory import measure_rss_mb
+from oku_core.process.resources import measure_rss_mb
 
 _GROWTH, _GROWTH_MB = 1.25, 64.0
 """Garbage is collected when memory has grown by this factor and so much more, so that it seldom is."""

@@ -17,8 +17,7 @@ from oku.host.scenario import find_arguments
 from oku.host.user_module import LoadError, describe_exception, format_traceback, load_module
 from oku_core.json_reader import decode_json
 from oku_core.messaging.hook import MOST_RESULT_BYTES
-from oku_core.spec.spec import Hook, decode_spec
-from oku_core.user_code.functions import ARGUMENTS
+from oku_core.spec.spec import ARGUMENTS, Hook, decode_spec
 from oku_core.user_code.messages import Call, Returned, frame
 
 

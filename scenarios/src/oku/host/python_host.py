@@ -25,10 +25,10 @@ from oku.host.session import Iteration, Session
 from oku.host.user_module import LoadError
 from oku.http import Http
 from oku.recording import EXCEPTION, TIMEOUT, Scope, scope_at_work
-from oku_core.data.data_error import DataError
+from oku_core.data.data_format import DataError
 from oku_core.data.row_reader import RowReader
 from oku_core.json_reader import decode_json
-from oku_core.process.processor_time import measure_busy_s
+from oku_core.process.resources import measure_busy_s
 from oku_core.spec.spec import Spec, decode_spec
 from oku_core.user_code.messages import Call, Cut, Ready, Refused, SetUsers, Start, Stop, frame
 from oku_core.user_code.slots import Slots

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from oku.host.user_module import LoadError, load_module
-from oku_core.spec.spec import Spec
-from oku_core.user_code.functions import ARGUMENTS, SCENARIO
+from oku_core.spec.spec import ARGUMENTS, SCENARIO, Spec
 
 ScenarioFunction = Callable[..., Coroutine[Any, Any, object]]
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from oku_core.user_code.functions import LIBRARIES
+from oku_core.spec.spec import LIBRARIES
 
 _PACKAGE = "oku_user_code"
 

@@ -16,7 +16,7 @@ from oku.locust_host.iterations import Iterations
 from oku.locust_host.loading import Loaded, load
 from oku.locust_host.user_pool import UserPool
 from oku.locust_host.user_state import RunData
-from oku_core.process.processor_time import measure_busy_s
+from oku_core.process.resources import measure_busy_s
 from oku_core.spec.spec import decode_spec
 from oku_core.user_code.messages import (
     Cut,

@@ -25,7 +25,7 @@ from oku.locust_host.shapes import refuse_shape
 from oku.locust_host.user_state import RunData
 from oku_core.json_reader import decode_json
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.placeholder import read_literally
+from oku_core.spec.values.template import read_literally
 from oku_core.user_code.messages import Start
 
 _log = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from locust.contrib.fasthttp import FastRequest, LocustUserAgent
 from yarl import URL
 
 from oku.locust_host.spec_identity import SpecIdentity
-from oku_core.http_client.redirection import NOT_A_URL, RedirectError, describe_excess, join_location
+from oku_core.http_client.client_rules import NOT_A_URL, RedirectError, describe_excess, join_location
 
 _NO_BODY = "a redirection of a request whose body cannot be sent again"
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from oku.host.user_module import LoadError
-from oku_core.data.data_error import DataError
+from oku_core.data.data_format import DataError
 from oku_core.data.escape import AS_TEXT
 from oku_core.data.row_reader import RowReader, Value
 from oku_core.spec.spec import Spec

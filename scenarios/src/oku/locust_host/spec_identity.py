@@ -11,9 +11,9 @@ from urllib.parse import unquote, urlsplit
 
 from yarl import URL
 
-from oku_core.http_client.redirection import check_other_origin
+from oku_core.http_client.client_rules import check_other_origin
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.placeholder import read_literally
+from oku_core.spec.values.template import read_literally
 
 
 class Headers(Protocol):

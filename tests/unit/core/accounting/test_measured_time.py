@@ -71,7 +71,7 @@ def test_true_times_agree() -> None:
     ],
 )
 def test_each_contradiction_is_named(
-    changes: dict[str, list[int]], is_open: Literal[True, False, None], fault: str
+    changes: dict[str, list[int]], is_open: Literal[True, False] | None, fault: str
 ) -> None:
     """The log says which times do not agree."""
     assert find_time_fault(SPLIT | build_times(**changes), count(ok=2), is_open=is_open) == fault

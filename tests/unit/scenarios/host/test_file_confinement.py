@@ -71,7 +71,7 @@ import os, socket, sys, tempfile
 from pathlib import Path
 from oku.host.confinement import give_up_privileges
 from oku.host.first_message import prepare_host
-from oku_core.process.processor_time import measure_busy_s
+from oku_core.process.resources import measure_busy_s
 from oku_core.user_code.messages import Start, frame
 from oku_core.spec.spec import Spec, encode_spec
 
