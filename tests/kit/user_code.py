@@ -94,7 +94,7 @@ class UserCodeStack:
 
 _WITHOUT_PRIVILEGES = """
 import os, sys
-from oku.host.confinement import give_up_privileges
+from oku.sandbox.process_confinement import give_up_privileges
 give_up_privileges()
 os.execv(sys.argv[1], sys.argv[1:])
 """

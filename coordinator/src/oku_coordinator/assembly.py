@@ -6,24 +6,16 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
+from oku_coordinator.active_run import ActiveRuns, Installation
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.clock.clock_address import find_clock_address
 from oku_coordinator.clock.clock_service import ClockService
 from oku_coordinator.clock.clock_store import ClockStore
+from oku_coordinator.files.file_access import FileTickets, find_files_address
 from oku_coordinator.files.file_store import FileStore
-from oku_coordinator.files.files_address import find_files_address
 from oku_coordinator.inbound import CheckpointReceiver, Inbound, Rejections
 from oku_coordinator.leasing.delivery import Delivery
-from oku_coordinator.leasing.dispatcher import Dispatcher
-from oku_coordinator.leasing.expiry import ExpiryRule
-from oku_coordinator.leasing.hook_gate import HookGate
-from oku_coordinator.leasing.pace import Pace
-from oku_coordinator.leasing.range_dealer import RangeDealer
-from oku_coordinator.leasing.reaper import Reaper
-from oku_coordinator.leasing.run_clock import RunClock
-from oku_coordinator.leasing.shares import Shares
-from oku_coordinator.leasing.time_limit import TimeLimit
-from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
+from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.records import RunRecord
@@ -31,18 +23,12 @@ from oku_coordinator.ledger.storage.storage_health import StorageError, StorageH
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.main_loop import MainLoop
 from oku_coordinator.message_handler import MessageHandler
-from oku_coordinator.runs.circuit_breaker import CircuitBreaker
-from oku_coordinator.runs.confinement_watch import ConfinementWatch
 from oku_coordinator.runs.end_watch import EndWatch
 from oku_coordinator.runs.file_keeper import FileKeeper
-from oku_coordinator.runs.file_preparation import FilePreparation
-from oku_coordinator.runs.queue_watch import QueueWatch
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import Retention
 from oku_coordinator.runs.runs import Runs
-from oku_coordinator.runs.skew_watch import SkewWatch
 from oku_coordinator.runs.storage_watch import StorageWatch
-from oku_coordinator.runs.target_watch import TargetWatch
 from oku_coordinator.runs.worker_watch import WorkerWatch
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.servers.server_watch import ServerWatch
@@ -53,14 +39,13 @@ from oku_coordinator.telemetry.ledger_metrics import LedgerCollector
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.publisher import Publisher
 from oku_coordinator.telemetry.recent_runs import RecentRuns
-from oku_coordinator.telemetry.ticker import Ticker
+from oku_coordinator.ticker import Ticker
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.renewal import Renewal
 from oku_core.broker.celery_app import App, build_app
 from oku_core.broker.transport import find_connection_errors
-from oku_core.messaging.credentials import build_ticket
 from oku_core.messaging.signing import RejectionLog
 from oku_core.process.clock import SteadyClock
 from oku_core.process.listener import open_datagram_socket
@@ -130,8 +115,7 @@ class Assembly:
             else None
         )
         self.roster = Roster(settings.worker_timeout_s)
-        self.pace = Pace()
-        self.shares = Shares()
+        self.tickets = FileTickets(self.signer, self.clock.now)
         self.broker = build_broker(self._app, lambda: self.inbound.is_connected)
         self.file_store = FileStore(settings.files_path, settings.file_limits)
         self.files_address: FilesAddress | None = None
@@ -209,7 +193,6 @@ class Assembly:
         return Assignment(ledger=self.ledger, roster=self.roster, find_limit=find_limit)
 
     def _build_runs(self, settings: CoordinatorSettings) -> None:
-        target_watch = TargetWatch(self.ledger, self.signals)
         keeper = FileKeeper(self.ledger, self.file_store)
         self.readiness = Readiness(
             self.ledger,
@@ -219,7 +202,6 @@ class Assembly:
             kube=self.kube,
             server_watch=self.server_watch,
             find_troubles=self._find_troubles,
-            find_outages=target_watch.find_notices,
             files=settings.files,
             check_files=keeper.check,
             check_proofs=keeper.check_proofs,
@@ -241,10 +223,34 @@ class Assembly:
         )
         self.recorder = HistoryRecorder(self.ledger, publishes=settings.loki is not None)
         self.coverage = CoverageRecorder(self.ledger, self.clock.now)
-        recent_runs = RecentRuns(self.ledger, self.clock.now)
+        self.recent_runs = recent_runs = RecentRuns(self.ledger, self.clock.now)
         self.metrics.show_runs(recent_runs.read_runs)
         self.metrics.show_targets(recent_runs.read_targets)
         self.metrics.show_inner(recent_runs.read_inner)
+
+    def _build_main_loop(self, settings: CoordinatorSettings) -> None:
+        delivery = Delivery(
+            self.broker,
+            self.roster,
+            self.ledger.schedules,
+            self.ledger.hooks,
+            settings.server_urls,
+            self.tickets,
+        )
+        shared = Installation(
+            ledger=self.ledger,
+            roster=self.roster,
+            assignment=self.assignment,
+            broker=self.broker,
+            delivery=delivery,
+            tickets=self.tickets,
+            readiness=self.readiness,
+            metrics=self.metrics,
+            signals=self.signals,
+            clock=self.clock.now,
+            start_within_s=settings.start_within_s,
+        )
+        self.active_runs = ActiveRuns(shared)
         self.ticker = Ticker(
             ledger=self.ledger,
             roster=self.roster,
@@ -252,36 +258,10 @@ class Assembly:
             runs=self.runs,
             recorder=self.recorder,
             metrics=self.metrics,
-            recent_runs=recent_runs,
-            target_watch=target_watch,
+            recent_runs=self.recent_runs,
+            active_runs=self.active_runs,
             clock=self.clock.now,
         )
-
-    def _build_main_loop(self, settings: CoordinatorSettings) -> None:
-        queue_watch = QueueWatch(self.ledger, self.readiness, settings.start_within_s, self.clock.now)
-        breaker = CircuitBreaker(
-            self.ledger, self.roster, self.assignment, self.readiness.expects_workers, self.clock.now
-        )
-        delivery = Delivery(
-            self.broker,
-            self.roster,
-            self.ledger.schedules,
-            self.ledger.hooks,
-            settings.server_urls,
-            self._build_ticket,
-        )
-        expiry = ExpiryRule(self.roster)
-        reaper = Reaper(
-            ledger=self.ledger,
-            roster=self.roster,
-            expiry=expiry,
-            delivery=delivery,
-            pace=self.pace,
-            metrics=self.metrics,
-            clock=self.clock.now,
-            note_lost=breaker.note_lost,
-        )
-        dispatcher = self._build_dispatcher(delivery, expiry, queue_watch)
         interval_announcer = IntervalAnnouncer(
             self.broker, self.clock_store.describe, lambda: self.files_address
         )
@@ -289,18 +269,14 @@ class Assembly:
             signals=self.signals,
             clock_store=self.clock_store,
             roster=self.roster,
-            dispatcher=dispatcher,
-            reaper=reaper,
-            pace=self.pace,
+            active_runs=self.active_runs,
             ticker=self.ticker,
-            breaker=breaker,
             interval_announcer=interval_announcer,
         )
         receiver = CheckpointReceiver(
             ledger=self.ledger,
-            pace=self.pace,
             broker=self.broker,
-            shares=self.shares,
+            active_runs=self.active_runs,
             metrics=self.metrics,
             clock=self.clock.now,
         )
@@ -313,57 +289,16 @@ class Assembly:
             clock_store=self.clock_store,
             roster=self.roster,
             assignment=self.assignment,
-            pace=self.pace,
+            active_runs=self.active_runs,
+            void_work=VoidWork(ledger=self.ledger, roster=self.roster, broker=self.broker, delivery=delivery),
             ticker=self.ticker,
-            dispatcher=dispatcher,
-            reaper=reaper,
-            breaker=breaker,
-            queue_watch=queue_watch,
             worker_watch=WorkerWatch(self.ledger, self.runs, self.readiness),
-            file_preparation=FilePreparation(self.ledger, self.assignment, self.broker, self._build_ticket),
-            confinement_watch=ConfinementWatch(self.ledger, self.assignment, self.clock.now),
-            skew_watch=SkewWatch(self.ledger, self.assignment),
             end_watch=EndWatch(self.ledger, self.runs),
             interval_announcer=interval_announcer,
             renewal=Renewal(roster=self.roster, broker=self.broker),
             followers=self.runs.followers,
             publisher=self.publisher,
         )
-
-    def _build_dispatcher(
-        self, delivery: Delivery, expiry: ExpiryRule, queue_watch: QueueWatch
-    ) -> Dispatcher:
-        clock = RunClock(ledger=self.ledger, count_missing=queue_watch.count_missing)
-        ranges = RangeDealer(
-            ledger=self.ledger,
-            assignment=self.assignment,
-            delivery=delivery,
-            pace=self.pace,
-            expiry=expiry,
-            time_limit=TimeLimit(ledger=self.ledger, delivery=delivery, clock=clock),
-            shares=self.shares,
-        )
-        waves = WaveDealer(
-            ledger=self.ledger, assignment=self.assignment, delivery=delivery, expiry=expiry, clock=clock
-        )
-        return Dispatcher(
-            ledger=self.ledger,
-            assignment=self.assignment,
-            delivery=delivery,
-            ranges=ranges,
-            waves=waves,
-            hooks=HookGate(
-                ledger=self.ledger,
-                roster=self.roster,
-                assignment=self.assignment,
-                broker=self.broker,
-                build_ticket=self._build_ticket,
-            ),
-            begin=queue_watch.begin,
-        )
-
-    def _build_ticket(self, digest: str) -> str:
-        return build_ticket(self.signer, digest, self.clock.now())
 
     def _find_troubles(self) -> Iterator[str]:
         if self.publisher is not None and self.publisher.trouble:

@@ -8,13 +8,12 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from oku_coordinator.active_run import ActiveRuns
 from oku_coordinator.broker.listeners import LONGEST_PAUSE_S, CheckpointListener, ProgressListener
 from oku_coordinator.broker.sender import Broker
-from oku_coordinator.leasing.pace import Pace
-from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError, Receipt
 from oku_coordinator.message_handler import MessageHandler
@@ -27,6 +26,7 @@ from oku_core.messaging.codec import OtherProtocolError
 from oku_core.messaging.order import Control
 from oku_core.messaging.progress import Progress
 from oku_core.messaging.signing import RejectedMessageError, RejectionLog
+from oku_core.process.clock import Clock
 from oku_core.process.supervision import Supervisor
 
 _log = logging.getLogger(__name__)
@@ -68,27 +68,25 @@ class CheckpointReceiver:
 
     Args:
         ledger: keeps what they say.
-        pace: says how far workers may go ahead of them.
         broker: takes the answers.
-        shares: say which share of the run each worker has.
+        active_runs: say how far workers may go ahead, and which shares of their runs they have.
         metrics: count them.
         clock: Unix time.
         timer: seconds of any clock that nobody sets.
     """
 
     ledger: Ledger
-    pace: Pace
     broker: Broker
-    shares: Shares
+    active_runs: ActiveRuns
     metrics: Metrics
-    clock: Callable[[], float]
-    timer: Callable[[], float] = time.monotonic
+    clock: Clock
+    timer: Clock = time.monotonic
 
     def receive(self, batches: Sequence[CheckpointBatch]) -> list[Receipt]:
         """Apply checkpoints to the ledger, answer and count them; gives what was made of them."""
         begun = self.timer()
         receipts = self._apply(batches)
-        self.broker.send_controls(build_controls(receipts, self.shares))
+        self.broker.send_controls(build_controls(receipts, self.active_runs))
         verdicts = [verdict for receipt in receipts for verdict in receipt.verdicts]
         self.metrics.count_messages(verdicts, self.timer() - begun)
         return receipts
@@ -97,7 +95,7 @@ class CheckpointReceiver:
         """A run that does not balance fails and takes no more; the other runs get theirs."""
         while True:
             try:
-                return self.ledger.leases.apply(batches, self.pace.allow, self.clock())
+                return self.ledger.leases.apply(batches, self.active_runs.allow, self.clock())
             except BreachError as error:
                 _log.exception("a run has failed", extra={"run": error.run})
 
@@ -176,7 +174,7 @@ class Inbound:
         self._loop.call_soon_threadsafe(self._handler.handle_connect)
 
 
-def build_controls(receipts: Iterable[Receipt], shares: Shares) -> list[Control]:
+def build_controls(receipts: Iterable[Receipt], active_runs: ActiveRuns) -> list[Control]:
     """What workers are to hear of their checkpoints, beside their shares of the run.
 
     Those that mean nothing to the ledger are answered as well, or their workers would repeat them for ever: a
@@ -194,13 +192,14 @@ def build_controls(receipts: Iterable[Receipt], shares: Shares) -> list[Control]
                 ends.setdefault(checkpoint.lease, 0)
         if confirmed or receipt.limits or ends:
             to = receipt.batch.incarnation
+            active = active_runs.find(receipt.batch.run)
             controls.append(
                 Control(
                     incarnation=to,
                     confirmed=confirmed,
                     limits=receipt.limits,
                     ends=ends,
-                    share=shares.find(to),
+                    share=None if active is None else active.shares.find(to),
                 )
             )
     return controls

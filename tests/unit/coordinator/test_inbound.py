@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
+from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.leases import build_batch, build_checkpoint
 
 from oku_coordinator.inbound import CheckpointReceiver, build_controls
-from oku_coordinator.leasing.pace import Pace
-from oku_coordinator.leasing.shares import Shares
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord, Receipt
 from oku_coordinator.telemetry.metrics import Metrics
+from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
@@ -33,9 +33,8 @@ def receiver(ledger: Ledger, broker: BrokerTwin) -> CheckpointReceiver:
     """A receiver whose clock stands at 5 s."""
     return CheckpointReceiver(
         ledger=ledger,
-        pace=Pace(),
         broker=broker,
-        shares=Shares(),
+        active_runs=build_active_runs(ledger, broker, Roster(10.0)),
         metrics=Metrics(),
         clock=lambda: 5.0,
     )
@@ -74,7 +73,7 @@ def test_a_lease_that_goes_on_without_meaning_anything_is_ended(
     assert broker.controls == [Control(incarnation="b1", ends={lease.id: 0})]
 
 
-def test_checkpoints_that_cannot_be_true_are_answered_as_well() -> None:
+def test_checkpoints_that_cannot_be_true_are_answered_as_well(receiver: CheckpointReceiver) -> None:
     """A worker that errs must not go on for ever: its final word is confirmed, and other leases end."""
     checkpoints = [
         Checkpoint(lease="a", sequence=3, done=0, end=0, is_final=True),
@@ -82,16 +81,17 @@ def test_checkpoints_that_cannot_be_true_are_answered_as_well() -> None:
     ]
     batch = CheckpointBatch(worker="w1", incarnation="b1", checkpoints=checkpoints)
     receipt = Receipt(batch=batch, verdicts=[MessageVerdict.UNTRUE] * 2)
-    assert build_controls([receipt], Shares()) == [
+    assert build_controls([receipt], receiver.active_runs) == [
         Control(incarnation="b1", confirmed={"a": 3}, ends={"b": 0})
     ]
 
 
-def test_where_there_is_nothing_to_say_nothing_is_sent() -> None:
+def test_where_there_is_nothing_to_say_nothing_is_sent(receiver: CheckpointReceiver) -> None:
     """A batch may be empty."""
     assert (
         build_controls(
-            [Receipt(batch=CheckpointBatch(worker="w1", incarnation="b1", checkpoints=[]))], Shares()
+            [Receipt(batch=CheckpointBatch(worker="w1", incarnation="b1", checkpoints=[]))],
+            receiver.active_runs,
         )
         == []
     )

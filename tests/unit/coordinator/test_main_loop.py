@@ -159,23 +159,26 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
     assert noted == [("worker_left", "drained"), ("worker_lost", "died")]
 
 
-async def test_leases_are_looked_at_once_a_second_and_when_a_worker_comes_or_leaves(
+async def test_leases_are_swept_once_a_second_and_when_a_worker_comes_or_leaves(
     parts: Assembly, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are not looked at with each checkpoint: the cost would grow with both."""
-    looks: list[float] = []
+    """They are not swept with each checkpoint: the cost would grow with both."""
+    sweeps: list[None] = []
+    times: list[float] = []
+    monkeypatch.setattr(parts.main_loop.void_work, "sweep", lambda _: sweeps.append(None))
 
-    async def look(now: float) -> None:
-        looks.append(now)
-
-    monkeypatch.setattr(parts.main_loop.reaper, "look", look)
-    for now in (1.0, 1.1, 1.9, 2.0, 2.1):
+    async def step(now: float) -> None:
+        before = len(sweeps)
         await parts.main_loop.step(now)
+        times.extend([now] * (len(sweeps) - before))
+
+    for now in (1.0, 1.1, 1.9, 2.0, 2.1):
+        await step(now)
     for number, stopping in enumerate((False, False, True, True)):
         progress = Progress(worker="w1", incarnation="b1", at=0.0, sequence=number, stopping=stopping)
         parts.message_handler.handle_progress([progress])
-        await parts.main_loop.step(2.2 + number / 10)
-    assert looks == [1.0, 2.0, 2.2, pytest.approx(2.4)]
+        await step(2.2 + number / 10)
+    assert times == [1.0, 2.0, 2.2, pytest.approx(2.4)]
 
 
 async def test_workers_are_told_at_once_that_they_are_heard(
@@ -224,8 +227,9 @@ async def test_workers_hear_where_files_are_before_they_are_to_fetch_any(
 ) -> None:
     """Else a fresh worker fails, and tries again half a second later."""
     told: list[str] = []
-    monkeypatch.setattr(parts.main_loop.interval_announcer, "step", lambda *_: told.append("where"))
-    monkeypatch.setattr(parts.main_loop.file_preparation, "look", lambda _: told.append("what"))
+    active = parts.active_runs.open(parts.ledger.runs.create("r1", Spec(requests=100), 0.0))
+    monkeypatch.setattr(parts.main_loop.interval_announcer, "announce", lambda *_: told.append("where"))
+    monkeypatch.setattr(active.preparation, "send_needs", lambda *_: told.append("what"))
     await parts.main_loop.step(time.monotonic())
     assert told == ["where", "what"]
 
@@ -241,7 +245,7 @@ async def test_what_became_of_checkpoints_is_passed_on(parts: Assembly) -> None:
     parts.message_handler.handle_progress([Progress(worker="w1", incarnation="b1", at=0.0, leases=named)])
     parts.signals.woken.clear()
     batch = build_batch(lease, build_checkpoint(lease), taken=10)
-    parts.message_handler.handle_receipts(ledger.leases.apply([batch], parts.pace.allow, 5.0))
+    parts.message_handler.handle_receipts(ledger.leases.apply([batch], parts.active_runs.allow, 5.0))
     assert list(parts.roster.list_leases()) == []
     assert parts.roster.workers()[0].find_rate("r1").taken == 10
     assert parts.signals.woken.is_set()

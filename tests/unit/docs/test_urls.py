@@ -21,7 +21,7 @@ SAFE = {
         "format_address(listening[0])": "an address and a port, in brackets for IPv6"
     },
     "cli/local/valkey.py": {"credentials": "the name of a user, and a password that is quoted"},
-    "cli/remote/tunnel.py": {"self._port": "digits that a pattern has found"},
+    "cli/kube/tunnel.py": {"self._port": "digits that a pattern has found"},
     "coordinator/kube/pod_servers.py": {"ip": "of a pod, in brackets for IPv6", "port": "a number"},
     "coordinator/ledger/tables/run_table.py": {"parts.netloc.rpartition('@')[2]": "part of a URL"},
     "coordinator/servers/served_count.py": {
@@ -42,7 +42,7 @@ SAFE = {
         "url.path": "part of a URL",
     },
     "core/spec/values/url.py": {"format_value(text.lstrip(':/') or 'host/')": "for a message"},
-    "scenarios/oku/client/origin.py": {"self.host": "part of a URL"},
+    "scenarios/oku/client/client_origin.py": {"self.host": "part of a URL"},
     "scenarios/oku/client/request_plan.py": {
         "self.origin.host": "part of a URL",
         "self.build_target(index, row, query)": "a target as it is sent, which is escaped",

@@ -13,7 +13,6 @@ from oku_cli.report.document import ReadOut, build_document
 from oku_cli.report.head import build_flags, format_utc
 from oku_cli.report.markup import Html, element, join
 from oku_cli.views.comparison_view import name_accounted
-from oku_cli.views.distribution_view import decode_distribution
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.summary import Summary
@@ -28,6 +27,7 @@ from oku_core.tables.formatting import (
     format_share,
     in_units,
 )
+from oku_core.tables.time_tables import TIMES
 
 _CLASSES = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}
 _NOTE = (
@@ -167,8 +167,7 @@ def _build_curves(comparison: Comparison, name: str, read_out: ReadOut) -> list[
 
 
 def _decode(summary: Summary, name: str) -> HistogramSnapshot:
-    encoded = summary.histogram if name == "latency" else summary.response_time_histogram
-    return decode_distribution(encoded, getattr(summary, f"{name}_ms"))
+    return next(time.decode(summary) for time in TIMES if time.key == name)
 
 
 def _build_specs(comparison: Comparison) -> Html:

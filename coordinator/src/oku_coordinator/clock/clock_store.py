@@ -72,8 +72,8 @@ class ClockStore:
             return
         self._keep()
 
-    def note_progress(self, heard: Iterable[Progress], now: float) -> None:
-        """Workers have spoken, at `now` in monotonic seconds."""
+    def record_progress(self, heard: Iterable[Progress], now: float) -> None:
+        """Workers have reported, at `now` in monotonic seconds."""
         for progress in heard if not self.is_settled else ():
             if progress.coordinator_at is not None:
                 offset_ns = round((progress.coordinator_at - now) * 1e9)

@@ -3,10 +3,11 @@
 Nothing here waits for the broker, and every message may be lost: what a worker does not name is sent again.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from oku_coordinator.broker.sender import Broker
+from oku_coordinator.files.file_access import FileTickets
 from oku_coordinator.leasing.balance import Wishes
 from oku_coordinator.leasing.expiry import START_WITHIN_S
 from oku_coordinator.ledger.ledger_hooks import LedgerHooks
@@ -32,7 +33,7 @@ class Delivery:
         schedules: have the periods and the waves that leases lie in.
         hooks: have what the setup of scenarios returned.
         server_urls: of Oku's own delay servers.
-        build_ticket: makes what a worker fetches a file of its run with, by the file's digest.
+        tickets: let workers fetch the files of the run.
     """
 
     def __init__(
@@ -42,14 +43,14 @@ class Delivery:
         schedules: LedgerSchedules,
         hooks: LedgerHooks,
         server_urls: Sequence[str],
-        build_ticket: Callable[[str], str] = lambda _: "",
+        tickets: FileTickets,
     ) -> None:
         self._broker = broker
         self._roster = roster
         self._schedules = schedules
         self._hooks = hooks
         self._server_urls = tuple(server_urls)
-        self._build_ticket = build_ticket
+        self._tickets = tickets
 
     @property
     def is_away(self) -> bool:
@@ -79,8 +80,8 @@ class Delivery:
                     batches.append(message.build(worker, same))
         self._broker.send_leases(batches)
 
-    def tell(self, controls: Sequence[Control]) -> None:
-        """Tell workers what was decided."""
+    def send_controls(self, controls: Sequence[Control]) -> None:
+        """Send workers what was decided."""
         self._broker.send_controls(controls)
 
     def wish(self, wishes: Wishes) -> None:
@@ -95,7 +96,7 @@ class Delivery:
         self.wish(wishes)
 
     def stop(self, run: RunRecord, leases: Iterable[LeaseRecord], at: float | None = None) -> None:
-        """Call back the leases of a run up to the newest of these, at a Unix time or at once."""
+        """Stop the leases of a run up to the newest of these, at a Unix time or at once."""
         up_to = max((read_lease_number(lease.id) for lease in leases), default=0)
         self._broker.send_stop(run=run.run, up_to=up_to, grace_s=run.drain_s, at=at)
 
@@ -108,7 +109,7 @@ class Delivery:
             waves={wave.begin: wave for wave in self._schedules.fetch_waves(run.run)}
             if run.spec.is_open
             else {},
-            tickets={file.digest: self._build_ticket(file.digest) for file in list_files(run.spec)},
+            tickets=self._tickets.build_all(file.digest for file in list_files(run.spec)),
             setup=self._hooks.fetch_setup_data(run.run) if Hook.SETUP in run.spec.hooks else NO_SETUP,
         )
 

@@ -17,7 +17,7 @@ _TELL_EVERY_S = 0.5
 
 @dataclass(kw_only=True)
 class Farewell:
-    """Ends the last leases of the run that has its turn.
+    """Ends the last leases of one run.
 
     Args:
         ledger: knows what is left.
@@ -29,7 +29,7 @@ class Farewell:
     _told_at: float = field(default=-math.inf, init=False)
     _told: frozenset[str] = field(default=frozenset(), init=False)
 
-    def look(self, run: RunRecord, now: float) -> None:
+    def end_leases(self, run: RunRecord, now: float) -> None:
         """Have the leases of a running run ended once all of it is done; this is repeated, as it may be lost.
 
         Args:

@@ -15,6 +15,7 @@ from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.runs.confinement_watch import describe_unconfined, list_unconfined, recall_unconfined
+from oku_coordinator.runs.target_watch import TargetNotices
 from oku_coordinator.servers.server_watch import ServerWatch
 from oku_coordinator.settings import MOST_QUEUED
 from oku_coordinator.workers.assignment import Assignment
@@ -99,7 +100,7 @@ class Readiness:
         kube: scales for runs, in a cluster.
         server_watch: watches the delay servers, where there are any.
         find_troubles: what else is wrong, a line each.
-        find_outages: what there is to say of the target of a run, a line each.
+        target_notices: what there is to say of the targets of runs.
         files: the files that specs may name.
         check_files: refuses a spec whose files of the run are not here.
         check_proofs: refuses a spec of a caller who does not prove to have these files.
@@ -116,7 +117,7 @@ class Readiness:
     kube: "KubeFacade | None" = field(default=None, kw_only=True)
     server_watch: ServerWatch | None = field(default=None, kw_only=True)
     find_troubles: Callable[[], Iterable[str]] = field(default=tuple, kw_only=True)
-    find_outages: Callable[[str], Iterable[str]] = field(default=lambda _: (), kw_only=True)
+    target_notices: TargetNotices = field(default_factory=TargetNotices, kw_only=True)
     files: SpecFiles = field(default=NOWHERE, kw_only=True)
     check_files: Callable[[Spec], None] = field(default=lambda _: None, kw_only=True)
     check_proofs: Callable[[Spec, Mapping[str, str]], None] = field(default=_refuse_files, kw_only=True)
@@ -230,7 +231,8 @@ class Readiness:
         if run.state == RunState.PAUSING and run.reason:
             yield run.reason
         yield from self._find_of_hooks(run)
-        yield from self.find_outages(run.run)
+        if notice := self.target_notices.find(run.run):
+            yield notice
         yield from self._find_of_workers(run)
         yield from self.roster.find_host_ends(run.run)
         yield from describe_unconfined(list_unconfined(self.assignment, run))

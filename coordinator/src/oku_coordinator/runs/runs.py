@@ -21,10 +21,10 @@ from oku_coordinator.runs.run_failures import write_failures
 from oku_coordinator.runs.run_history import write_run_history
 from oku_coordinator.runs.run_keys import find_submitted
 from oku_coordinator.runs.summaries import build_summary
-from oku_coordinator.runs.threshold_watch import ThresholdWatch
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_core.accounting.run_state import SENDING_STATES, RunState, TearingDownError
+from oku_core.process.clock import Clock
 from oku_core.process.resources import measure_peak_rss_mb
 from oku_core.results.event import Event, EventType
 from oku_core.results.inner_lines import build_inner_lines
@@ -55,7 +55,6 @@ class Runs:
 
     Attributes:
         followers: those who follow runs.
-        thresholds: watches whether the run that is active passes.
     """
 
     def __init__(
@@ -65,7 +64,7 @@ class Runs:
         signals: LoopSignals,
         broker: Broker,
         readiness: Readiness,
-        clock: Callable[[], float] = time.time,
+        clock: Clock = time.time,
     ) -> None:
         self._clock = clock
         self._ledger = ledger
@@ -74,7 +73,6 @@ class Runs:
         self._broker = broker
         self._readiness = readiness
         self.followers = Followers(ledger)
-        self.thresholds = ThresholdWatch(ledger, signals, clock)
 
     async def admit(self, spec: Spec, proofs: Mapping[str, str]) -> None:
         """Refuse the spec of a caller with a `UserError`: what `submit` cannot know of it.

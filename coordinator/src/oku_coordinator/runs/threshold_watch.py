@@ -1,4 +1,4 @@
-"""Watches the thresholds of the run that is active: keeps losses that are certain, and ends a run by them.
+"""Watches the thresholds of a run: keeps losses that are certain, and ends a run by them.
 
 The ledger learns of a loss before anything follows from it. So a verdict that was given stays, and a
 coordinator that comes back ends a run that the one before it should have ended.
@@ -6,7 +6,6 @@ coordinator that comes back ends a run that the one before it should have ended.
 
 import contextlib
 import logging
-from collections.abc import Callable
 
 import msgspec
 
@@ -17,6 +16,7 @@ from oku_coordinator.runs.settled_series import SettledSeries
 from oku_coordinator.runs.stretch_watch import Look, StretchWatch
 from oku_coordinator.runs.threshold_summaries import judge_thresholds
 from oku_core.accounting.run_state import RunState, TransitionError
+from oku_core.process.clock import Clock
 from oku_core.results.sample import Sample
 from oku_core.results.tick import Tick
 from oku_core.spec.values.threshold import Threshold
@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 
 
 class ThresholdWatch:
-    """Looks at the thresholds of a run with each of its ticks.
+    """Judges the thresholds of one run with each of its ticks.
 
     Args:
         ledger: keeps the account, and what is lost.
@@ -34,24 +34,22 @@ class ThresholdWatch:
         clock: Unix time.
     """
 
-    def __init__(self, ledger: Ledger, signals: LoopSignals, clock: Callable[[], float]) -> None:
+    def __init__(self, ledger: Ledger, signals: LoopSignals, clock: Clock) -> None:
         self._ledger = ledger
         self._signals = signals
         self._clock = clock
-        self._run: str | None = None
         self._stretches: StretchWatch | None = None
         self.told = SettledSeries()
-        """Up to when workers have told what they did; is told of all that they say."""
+        """Up to when workers have told what they did."""
 
-    def look(self, run: RunRecord, tick: Tick) -> Tick:
+    def judge(self, run: RunRecord, tick: Tick) -> Tick:
         """Judge the thresholds of a run as of a tick, which is given back with what became of them."""
         if not run.spec.thresholds:
             return tick
-        if run.run != self._run:
-            self._run = run.run
+        if self._stretches is None:
             self._stretches = StretchWatch(run.spec)
         if run.is_active and self._stretches:
-            self._look_at_stretches(run, self._stretches, tick.sample)
+            self._judge_stretches(run, self._stretches, tick.sample)
         basis = self._ledger.runs.fetch_threshold_basis(run.run)
         clock_s = tick.sample.active_s if tick.clock_s is None else tick.clock_s
         summaries = judge_thresholds(basis, clock_s)
@@ -61,12 +59,12 @@ class ThresholdWatch:
             if summary.verdict is ThresholdVerdict.FAILED
         ]
         for number, threshold in lost:
-            self._note_lost(run, number, threshold, basis.thresholds.get(number))
+            self._record_loss(run, number, threshold, basis.thresholds.get(number))
         if run.state == RunState.RUNNING:
             self._end(run, [threshold for _, threshold in lost if threshold.aborts])
         return msgspec.structs.replace(tick, thresholds=summaries)
 
-    def _look_at_stretches(self, run: RunRecord, stretches: StretchWatch, sample: Sample) -> None:
+    def _judge_stretches(self, run: RunRecord, stretches: StretchWatch, sample: Sample) -> None:
         now = self._clock()
         basis = self._ledger.runs.fetch_stretch_basis(run.run, stretches.since)
         look = Look(run, sample, basis, self.told.find_end(basis.leases, now))
@@ -76,9 +74,9 @@ class ThresholdWatch:
             self._ledger.runs.keep_stretches(run.run, changed)
         for number, record in changed.items():
             if record.loss is not None:
-                self._note_lost(run, number, run.spec.thresholds[number], record)
+                self._record_loss(run, number, run.spec.thresholds[number], record)
 
-    def _note_lost(
+    def _record_loss(
         self, run: RunRecord, number: int, threshold: Threshold, record: ThresholdRecord | None
     ) -> None:
         if record is not None and record.lost_at is not None:

@@ -44,18 +44,18 @@ class WorkerWatch:
         self._runs = runs
         self._readiness = readiness
         self._waits: dict[str, _Wait] = {}
-        self._looked_at = math.inf
+        self._checked_at = math.inf
         """In monotonic seconds; not before the first look."""
         self._hears_since = math.inf
 
     def reset_timers(self, now: float) -> None:
         """Leave out the time since the last look: no worker could have been heard."""
-        self._looked_at = self._hears_since = now
+        self._checked_at = self._hears_since = now
 
-    def look(self, now: float) -> None:
+    def cancel_abandoned(self, now: float) -> None:
         """Cancel each run whose time is up, at `now` in monotonic seconds."""
         self._hears_since = min(self._hears_since, now)
-        passed_s, self._looked_at = max(0.0, now - self._looked_at), now
+        passed_s, self._checked_at = max(0.0, now - self._checked_at), now
         live = self._ledger.runs.fetch_live()
         known = self._waits
         self._waits = {run: known.get(run) or self._begin(run) for run in live}

@@ -37,18 +37,18 @@ class IntervalAnnouncer:
         self._is_hurried = False
 
     def repeat(self) -> None:
-        """Announce the intervals with the next step, for those who have not heard of it."""
+        """Announce the intervals in the next round, for those who have not heard of it."""
         self._due_at = -math.inf
 
-    def greet(self) -> None:
-        """Announce the intervals with the next step for one who has just come, and again a second later.
+    def repeat_soon(self) -> None:
+        """Announce the intervals in the next round for one who has just come, and again a second later.
 
         It says that it is here before it listens, so it may miss the first time.
         """
         self.repeat()
         self._is_hurried = True
 
-    def step(self, heartbeat_s: float, checkpoint_s: float, now: float, run: str = "") -> None:
+    def announce(self, heartbeat_s: float, checkpoint_s: float, now: float, run: str = "") -> None:
         """Announce the intervals, the clock and the run if that is due, at `now` in monotonic seconds."""
         clock, files = self._describe_clock(), self._find_files()
         intervals = (heartbeat_s, checkpoint_s, clock, files, run)

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from yarl import URL
 
-from oku.client.origin import Origin, build_basic
+from oku.client.client_origin import ClientOrigin, build_basic
 from oku_core.data.data_format import INDEX_NAME
 from oku_core.errors import format_value
 from oku_core.http_client.client_rules import build_origin, build_target
@@ -43,7 +43,7 @@ class RequestPlan:
     )  # fmt: skip
 
     def __init__(
-        self, method: str, url: Url, columns: Collection[str], find_origin: Callable[[URL], Origin]
+        self, method: str, url: Url, columns: Collection[str], find_origin: Callable[[URL], ClientOrigin]
     ) -> None:
         if not _METHOD.fullmatch(method):
             raise ValueError(f"{_show(method)} is not a method")

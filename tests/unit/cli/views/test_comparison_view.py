@@ -1,6 +1,7 @@
 import pytest
 from tests.kit.runs.compared import SPEC, MakeRun
-from tests.unit.cli.conftest import Render, make_outcomes
+from tests.kit.runs.summaries import make_outcomes
+from tests.unit.cli.conftest import Render
 
 from oku_cli.comparison.comparison import compare_runs
 from oku_cli.report.comparison_page import build_comparison_page

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
-from tests.kit.coordinators.dispatching import build_dispatcher
+from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.leases import apply_batches, build_checkpoint
 
 from oku_coordinator.leasing.hook_gate import NOBODY_S
+from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.hooks import MOST_TRIES
-from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
@@ -24,7 +24,7 @@ BOTH = (Hook.SETUP, Hook.TEARDOWN)
 
 
 class World:
-    """A dispatcher with a run whose scenario has hooks; the clock moves with `step`."""
+    """A coordinator with a run whose scenario has hooks; the clock moves with `step`."""
 
     def __init__(self, ledger: Ledger) -> None:
         self.ledger = ledger
@@ -35,10 +35,13 @@ class World:
     def start_coordinator(self) -> None:
         """Forget all that is not in the ledger."""
         self.roster = Roster(10.0)
-        self.dispatcher = build_dispatcher(self.ledger, self.broker, self.roster, self._begin)
-
-    def _begin(self, run: RunRecord, _: float, wall_now: float) -> RunRecord | None:
-        return self.ledger.runs.begin(run.run, wall_now) if self.roster.workers() else None
+        self.active_runs = build_active_runs(self.ledger, self.broker, self.roster)
+        self.void_work = VoidWork(
+            ledger=self.ledger,
+            roster=self.roster,
+            broker=self.broker,
+            delivery=self.active_runs.shared.delivery,
+        )
 
     def create(self, run: str = "r1", hooks: tuple[Hook, ...] = BOTH, **spec: Any) -> None:
         """Enter a run."""
@@ -55,8 +58,9 @@ class World:
         """Time passes, and the coordinator does what there is to do."""
         self.now += seconds
         self.roster.remove_silent(self.now)
-        self.dispatcher.assignment.settle(self.ledger.runs.fetch_current())
-        await self.dispatcher.step(self.now, self.now)
+        self.active_runs.shared.assignment.settle(self.ledger.runs.fetch_current())
+        self.void_work.sweep({})
+        await self.active_runs.advance(self.now, self.now)
 
     def take_calls(self) -> list[tuple[str, int, str]]:
         """The orders to call a hook since the last call of this: process, number and hook."""
@@ -448,7 +452,7 @@ async def test_a_timed_run_is_not_over_before_its_teardown(world: World) -> None
 async def test_workers_that_refuse_the_leases_of_a_run_may_still_tear_it_down(world: World) -> None:
     """The setup has run here, so its code can be loaded."""
     await world.reach_teardown()
-    world.roster.note_refusal("w1", "w1-1", ("r1", "no such file"), world.now)
+    world.roster.record_refusal("w1", "w1-1", ("r1", "no such file"), world.now)
     await world.step()
     assert world.take_calls() == [("w1-1", 1, "teardown")]
 

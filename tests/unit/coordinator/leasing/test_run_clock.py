@@ -1,25 +1,37 @@
 from collections.abc import Callable
 
 import pytest
+from tests.kit.coordinators.readiness import build_readiness
 
 from oku_coordinator.leasing.run_clock import RunClock
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.runs.turn import Turn
 from oku_core.accounting.run_state import RunState
 
 BeginRun = Callable[..., RunRecord]
 
 
-@pytest.fixture
-def missing() -> dict[str, int]:
-    """How many workers runs wait for."""
-    return {"r1": 0}
+class TurnTwin(Turn):
+    """A turn of a run that lacks so many workers."""
+
+    missing = 0
+
+    def count_missing(self, _: RunRecord) -> int:
+        """So many as were set."""
+        return self.missing
 
 
 @pytest.fixture
-def clock(ledger: Ledger, missing: dict[str, int]) -> RunClock:
-    """A clock of runs that wait for these workers."""
-    return RunClock(ledger=ledger, count_missing=lambda run: missing[run.run])
+def turn(ledger: Ledger) -> TurnTwin:
+    """Nobody is missing."""
+    return TurnTwin(ledger, build_readiness(ledger), 60.0, lambda: 0.0)
+
+
+@pytest.fixture
+def clock(ledger: Ledger, turn: TurnTwin) -> RunClock:
+    """The clock of a run in this turn."""
+    return RunClock(ledger=ledger, turn=turn)
 
 
 def test_a_period_starts_a_moment_after_it_was_opened(clock: RunClock, begin_run: BeginRun) -> None:
@@ -35,11 +47,11 @@ def test_a_period_starts_a_moment_after_it_was_opened(clock: RunClock, begin_run
 
 
 def test_a_period_waits_for_a_worker_and_for_a_while_for_all(
-    clock: RunClock, begin_run: BeginRun, missing: dict[str, int]
+    clock: RunClock, begin_run: BeginRun, turn: TurnTwin
 ) -> None:
     """A run whose coordinator was restarted before its clock went is running before its workers are heard."""
     run = begin_run()
-    missing["r1"] = 1
+    turn.missing = 1
     assert clock.open_period(run, 10.0, workers=0, lead_s=1.0) is None
     assert clock.open_period(run, 11.0, workers=1, lead_s=1.0) is None
     assert clock.open_period(run, 15.9, workers=1, lead_s=1.0) is None
@@ -47,13 +59,13 @@ def test_a_period_waits_for_a_worker_and_for_a_while_for_all(
 
 
 def test_a_period_waits_no_longer_once_nobody_is_missing(
-    clock: RunClock, begin_run: BeginRun, missing: dict[str, int]
+    clock: RunClock, begin_run: BeginRun, turn: TurnTwin
 ) -> None:
     """Its workers have loaded what the setup returned, or have been heard again."""
     run = begin_run()
-    missing["r1"] = 1
+    turn.missing = 1
     assert clock.open_period(run, 10.0, workers=1, lead_s=1.0) is None
-    missing["r1"] = 0
+    turn.missing = 0
     assert clock.open_period(run, 11.0, workers=2, lead_s=1.0) is not None
 
 

@@ -1,8 +1,8 @@
-"""Runs that end after a time, dealt out by a real dispatcher."""
+"""Runs that end after a time, dealt out as a coordinator does it."""
 
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
-from tests.kit.coordinators.dispatching import build_dispatcher
+from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint
 
 from oku_coordinator.ledger import Ledger
@@ -21,10 +21,7 @@ class World:
         self.ledger = ledger
         self.broker = BrokerTwin()
         self.roster = Roster(10.0)
-        self.dispatcher = build_dispatcher(ledger, self.broker, self.roster, self._begin)
-
-    def _begin(self, run: RunRecord, _: float, wall_now: float) -> RunRecord | None:
-        return self.ledger.runs.begin(run.run, wall_now)
+        self.active_runs = build_active_runs(ledger, self.broker, self.roster)
 
     def create(self, **keys: object) -> None:
         """Enter the run."""
@@ -32,10 +29,10 @@ class World:
         self.ledger.runs.create("r1", spec, 0.0)
 
     async def step(self, now: float) -> RunRecord:
-        """The worker speaks, and the dispatcher does what there is to do."""
+        """The worker speaks, and the run advances."""
         self.roster.record(Progress(worker="w1", incarnation="b1", at=now), now, now)
-        self.dispatcher.assignment.settle(self.ledger.runs.fetch_current())
-        await self.dispatcher.step(now, now)
+        self.active_runs.shared.assignment.settle(self.ledger.runs.fetch_current())
+        await self.active_runs.advance(now, now)
         return self.ledger.runs.fetch("r1")
 
     def measure(self, name: str, ended: int, now: float) -> None:
@@ -43,9 +40,9 @@ class World:
         incarnation = name.replace("w", "b")
         progress = Progress(worker=name, incarnation=incarnation, at=now)
         self.roster.record(progress, now, now)
-        self.dispatcher.assignment.settle(self.ledger.runs.fetch_current())
-        [worker] = self.dispatcher.assignment.find_takers("r1", [name])
-        worker.find_rate("r1").note_interval(ended, 1.0, 10)
+        self.active_runs.shared.assignment.settle(self.ledger.runs.fetch_current())
+        [worker] = self.active_runs.shared.assignment.find_takers("r1", [name])
+        worker.find_rate("r1").record_interval(ended, 1.0, 10)
 
     def finish(self, done: int, now: float) -> None:
         """The worker gives back all leases, of which it has done some requests each."""
@@ -159,7 +156,7 @@ async def test_near_its_end_little_more_is_dealt_than_can_be_done(world: World) 
     for second in (101.0, 102.0, 103.0):
         world.measure("w1", 100, second)
     world.finish(10, 108.0)
-    await world.dispatcher.step(108.3, 108.3)
+    await world.active_runs.advance(108.3, 108.3)
     left_s = 110.302 - 108.3
     untaken = sum(lease.length for lease in world.ledger.leases.fetch_open("r1"))
     assert 100 * (left_s + 1) < untaken <= 100 * (left_s + 2) + 30
@@ -171,11 +168,11 @@ async def test_an_idle_worker_gets_work_though_another_has_too_much(world: World
     for second in (100.0, 101.0, 102.0, 103.0, 104.0, 105.0):
         for name, count in (("w1", 100), ("w2", 100 if second < 103 else 1)):
             world.measure(name, count, second)
-        await world.dispatcher.step(second, second)
+        await world.active_runs.advance(second, second)
     for lease in world.ledger.leases.fetch_held("r1", ["b1"])["b1"]:
         checkpoint = build_checkpoint(lease, 0, end=0)
         apply_batches(world.ledger, [build_batch(lease, checkpoint)], 108.0)
-    await world.dispatcher.step(108.3, 108.3)
+    await world.active_runs.advance(108.3, 108.3)
     held = world.ledger.leases.fetch_held("r1", ["b1", "b2"])
     assert sum(lease.length for lease in held["b2"]) > 5 * 100
     assert 2 * 100 < sum(lease.length for lease in held["b1"]) <= 5 * 100
@@ -187,15 +184,15 @@ async def test_a_worker_that_has_run_dry_gets_work_until_the_end(world: World) -
     await world.step(100.0)
     for second in (101.0, 102.0, 103.0):
         world.measure("w1", 100, second)
-    await world.dispatcher.step(109.85, 109.85)
+    await world.active_runs.advance(109.85, 109.85)
     assert world.broker.stop_times == [pytest.approx(110.302)]
     world.finish(0, 109.9)
-    world.dispatcher.note_news("w1")
-    await world.dispatcher.step(109.9, 109.9)
+    world.active_runs.schedule_visit("w1")
+    await world.active_runs.advance(109.9, 109.9)
     assert world.ledger.leases.fetch_open("r1")
     world.finish(0, 110.302)
-    world.dispatcher.note_news("w1")
-    await world.dispatcher.step(110.303, 110.303)
+    world.active_runs.schedule_visit("w1")
+    await world.active_runs.advance(110.303, 110.303)
     assert not world.ledger.leases.fetch_open("r1")
 
 

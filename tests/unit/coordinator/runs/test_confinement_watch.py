@@ -33,7 +33,7 @@ class World:
         run = self.ledger.runs.fetch("r1")
         self.assignment.settle(run)
         for _ in range(2):
-            self.watch.look(run)
+            self.watch.check(run)
         return run
 
     def list_events(self) -> list[str]:

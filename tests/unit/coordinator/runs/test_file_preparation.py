@@ -3,6 +3,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
+from tests.kit.coordinators.dispatching import build_tickets
 from tests.kit.coordinators.leases import apply_batches
 
 from oku_coordinator.ledger import Ledger
@@ -29,9 +30,7 @@ class World:
         self.ledger, self.roster, self.broker = ledger, Roster(1000.0), BrokerTwin()
         self.assignment = Assignment(ledger=ledger, roster=self.roster)
         self.readiness = Readiness(ledger, self.roster, self.assignment)
-        self.preparation = FilePreparation(
-            ledger, self.assignment, self.broker, lambda digest: f"ticket for {digest[:2]}"
-        )
+        self.preparations: dict[str, FilePreparation] = {}
         self.now, self._sequence = 0.0, 0
 
     def speak(self, worker: str = "w", **changes: Any) -> None:
@@ -47,12 +46,16 @@ class World:
         """The run that has its turn gets its workers."""
         self.assignment.settle(self.ledger.runs.fetch_current())
 
+    def _build(self) -> FilePreparation:
+        return FilePreparation(self.ledger, self.assignment, self.broker, build_tickets())
+
     def look(self, after_s: float = 20.0) -> list[Fetch]:
         """What workers are told after some time."""
         self.now += after_s
         self.settle()
         self.broker.fetches.clear()
-        self.preparation.look(self.now)
+        if run := self.ledger.runs.fetch_current():
+            self.preparations.setdefault(run.run, self._build()).send_needs(run, self.now)
         return list(self.broker.fetches)
 
 
@@ -72,7 +75,7 @@ def test_the_workers_of_a_run_are_told_what_to_fetch(world: World, ledger: Ledge
     ledger.runs.begin("r0", 2.0)
     ledger.runs.give_up("r0", state=ledger.runs.fetch("r0").state.FAILED, now=3.0, reason="x")
     ledger.runs.create("r1", msgspec.structs.replace(SPEC, workers=2), 4.0)
-    tickets = {FILE.digest: "ticket for 11"}
+    tickets = build_tickets().build_all([FILE.digest])
     assert world.look() == [
         Fetch(incarnation=incarnation, run="r1", files=[str(FILE)], tickets=tickets)
         for incarnation in ("iw1", "iw2")

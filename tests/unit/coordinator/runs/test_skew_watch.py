@@ -19,7 +19,7 @@ class World:
     def __init__(self, ledger: Ledger) -> None:
         self.ledger, self.roster = ledger, Roster(10.0)
         self.assignment = Assignment(ledger=ledger, roster=self.roster)
-        self.watch = SkewWatch(ledger, self.assignment)
+        self.watches: dict[str, SkewWatch] = {}
 
     def begin(self, run: str, spec: Spec) -> None:
         """A run begins."""
@@ -34,7 +34,9 @@ class World:
                 Progress(worker=name, incarnation=name, at=0.0, clock_bound_s=bound_s), 0.0, 0.0
             )
         self.assignment.settle(self.ledger.runs.fetch_current())
-        self.watch.look()
+        if current := self.ledger.runs.fetch_current():
+            watch = self.watches.setdefault(current.run, SkewWatch(self.ledger, self.assignment))
+            watch.check(current)
         flags = self.ledger.runs.fetch_snapshot(run).flags
         assert all(flag == Flag.CLOCK_SKEW for flag, _, _ in flags)
         return [worst for _, _, worst in flags]

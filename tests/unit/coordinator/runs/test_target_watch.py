@@ -10,7 +10,7 @@ from tests.kit.outcomes import make_counts, make_reasons
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.runs.target_outage import NEVER_OK_STOP_S
-from oku_coordinator.runs.target_watch import BACK_SHOWN_S, TargetWatch
+from oku_coordinator.runs.target_watch import BACK_SHOWN_S, TargetNotices, TargetWatch
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.event import EventType
@@ -26,8 +26,8 @@ class World:
     def __init__(self, ledger: Ledger, begin_run: Callable[..., RunRecord]) -> None:
         self.ledger = ledger
         self._begin_run = begin_run
-        self.signals = CountingSignals()
-        self.watch = TargetWatch(ledger, self.signals)
+        self.signals, self.shown = CountingSignals(), TargetNotices()
+        self.watch = TargetWatch(ledger, self.shown, self.signals)
         self.second = 100
 
     def begin(self, **spec: Any) -> None:
@@ -39,7 +39,7 @@ class World:
         for _ in range(seconds):
             self.second += 1
             tick = build_tick(float(self.second), {"outcomes": outcomes, "outcomes_so_far": outcomes})
-            self.watch.take(self.run, tick, is_heard=is_heard)
+            self.watch.record(self.run, tick, is_heard=is_heard)
 
     def deal(self, size: int) -> LeaseRecord:
         """Deal a lease of the run."""
@@ -65,7 +65,7 @@ class World:
     @property
     def notices(self) -> list[str]:
         """What is said of its target."""
-        return list(self.watch.find_notices("r1"))
+        return [notice] if (notice := self.shown.find("r1")) else []
 
     @property
     def events(self) -> list[tuple[float, EventType, str]]:
@@ -161,7 +161,7 @@ def test_a_run_that_ends_for_another_reason_in_the_same_second_keeps_that_one(wo
     before = world.run
     world.ledger.runs.change_state("r1", RunState.CANCELLING, 130.0, "threshold lost: ok >= 1%: abort")
     tick = build_tick(130.0, {"outcomes": REFUSED, "outcomes_so_far": REFUSED})
-    world.watch.take(before, tick, is_heard=True)
+    world.watch.record(before, tick, is_heard=True)
     assert (world.run.state, world.run.reason, world.signals.wakes) == (
         RunState.CANCELLING,
         "threshold lost: ok >= 1%: abort",

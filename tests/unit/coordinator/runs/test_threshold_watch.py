@@ -56,7 +56,7 @@ class World:
         """What became of the thresholds in a second; the run is as it is now unless it is given."""
         sample = build_seen(at, **second)
         record = record or self.ledger.runs.fetch("r1")
-        tick = self.watch.look(record, Tick(run="r1", state=record.state, sample=sample))
+        tick = self.watch.judge(record, Tick(run="r1", state=record.state, sample=sample))
         return [threshold.verdict for threshold in tick.thresholds]
 
     def end_in(
@@ -78,7 +78,8 @@ class World:
             sequence=self.sequence,
         )
         batch = build_batch(self.lease, checkpoint, told_to=told_to)
-        self.watch.told.note_receipts(self.ledger.leases.apply([batch], lambda *_: 0, told_to + 0.1))
+        [receipt] = self.ledger.leases.apply([batch], lambda *_: 0, told_to + 0.1)
+        self.watch.told.record_receipt(receipt)
 
     def summarize(self) -> list[ThresholdVerdict]:
         """What the summary says of the thresholds."""

@@ -69,7 +69,7 @@ class World:
     def look(self) -> None:
         """Look as a round does."""
         self.readiness.assignment.settle(self.ledger.runs.fetch_current())
-        self.watch.look(self.now)
+        self.watch.cancel_abandoned(self.now)
 
     def miss(self, seconds: float) -> None:
         """Let time pass in which nobody can be heard, as a round does that begins after it."""
@@ -159,7 +159,7 @@ def test_only_a_worker_that_can_work_on_the_run_counts(world: World) -> None:
     """One that cannot begin with it does not."""
     world.begin("r1", after_s=20.0)
     world.pass_time(15, "w2")
-    world.roster.note_refusal("w2", build_incarnation("w2"), ("r1", "no such file"), world.now)
+    world.roster.record_refusal("w2", build_incarnation("w2"), ("r1", "no such file"), world.now)
     world.pass_time(19, "w2")
     assert world.states("r1") == [RunState.RUNNING]
     world.pass_time(1, "w2")

@@ -143,7 +143,7 @@ def test_one_that_leaves_or_refuses_is_replaced_when_it_has_given_back_its_lease
     world.finish(lease)
     assert world.settle() == ["w2"]
     lease = world.hold("w2")
-    world.roster.note_refusal("w2", "b2", ("r1", "no file"), world.now)
+    world.roster.record_refusal("w2", "b2", ("r1", "no file"), world.now)
     assert world.settle() == []
     world.finish(lease)
     assert world.settle() == ["w3"]

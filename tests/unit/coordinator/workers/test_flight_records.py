@@ -31,7 +31,7 @@ def test_each_record_is_compared_once_with_the_leases_of_a_run() -> None:
     records = FlightRecords()
     records.record([FlightRecord(incarnation="b1")])
     assert records.find_unused("r1") == ["b1"]
-    records.note_used("r1", ["b1"])
+    records.record_used("r1", ["b1"])
     records.record([FlightRecord(incarnation="b2")])
     assert records.find_unused("r1") == ["b2"]
     assert records.find_unused("r2") == ["b1", "b2"]

@@ -18,7 +18,7 @@ def test_the_intervals_are_announced_when_one_changes_and_again_after_a_while() 
         (3.0, 5.0, 7.9),
         (3.0, 5.0, 8.0),
     ):
-        announcer.step(heartbeat_s, checkpoint_s, now)
+        announcer.announce(heartbeat_s, checkpoint_s, now)
     assert broker.intervals_s == [(1.0, 3.0), (3.0, 3.0), (3.0, 5.0), (3.0, 5.0)]
 
 
@@ -28,7 +28,7 @@ def test_the_intervals_are_announced_when_a_broker_that_was_away_is_back() -> No
     announcer = IntervalAnnouncer(broker, lambda: CLOCK)
     for answers, now in ((False, 0.0), (False, 0.5), (True, 1.0), (True, 2.0)):
         broker.answers = answers
-        announcer.step(1.0, 3.0, now)
+        announcer.announce(1.0, 3.0, now)
     assert broker.intervals_s == [(1.0, 3.0)]
 
 
@@ -36,10 +36,10 @@ def test_the_intervals_are_announced_again_to_those_who_listen_only_now() -> Non
     """The next step announces them, whenever they were announced before."""
     broker = BrokerTwin()
     announcer = IntervalAnnouncer(broker, lambda: CLOCK)
-    announcer.step(1.0, 3.0, 0.0)
+    announcer.announce(1.0, 3.0, 0.0)
     announcer.repeat()
-    announcer.step(1.0, 3.0, 0.1)
-    announcer.step(1.0, 3.0, 0.2)
+    announcer.announce(1.0, 3.0, 0.1)
+    announcer.announce(1.0, 3.0, 0.2)
     assert broker.intervals_s == [(1.0, 3.0)] * 2
 
 
@@ -50,7 +50,7 @@ def test_workers_hear_of_a_new_clock_at_once() -> None:
     told = iter(clocks)
     announcer = IntervalAnnouncer(broker, lambda: next(told))
     for now in range(len(clocks)):
-        announcer.step(1.0, 3.0, now)
+        announcer.announce(1.0, 3.0, now)
     assert broker.clocks == [clocks[0], clocks[1], clocks[3]]
 
 
@@ -59,7 +59,7 @@ def test_workers_hear_at_once_which_run_has_its_turn() -> None:
     broker = BrokerTwin()
     announcer = IntervalAnnouncer(broker, lambda: CLOCK)
     for now, run in enumerate(("", "r1", "r1", "", "r2")):
-        announcer.step(1.0, 3.0, now, run)
+        announcer.announce(1.0, 3.0, now, run)
     assert broker.turns == ["", "r1", "", "r2"]
 
 
@@ -67,10 +67,10 @@ def test_one_who_has_just_come_need_not_wait_for_long() -> None:
     """What time it is, for example, is announced at once, and again: it may not have listened yet."""
     broker = BrokerTwin()
     announcer = IntervalAnnouncer(broker, lambda: CLOCK)
-    announcer.step(1.0, 3.0, 0.0)
-    announcer.greet()
+    announcer.announce(1.0, 3.0, 0.0)
+    announcer.repeat_soon()
     told = []
     for now in (0.2, 0.4, 1.1, 1.2, 2.2, 6.1, 6.2):
-        announcer.step(1.0, 3.0, now)
+        announcer.announce(1.0, 3.0, now)
         told.append(len(broker.intervals_s) - 1)
     assert told == [1, 1, 1, 2, 2, 2, 3]

@@ -127,7 +127,7 @@ def test_a_filter_of_system_calls_takes_it_away() -> None:
 _RESTRICTED = """
 import contextlib, os, sys, threading
 from pathlib import Path
-from oku.host.confinement import give_up_privileges
+from oku.sandbox.process_confinement import give_up_privileges
 from oku_core.process.landlock import *
 
 give_up_privileges()

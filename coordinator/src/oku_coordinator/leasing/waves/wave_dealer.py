@@ -27,13 +27,13 @@ _HEARD_S, _UNHEARD_AHEAD_S = 3.0, 5.0
 
 @dataclass(kw_only=True)
 class WaveDealer:
-    """Deals out the open run that has its turn.
+    """Deals out one open run.
 
     Args:
         ledger: the truth.
         assignment: which workers the run has.
         delivery: takes leases to workers.
-        expiry: is told what is sent.
+        expiry: follows the leases that are sent.
         clock: the clock of the run.
     """
 
@@ -82,7 +82,7 @@ class WaveDealer:
             run.run, lambda dealing: plan.plan(dealing, takers, clock_s, ahead_s), wall_now
         )
         for lease in leases:
-            self.expiry.note_sent(lease.id, now)
+            self.expiry.record_sent(lease.id, now)
         self.delivery.send(run, leases)
 
     def _open_period(
