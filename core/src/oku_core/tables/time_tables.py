@@ -124,7 +124,7 @@ def build_times(summary: Summary) -> Table:
         Column(key=time.key, head=time.label, quantity=Quantity.LATENCY, detail=time.detail) for time in times
     ]
     rows: Iterator[list[Value]] = (
-        [name_figure(figure), *_list_cells(summary, times, figure)] for figure in FIGURES
+        [name_figure(figure), *_list_cells(summary, times, figure)] for figure in (FIGURES if times else ())
     )
     return build_table("times", "Figures", columns, rows)
 

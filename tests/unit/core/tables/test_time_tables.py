@@ -20,7 +20,7 @@ def test_each_time_of_a_run_has_a_column() -> None:
     assert list_texts(table)[-1] == ["max", *["9.00 ms"] * 3]
     assert [column.detail for column in table.columns[1:]] == ["sent to end", "due to end", "due to sent"]
     assert list_texts(build_times(build_summary()))[0] == ["", "latency"]
-    assert list_texts(build_times(build_summary(Histogram())))[0] == [""]
+    assert build_times(build_summary(Histogram())).rows == []
 
 
 def test_quantiles_that_would_look_the_same_have_one_more_digit() -> None:
