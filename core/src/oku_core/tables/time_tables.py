@@ -8,7 +8,8 @@ import msgspec
 
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HistogramSnapshot
-from oku_core.results.summary import LatencySummary, PhaseSummary, QuantileIntervals, Summary, TargetSummary
+from oku_core.results.summary import PhaseSummary, Summary, TargetSummary
+from oku_core.results.timing_summary import LatencySummary, QuantileIntervals
 from oku_core.tables.formatting import choose_digits, format_latency
 from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Table, Value, build_table
 
@@ -123,7 +124,7 @@ def build_times(summary: Summary) -> Table:
         Column(key=time.key, head=time.label, quantity=Quantity.LATENCY, detail=time.detail) for time in times
     ]
     rows: Iterator[list[Value]] = (
-        [name_figure(figure), *_list_cells(summary, times, figure)] for figure in FIGURES
+        [name_figure(figure), *_list_cells(summary, times, figure)] for figure in (FIGURES if times else ())
     )
     return build_table("times", "Figures", columns, rows)
 

@@ -1,9 +1,11 @@
 import msgspec
+import pytest
 from tests.kit.runs.summaries import build_summary, make_inner, make_phase, make_target
 
 from oku_core.accounting.outcome import Outcome
+from oku_core.errors import UserError
 from oku_core.results.summary import FailureSummary, Summary, Unit
-from oku_core.tables.summary_tables import list_tables
+from oku_core.tables.summary_tables import list_phase_tables, list_tables
 from oku_core.tables.table import Role, Table
 
 
@@ -40,3 +42,12 @@ def test_a_table_keeps_its_values_as_json() -> None:
         column.key: cell.value for column, cell in zip(targets.columns, targets.rows[0].cells, strict=True)
     }
     assert (values["requests"], values["ok"], values["rate"], values["latency_p99"]) == (1000, 1, 500, 20)
+
+
+def test_a_phase_has_its_targets() -> None:
+    """One that a run does not have is named."""
+    summary = build_summary(phases=[make_phase(name="up", targets=[make_target()]), make_phase(name="end")])
+    assert [table.title for table in list_phase_tables(summary, "up")] == ["Phase up"]
+    assert list_phase_tables(summary, "end") == []
+    with pytest.raises(UserError, match="phase: x is not in run 6f2c1a, which has up, end"):
+        list_phase_tables(summary, "x")

@@ -3,8 +3,7 @@ from typing import Any
 from tests.kit.runs.summaries import build_summary, list_texts, make_target
 
 from oku_core.accounting.histogram import Histogram
-from oku_core.results.summary import LatencySummary
-from oku_core.results.timing_summary import StepSummary, TimingSummary
+from oku_core.results.timing_summary import LatencySummary, StepSummary, TimingSummary
 from oku_core.tables.time_tables import LATENCY, TIMES, build_steps, build_target_steps, build_times
 
 TIMING = TimingSummary(
@@ -21,7 +20,7 @@ def test_each_time_of_a_run_has_a_column() -> None:
     assert list_texts(table)[-1] == ["max", *["9.00 ms"] * 3]
     assert [column.detail for column in table.columns[1:]] == ["sent to end", "due to end", "due to sent"]
     assert list_texts(build_times(build_summary()))[0] == ["", "latency"]
-    assert list_texts(build_times(build_summary(Histogram())))[0] == [""]
+    assert build_times(build_summary(Histogram())).rows == []
 
 
 def test_quantiles_that_would_look_the_same_have_one_more_digit() -> None:
