@@ -110,8 +110,12 @@ class StorageHealth:
         try:
             yield
         except sqlite3.OperationalError as error:
-            if (explained := explain_error(error)) is None:
-                raise
+            self.raise_fault(error)
+            raise
+
+    def raise_fault(self, error: sqlite3.OperationalError) -> None:
+        """Record a fault of the file and raise it as `StorageError`; do nothing on another error."""
+        if (explained := explain_error(error)) is not None:
             self._note_failure(explained)
             raise explained from error
 
