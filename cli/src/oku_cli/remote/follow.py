@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Protocol
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
@@ -32,6 +32,14 @@ run. Most supervisors send SIGKILL 10 s after SIGTERM."""
 READINESS_LOOK_S = 0.5
 
 
+class Lifetime(Protocol):
+    """Knows whether a coordinator that does not answer has ended for good."""
+
+    def has_ended(self) -> bool:
+        """Whether it will not answer again."""
+        ...
+
+
 class Follower:
     """Follows one run after the other, each until it rests.
 
@@ -40,7 +48,7 @@ class Follower:
         watch: says how to show the run.
         hints: words the hints for a user who leaves a run before its end.
         interrupts: the signals that make the user leave it.
-        is_gone: whether the coordinator has ended for good, if it does not answer.
+        lifetime: of the coordinator; None if it is waited for however long it does not answer.
     """
 
     def __init__(
@@ -50,7 +58,7 @@ class Follower:
         hints: InterruptHints,
         interrupts: Interrupts,
         *,
-        is_gone: Callable[[], bool] = bool,
+        lifetime: Lifetime | None = None,
     ) -> None:
         from oku_cli.terminal.screen import build_view  # noqa: PLC0415  # rich takes long to load
 
@@ -60,7 +68,7 @@ class Follower:
         self._console = watch.build_console()
         self.view: View = build_view(self._console, quiet=watch.quiet)
         self._interrupts = interrupts
-        self._is_gone = is_gone
+        self._lifetime = lifetime
 
     def log(self, line: str) -> None:
         """Show a line above the progress."""
@@ -115,7 +123,7 @@ class Follower:
                         return item
                     self.view.show_tick(item)
             except UnreachableError as error:
-                if self._is_gone():
+                if self._lifetime is not None and self._lifetime.has_ended():
                     raise
                 # The stack restarts a dead coordinator; workers continue the run meanwhile.
                 reason = str(error)
