@@ -20,7 +20,7 @@ from oku_core.process.private_files import remove_ready_file, write_ready_file
 from oku_core.process.resources import raise_open_files
 from oku_server.behaviour.plan import Planner
 from oku_server.behaviour.timing_wheel import TimingWheel
-from oku_server.counts.count_store import CountStore, FileStore, MemoryStore
+from oku_server.counts.count_store import CountStore, FileCountStore, MemoryStore
 from oku_server.counts.count_table import CountTable
 from oku_server.http.admin import Description
 from oku_server.http.connection import Connection
@@ -28,7 +28,7 @@ from oku_server.http.request_timeouts import RequestTimeouts
 from oku_server.http.service import Service
 from oku_server.process_sizes import RecentSizes
 from oku_server.settings import ServerSettings
-from oku_server.supervisor import Supervisor
+from oku_server.supervisor import ProcessSupervisor
 
 GC_THRESHOLD = 10_000
 """Requests leave no reference cycles behind. While thousands of them wait, the default of 700 would make the
@@ -61,7 +61,7 @@ def serve(settings: ServerSettings) -> None:
         if settings.processes == 1:
             _run(settings, sockets[0], store, 0, announce)
         else:
-            Supervisor(settings.processes, run_child).run(announce)
+            ProcessSupervisor(settings.processes, run_child).run(announce)
     finally:
         for listening in sockets:
             listening.close()
@@ -128,7 +128,7 @@ def _open_sockets(settings: ServerSettings) -> list[socket.socket]:
 def _open_store(settings: ServerSettings) -> CountStore:
     if settings.counts_dir is None:
         return MemoryStore(settings.processes)
-    return FileStore(settings.counts_dir, settings.processes, is_trusted=settings.trusts_counts_dir)
+    return FileCountStore(settings.counts_dir, settings.processes, is_trusted=settings.trusts_counts_dir)
 
 
 def _announce(settings: ServerSettings, address: str) -> None:

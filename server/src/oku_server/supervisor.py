@@ -27,7 +27,7 @@ _AWAITED = _STOP_SIGNALS | {signal.SIGCHLD, signal.SIGALRM}
 _log = logging.getLogger(__name__)
 
 
-class Supervisor:
+class ProcessSupervisor:
     """Keeps `count` children alive until SIGTERM or SIGINT.
 
     Args:

@@ -11,7 +11,7 @@ from oku_cli.comparison.run_seconds import RunSeconds
 from oku_cli.comparison.spec_differences import Mask, SpecDifference, list_differences
 from oku_core.results.summary import LatencySummary, QuantileIntervals, Summary
 from oku_core.results.timing_summary import SUMMARY_QUANTILES
-from oku_core.statistics.change import Change, ChangeVerdict, measure_changes
+from oku_core.statistics.change import ChangeVerdict, QuantileChange, measure_changes
 
 
 class Verdict(StrEnum):
@@ -48,7 +48,7 @@ class ComparedQuantile(msgspec.Struct, frozen=True, kw_only=True):
     b_ms: float | None
     a_interval_ms: tuple[float, float] | None
     b_interval_ms: tuple[float, float] | None
-    change: Change | None = None
+    change: QuantileChange | None = None
 
     @property
     def plain_change(self) -> float | None:
@@ -112,7 +112,7 @@ def compare_runs(
     )
 
 
-def _measure_changes(first: RunSeconds, second: RunSeconds) -> dict[tuple[str, str], Change]:
+def _measure_changes(first: RunSeconds, second: RunSeconds) -> dict[tuple[str, str], QuantileChange]:
     # Draws from two runs have to be independent of each other, those from one run not.
     a, b = first.measure_spreads(seed=1), second.measure_spreads(seed=2)
     ratios = {
@@ -124,7 +124,7 @@ def _measure_changes(first: RunSeconds, second: RunSeconds) -> dict[tuple[str, s
     return measure_changes(a, b, ratios)
 
 
-def _choose_verdict(changes: Mapping[tuple[str, str], Change]) -> Verdict:
+def _choose_verdict(changes: Mapping[tuple[str, str], QuantileChange]) -> Verdict:
     seen = {change.verdict for change in changes.values()} - {ChangeVerdict.NO_DIFFERENCE}
     if not seen:
         return Verdict.NO_DIFFERENCE
@@ -132,7 +132,7 @@ def _choose_verdict(changes: Mapping[tuple[str, str], Change]) -> Verdict:
 
 
 def _list_quantiles(
-    a: Summary, b: Summary, changes: Mapping[tuple[str, str], Change]
+    a: Summary, b: Summary, changes: Mapping[tuple[str, str], QuantileChange]
 ) -> Iterator[ComparedQuantile]:
     for name in ("latency", "response_time"):
         figures: list[LatencySummary] = [getattr(each, f"{name}_ms") for each in (a, b)]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from oku_cli.comparison.comparison import Comparison, Verdict
-from oku_core.statistics.change import Change, ChangeVerdict
+from oku_core.statistics.change import ChangeVerdict, QuantileChange
 from oku_core.tables.formatting import format_change
 
 
@@ -23,14 +23,14 @@ def describe_verdict(comparison: Comparison) -> str:
             return "A and B are not judged by each other"
 
 
-def describe_change(change: Change) -> str:
+def describe_change(change: QuantileChange) -> str:
     """What is said of a quantile: `slower`, or `no difference shown (would have seen 4 %)`."""
     if is_none(change):
         return f"no difference shown (would have seen {format_size(change.visible)})"
     return change.verdict
 
 
-def is_none(change: Change) -> bool:
+def is_none(change: QuantileChange) -> bool:
     """Whether no difference is shown."""
     return change.verdict is ChangeVerdict.NO_DIFFERENCE
 

@@ -16,7 +16,7 @@ from oku_cli.local.local_run import refuse_detaching, run_locally
 from oku_cli.local.stack_plan import StackPlan
 from oku_cli.process.interrupt import Interrupts, SignalAction
 from oku_cli.process.interrupt_hints import describe_unbegun
-from oku_cli.remote.client import RunDeletedError
+from oku_cli.remote.client import RunGoneError
 from oku_cli.remote.once import KeyNotice, finish_deleted
 from oku_cli.remote.remote_run import RunStart
 from oku_cli.remote.watch import Watch
@@ -87,7 +87,7 @@ class LocalOnce:
         ledger, stack = await runs.open(describe_unbegun(None), _STARTS_S)
         try:
             record = ledger.find_submitted(*self.keyed)
-        except RunDeletedError as error:
+        except RunGoneError as error:
             return finish_deleted(error.summary, self.watch, str(error))
         if record is None:
             return await run_locally(self.data_dir, self.plan, self.start, self.watch, runs.interrupts)

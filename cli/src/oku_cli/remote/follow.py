@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from oku_cli.exit_code import ExitCode
 from oku_cli.process.interrupt import InterruptedAtOnceError, Interrupts, SignalAction
-from oku_cli.process.interrupt_hints import Delivery, InterruptHints
+from oku_cli.process.interrupt_hints import InterruptHints, OrderDelivery
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.outage import Outage
@@ -140,7 +140,7 @@ class Follower:
         try:
             await asyncio.wait({again, standing}, return_when=asyncio.FIRST_COMPLETED)
             obstacle = "" if again.done() else await standing
-            delivery = ordering.result() if ordering.done() else Delivery.OPEN
+            delivery = ordering.result() if ordering.done() else OrderDelivery.OPEN
         finally:
             for task in (ordering, again, standing):
                 task.cancel()
@@ -158,7 +158,7 @@ class Follower:
                 return obstacle
             await asyncio.sleep(READINESS_LOOK_S)
 
-    async def _order(self, run: str, action: SignalAction) -> Delivery:
+    async def _order(self, run: str, action: SignalAction) -> OrderDelivery:
         """Tell the coordinator to pause or cancel a run, until it has answered."""
         tell = self._client.cancel if action is SignalAction.CANCEL else self._client.pause
         outage = Outage(self.view.warn, f"run {run} has been told to {action}", ORDER_PATIENCE_S)
@@ -171,10 +171,10 @@ class Follower:
                 await asyncio.sleep(outage.note(f"run {run} could not be told to {action}: {reason}"))
             except UserError as error:
                 self.view.log(str(error))  # the run has come to rest by itself
-                return Delivery.REFUSED
+                return OrderDelivery.REFUSED
             else:
                 outage.end()
-                return Delivery.ACCEPTED
+                return OrderDelivery.ACCEPTED
 
 
 def show_end(watch: Watch, summary: Summary, hints: InterruptHints | None = None) -> ExitCode:

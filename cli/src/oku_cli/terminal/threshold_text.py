@@ -7,7 +7,7 @@ from rich.text import Text
 
 from oku_cli.terminal.layout import AlignedTable
 from oku_cli.terminal.palette import BAD, CAUTION, GOOD, STRONG
-from oku_core.spec.values.threshold import Unit
+from oku_core.spec.values.threshold import FigureUnit
 from oku_core.tables.formatting import format_count, format_latency, format_rate, format_share
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
@@ -46,18 +46,18 @@ def describe_standing(threshold: ThresholdSummary) -> str:
     return "; ".join(_iter_facts(threshold))
 
 
-def format_value(value: float | None, unit: Unit) -> str:
+def format_value(value: float | None, unit: FigureUnit) -> str:
     """A value or a limit of a threshold with its unit; requests without an answer have no time."""
     if value is None:
-        return "no answer" if unit is Unit.MS else "no value"
-    if unit is Unit.MS:
+        return "no answer" if unit is FigureUnit.MS else "no value"
+    if unit is FigureUnit.MS:
         return format_latency(value)
-    if unit is Unit.PER_SECOND:
+    if unit is FigureUnit.PER_SECOND:
         return format_rate(value)
-    if unit is Unit.REQUESTS:
+    if unit is FigureUnit.REQUESTS:
         return f"{value:,.0f}"
     share = format_share(value, 1) if value <= 1 else f"{100 * value:.2f} %"
-    return f"{share} of plan" if unit is Unit.OF_PLAN else share
+    return f"{share} of plan" if unit is FigureUnit.OF_PLAN else share
 
 
 def _iter_facts(threshold: ThresholdSummary) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _iter_facts(threshold: ThresholdSummary) -> Iterator[str]:
     if (
         threshold.against is not None
         and threshold.allowed is not None
-        and threshold.unit is not Unit.REQUESTS
+        and threshold.unit is not FigureUnit.REQUESTS
     ):
         yield f"{threshold.against:,} of at most {threshold.allowed:,} against it"
     if threshold.lost_s is not None:

@@ -16,7 +16,7 @@ MOST_HEADS = 1024
 _LOOK_S = 1.0
 
 
-class Sender(Protocol):
+class IncompleteRequest(Protocol):
     """A connection whose request is not complete."""
 
     def refuse_slow(self) -> bool:
@@ -36,15 +36,15 @@ class RequestTimeouts:
     ) -> None:
         self._set_timer = set_timer
         self._clock = clock
-        self._head_due_at: dict[Sender, float] = {}
-        self._body_due_at: dict[Sender, float] = {}
+        self._head_due_at: dict[IncompleteRequest, float] = {}
+        self._body_due_at: dict[IncompleteRequest, float] = {}
         self._is_watching = False
 
     def __len__(self) -> int:
         """How many requests are incomplete."""
         return len(self._head_due_at) + len(self._body_due_at)
 
-    def note_head(self, sender: Sender) -> None:
+    def note_head(self, sender: IncompleteRequest) -> None:
         """Note that a part of a head has arrived, the first or a later one."""
         if sender in self._head_due_at:
             return
@@ -54,13 +54,13 @@ class RequestTimeouts:
             self._refuse(next(iter(self._head_due_at)))
         self._watch()
 
-    def note_body(self, sender: Sender) -> None:
+    def note_body(self, sender: IncompleteRequest) -> None:
         """Note that a head is complete but its body is not; a part of the body may have arrived."""
         self.remove(sender)
         self._body_due_at[sender] = self._clock() + BODY_S
         self._watch()
 
-    def remove(self, sender: Sender) -> None:
+    def remove(self, sender: IncompleteRequest) -> None:
         """Stop watching a request that is complete, or whose connection has ended."""
         self._head_due_at.pop(sender, None)
         self._body_due_at.pop(sender, None)
@@ -84,7 +84,7 @@ class RequestTimeouts:
         if len(self):
             self._watch()
 
-    def _refuse(self, sender: Sender) -> None:
+    def _refuse(self, sender: IncompleteRequest) -> None:
         due_at, patience_s = (
             (self._head_due_at, HEAD_S) if sender in self._head_due_at else (self._body_due_at, BODY_S)
         )

@@ -8,7 +8,7 @@ from oku_cli.terminal.threshold_text import (
     format_value,
     pick_nearest,
 )
-from oku_core.spec.values.threshold import Unit
+from oku_core.spec.values.threshold import FigureUnit
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 _PASSED, _FAILED, _UNDECIDED = ThresholdVerdict
@@ -18,25 +18,25 @@ def build(
     expression: str = "p99 < 1s", verdict: ThresholdVerdict = _UNDECIDED, **known: Any
 ) -> ThresholdSummary:
     """A threshold on a time."""
-    values: dict[str, Any] = {"limit": 1000.0, "unit": Unit.MS} | known
+    values: dict[str, Any] = {"limit": 1000.0, "unit": FigureUnit.MS} | known
     return ThresholdSummary(expression=expression, verdict=verdict, **values)
 
 
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
     [
-        (212.0, Unit.MS, "212 ms"),
-        (None, Unit.MS, "no answer"),
-        (0.9991, Unit.SHARE, "99.91 %"),
-        (0.999999, Unit.SHARE, "> 99.99 %"),
-        (3.0, Unit.REQUESTS, "3"),
-        (99.5, Unit.PER_SECOND, "100/s"),
-        (0.97, Unit.OF_PLAN, "97.00 % of plan"),
-        (1.5, Unit.OF_PLAN, "150.00 % of plan"),
-        (None, Unit.SHARE, "no value"),
+        (212.0, FigureUnit.MS, "212 ms"),
+        (None, FigureUnit.MS, "no answer"),
+        (0.9991, FigureUnit.SHARE, "99.91 %"),
+        (0.999999, FigureUnit.SHARE, "> 99.99 %"),
+        (3.0, FigureUnit.REQUESTS, "3"),
+        (99.5, FigureUnit.PER_SECOND, "100/s"),
+        (0.97, FigureUnit.OF_PLAN, "97.00 % of plan"),
+        (1.5, FigureUnit.OF_PLAN, "150.00 % of plan"),
+        (None, FigureUnit.SHARE, "no value"),
     ],
 )
-def test_a_value_is_shown_in_the_unit_of_its_limit(value: float | None, unit: Unit, text: str) -> None:
+def test_a_value_is_shown_in_the_unit_of_its_limit(value: float | None, unit: FigureUnit, text: str) -> None:
     """Rounding never makes a bad number look good."""
     assert format_value(value, unit) == text
 
@@ -55,7 +55,13 @@ def test_a_threshold_says_how_far_it_is_from_being_lost() -> None:
 
 def test_a_threshold_over_some_seconds_says_where_it_was_lost() -> None:
     """With the phase if the run has several, the second, and the value; the worst value is beside it."""
-    lost: dict[str, Any] = {"unit": Unit.OF_PLAN, "limit": 0.99, "holds": False, "value": 0.4, "lost_s": 12.0}
+    lost: dict[str, Any] = {
+        "unit": FigureUnit.OF_PLAN,
+        "limit": 0.99,
+        "holds": False,
+        "value": 0.4,
+        "lost_s": 12.0,
+    }
     threshold = build(verdict=_FAILED, lost_value=0.876, lost_phase="steady", **lost)
     assert (
         describe_standing(threshold)
