@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.kit.coordinators.transactions import change
 from tests.prometheus.programs import build_program
 from tests.unit.chart.rendering import find_kind, render
 
 from oku_coordinator.assembly import Assembly
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.storage_health import Space
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.accounting.lease_state import ExpiryReason
@@ -83,8 +85,8 @@ def evaluate(program: Path, rules: Path, before: Scrape, after: Scrape) -> dict[
 
 def begin_run(parts: Assembly, workers: int) -> None:
     """A run is active."""
-    parts.ledger.runs.create("r1", Spec(requests=100), parts.clock.now())
-    parts.ledger.runs.change_state("r1", RunState.RUNNING, parts.clock.now())
+    change(parts.ledger, create_run, "r1", Spec(requests=100), parts.clock.now())
+    change(parts.ledger, change_state, "r1", RunState.RUNNING, parts.clock.now())
     parts.metrics.show_workers(workers)
 
 
@@ -96,7 +98,7 @@ def fall_behind(parts: Assembly) -> None:
 
 def submit_early(parts: Assembly) -> None:
     """A run has waited for an hour."""
-    parts.ledger.runs.create("r1", Spec(requests=100), parts.clock.now() - 3600.0)
+    change(parts.ledger, create_run, "r1", Spec(requests=100), parts.clock.now() - 3600.0)
 
 
 def refuse_callers(parts: Assembly) -> None:
@@ -131,12 +133,12 @@ GROWING: Mapping[str, Callable[[Assembly], None]] = {
 def test_nothing_fires_while_all_is_well(program: Path, rules: Path, tmp_path: Path) -> None:
     """Neither with a paused run and no worker, nor while one runs, another waits, and lines go to Loki."""
     with open_parts(tmp_path / "data") as parts:
-        parts.ledger.runs.create("r0", Spec(requests=100), parts.clock.now() - 7200.0)
+        change(parts.ledger, create_run, "r0", Spec(requests=100), parts.clock.now() - 7200.0)
         for state in (RunState.RUNNING, RunState.PAUSED):
-            parts.ledger.runs.change_state("r0", state, parts.clock.now())
+            change(parts.ledger, change_state, "r0", state, parts.clock.now())
         idle = scrape(parts)
         begin_run(parts, workers=2)
-        parts.ledger.runs.create("r2", Spec(requests=100), parts.clock.now() - 3600.0)
+        change(parts.ledger, create_run, "r2", Spec(requests=100), parts.clock.now() - 3600.0)
         parts.metrics.show_outbox(2000, 1000)
         before = scrape(parts)
         parts.metrics.count_lines("accepted", 100_000)

@@ -24,6 +24,7 @@ from oku_coordinator.leasing.time_limit import TimeLimit
 from oku_coordinator.leasing.waves.wave_dealer import WaveDealer
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import Receipt, RunRecord
+from oku_coordinator.ledger.tables import lease_table, period_table, run_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.runs.confinement_watch import ConfinementWatch
@@ -220,8 +221,9 @@ class ActiveRun:
         if now - self._stopped_at < _STOP_EVERY_S:
             return
         self._stopped_at = now
-        ledger = self._shared.ledger
-        out, period = ledger.leases.fetch_open(self.run), ledger.schedules.fetch_period(self.run)
+        with self._shared.ledger.read() as t:
+            out = lease_table.fetch_open_leases(t, self.run)
+            period = period_table.fetch_period(t, self.run)
         self._shared.delivery.stop(run, out, None if period is None else period.find_end())
 
 
@@ -282,7 +284,9 @@ class ActiveRuns:
             now: monotonic seconds.
             wall_now: Unix time.
         """
-        run, assignment = self.shared.ledger.runs.fetch_current(), self.shared.assignment
+        with self.shared.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
+        assignment = self.shared.assignment
         if run is None or run.run != assignment.run or run.state == RunState.PENDING:
             assignment.settle(run)
         return None if run is None else await self.open(run).advance(run, now, wall_now)

@@ -20,6 +20,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.storage_health import StorageError, StorageHealth
+from oku_coordinator.ledger.tables import run_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.main_loop import MainLoop
 from oku_coordinator.message_handler import MessageHandler
@@ -107,7 +108,8 @@ class Assembly:
         self.metrics.show_ledger(LedgerCollector(self.ledger, settings.ledger_path.parent, self.clock.now))
         self.clock_service: ClockService | None = None
         self.clock_store = ClockStore(self.clock, settings.clock_path, kernel)
-        current = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            current = run_table.fetch_current_run(t)
         self.clock_store.begin(is_run_active=current is not None and current.is_active)
         self.publisher = (
             Publisher(self.ledger, settings.loki, settings.most_outbox_bytes, self.metrics, self.clock)
@@ -232,8 +234,7 @@ class Assembly:
         delivery = Delivery(
             self.broker,
             self.roster,
-            self.ledger.schedules,
-            self.ledger.hooks,
+            self.ledger,
             settings.server_urls,
             self.tickets,
         )

@@ -15,6 +15,7 @@ from oku_coordinator.active_run import ActiveRuns
 from oku_coordinator.broker.listeners import LONGEST_PAUSE_S, CheckpointListener, ProgressListener
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import intake
 from oku_coordinator.ledger.storage.records import BreachError, Receipt
 from oku_coordinator.message_handler import MessageHandler
 from oku_coordinator.telemetry.metrics import Metrics
@@ -95,7 +96,9 @@ class CheckpointReceiver:
         """A run that does not balance fails and takes no more; the other runs get theirs."""
         while True:
             try:
-                return self.ledger.leases.apply(batches, self.active_runs.allow, self.clock())
+                now = self.clock()
+                with self.ledger.change(now) as t:
+                    return intake.take_in(t, batches, self.active_runs.allow, now)
             except BreachError as error:
                 _log.exception("a run has failed", extra={"run": error.run})
 

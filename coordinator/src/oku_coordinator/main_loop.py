@@ -18,7 +18,9 @@ from oku_coordinator.inbound import Inbound
 from oku_coordinator.leasing.pace import choose_checkpoint_s
 from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord
+from oku_coordinator.ledger.tables import lease_table, outbox_table, run_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.end_watch import EndWatch
 from oku_coordinator.runs.followers import Followers
@@ -119,11 +121,13 @@ class MainLoop:
 
     def record_start(self) -> None:
         """Record in the history of the active run that a coordinator has started."""
-        run = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         if run is not None and run.is_active:
             text = "a coordinator has started and finds the run active"
             event = Event(at=self.clock.now(), type=EventType.COORDINATOR_STARTED, text=text)
-            self.ledger.history.note(run.run, [event])
+            with self.ledger.change() as t:
+                history.keep_events(t, run.run, [event])
 
     def reset_timers(self, now: float) -> None:
         """Begin the time of all workers, leases and turns anew: nobody could have been heard."""
@@ -158,7 +162,8 @@ class MainLoop:
         self._follow_wall_clock()
         self.ticker.remove_silent(now)
         await self._sweep_leases(now)
-        run = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         self.ticker.record_assigned(self.assignment.settle(run))
         if run is None:
             checkpoint_s = choose_checkpoint_s(len(self.roster))
@@ -170,7 +175,9 @@ class MainLoop:
         self.interval_announcer.announce(
             self.roster.heartbeat_interval_s, checkpoint_s, now, run.run if run else ""
         )
-        if (run := self.ledger.runs.fetch_current()) is not None:
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
+        if run is not None:
             active = self.active_runs.open(run)
             active.preparation.send_needs(run, now)  # now that a worker knows where files are
             active.turn.expire(run, now)
@@ -180,8 +187,9 @@ class MainLoop:
             await self.publisher.bound()
 
     async def _sweep_leases(self, now: float) -> None:
-        run = self.ledger.runs.fetch_current()
-        held = self.ledger.leases.fetch_open_by_incarnation(run.run) if run else {}
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
+            held = lease_table.fetch_fleet(t, run.run) if run else {}
         self.void_work.sweep(held)
         suspects = self.roster.mark_suspects(now)
         if run is not None:
@@ -192,11 +200,16 @@ class MainLoop:
         step_s = self.clock.find_step()
         if not step_s and not self.clock.wall_ahead_s:
             return
-        run = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         if step_s:
             _log.warning("the clock of this machine was set by %+.1f s", step_s)
             if run is not None and run.is_active:
-                self.ledger.history.note_clock_step(run.run, step_s, self.clock.now())
+                with self.ledger.change() as t:
+                    history.record_clock_step(t, run.run, step_s, self.clock.now())
         is_idle = run is None and self.ticker.active is None and self.end_watch.is_idle
-        if self.clock.wall_ahead_s and is_idle and not self.ledger.outbox.measure().lines:
-            self.clock_store.anchor()
+        if self.clock.wall_ahead_s and is_idle:
+            with self.ledger.read() as t:
+                size = outbox_table.measure(t)
+            if not size.lines:
+                self.clock_store.anchor()

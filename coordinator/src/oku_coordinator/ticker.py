@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import functools
 import logging
 import math
 from collections.abc import Iterable, Sequence
@@ -10,7 +9,9 @@ from dataclasses import dataclass, field
 
 from oku_coordinator.active_run import ActiveRun, ActiveRuns
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import snapshots
 from oku_coordinator.ledger.storage.records import BreachError, RunRecord, UnknownRunError
+from oku_coordinator.ledger.tables import account_table, run_table
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.history_recorder import HistoryRecorder
 from oku_coordinator.telemetry.metrics import Metrics
@@ -125,7 +126,8 @@ class Ticker:
     def tick(self) -> None:
         """Make a tick of the run that has its turn, and of each other run that is followed."""
         self.metrics.show_workers(len(self.roster), self.roster.clock_bound_s)
-        run = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         for other in self.active_runs.ticking - {self.active, run.run if run and run.is_active else None}:
             self._forget(other)
         if run is None:
@@ -160,7 +162,8 @@ class Ticker:
         return now if due <= max(before or 0.0, run.active_since or 0.0) else due
 
     def _follow_current(self) -> None:
-        run = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            run = run_table.fetch_current_run(t)
         if run is not None:
             self._follow(run)
 
@@ -185,16 +188,17 @@ class Ticker:
         active = self.active_runs.find(run)
         targets_of = TargetTicks() if active is None else active.target_ticks
         ticks = (active and active.ticks) or TickMaker(run)
-        standing = self.ledger.runs.fetch_standing(run)
+        with self.ledger.read() as t:
+            standing = snapshots.fetch_standing(t, run)
         notices = self.runs.build_notices(standing.record)
         targets: list[TargetTick] = []
         inner_requests: list[TargetTick] = []
         if spec_targets := standing.record.spec.targets:
-            build = functools.partial(targets_of.build, run, spec_targets)
-            targets = self.ledger.runs.read_account(run, build)
+            with self.ledger.read() as t:
+                targets = targets_of.build(run, spec_targets, account_table.fetch_account(t, run))
         if standing.record.spec.runs_user_code:
-            build = functools.partial(targets_of.build_inner, run)
-            inner_requests = self.ledger.runs.read_account(run, build)
+            with self.ledger.read() as t:
+                inner_requests = targets_of.build_inner(run, account_table.fetch_account(t, run))
         return ticks.build_tick(
             standing,
             workers=len(self.assignment.find_members(run)),

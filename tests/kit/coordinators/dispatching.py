@@ -23,7 +23,7 @@ def build_tickets() -> FileTickets:
 
 def build_delivery(ledger: Ledger, broker: BrokerTwin, roster: Roster, *server_urls: str) -> Delivery:
     """Build a delivery of leases, against these delay servers."""
-    return Delivery(broker, roster, ledger.schedules, ledger.hooks, server_urls, build_tickets())
+    return Delivery(broker, roster, ledger, server_urls, build_tickets())
 
 
 def build_active_runs(

@@ -10,10 +10,16 @@ import msgspec
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.parts import build_open_part
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.active_run import ActiveRuns
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.intake import take_in
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables.lease_table import fetch_fleet
+from oku_coordinator.ledger.tables.period_table import fetch_period
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
@@ -90,17 +96,17 @@ class OpenWorld:
         self.sent: list[tuple[int, float, float]] = []
         """The index of each request that was sent, when it was due, and when it was sent."""
         self._read = 0
-        ledger.runs.create(RUN, self.spec, self.now)
+        change(ledger, create_run, RUN, self.spec, self.now)
 
     @property
     def run(self) -> RunRecord:
         """The run as it stands."""
-        return self.ledger.runs.fetch(RUN)
+        return read(self.ledger, fetch_run, RUN)
 
     @property
     def period(self) -> ActivePeriod:
         """The newest period of the run."""
-        period = self.ledger.schedules.fetch_period(RUN)
+        period = read(self.ledger, fetch_period, RUN)
         assert period is not None
         return period.build_period()
 
@@ -127,12 +133,12 @@ class OpenWorld:
                 self._work(worker)
                 self._speak(worker)
         self.roster.remove_silent(self.now)
-        run = self.ledger.runs.fetch_current()
+        run = read(self.ledger, fetch_current_run)
         if run is not None:
-            held = self.ledger.leases.fetch_open_by_incarnation(run.run)
+            held = read(self.ledger, fetch_fleet, run.run)
             suspects = self.roster.mark_suspects(self.now)
             await self.active_runs.open(run).reaper.sweep(run, held, suspects, self.now)
-        self.active_runs.shared.assignment.settle(self.ledger.runs.fetch_current())
+        self.active_runs.shared.assignment.settle(read(self.ledger, fetch_current_run))
         await self.active_runs.advance(self.now, self.now)
         self._hand_over()
         self._stop()
@@ -226,7 +232,7 @@ class OpenWorld:
         batch = CheckpointBatch(
             worker=worker.name, incarnation=worker.incarnation, run=RUN, checkpoints=checkpoints
         )
-        self.ledger.leases.apply([batch], lambda _batch, _spec: 0, self.now)
+        change(self.ledger, take_in, [batch], lambda _batch, _spec: 0, self.now)
 
     def _stop(self) -> None:
         """Give back what is called back, at the time that was named."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from kombu.exceptions import OperationalError
+from tests.kit.coordinators.transactions import change
 from tests.simulation.actors.attacker import LIE
 from tests.simulation.actors.worker import ORDERS, PROGRESS
 from tests.simulation.laws import LawBrokenError
@@ -20,6 +21,7 @@ from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.clock.clock_address import ClockAddress
 from oku_coordinator.inbound import CheckpointReceiver, Inbound
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage.records import Receipt
 from oku_coordinator.message_handler import MessageHandler
 from oku_coordinator.settings import CoordinatorSettings
@@ -151,7 +153,7 @@ class CoordinatorActor:
         for run in world.runs.values():
             if not run.is_submitted:
                 with contextlib.suppress(sqlite3.IntegrityError):  # the one that was killed had submitted it
-                    parts.ledger.runs.create(run.run, run.spec, parts.clock.now())
+                    change(parts.ledger, create_run, run.run, run.spec, parts.clock.now())
                 run.is_submitted = True
         parts.inbound.start()
         self.process.start(self._work(parts)).add_done_callback(self._note_done)

@@ -4,10 +4,15 @@ import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint
+from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.leasing.hands import build_hands
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.reclaim import give_up_run
+from oku_coordinator.ledger.tables.lease_table import fetch_fleet, fetch_open_leases
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
@@ -27,7 +32,7 @@ class World:
 
     def create(self, run: str = "r1", requests: int = 10**9, **spec: Any) -> None:
         """Enter a run."""
-        self.ledger.runs.create(run, Spec(requests=requests, **spec), 0.0)
+        change(self.ledger, create_run, run, Spec(requests=requests, **spec), 0.0)
 
     def record(self, *workers: str, now: float = 0.0, ended: int = 0, **taken: int) -> None:
         """Workers speak; a lease is named by what was taken of it."""
@@ -41,11 +46,11 @@ class World:
                 },
             )  # fmt: skip
             self.roster.record(progress, now, now)
-        self.active_runs.shared.assignment.settle(self.ledger.runs.fetch_current())
+        self.active_runs.shared.assignment.settle(read(self.ledger, fetch_current_run))
 
     def held(self, worker: str) -> list[Any]:
         """The open leases of a worker."""
-        return self.ledger.leases.fetch_open_by_incarnation("r1").get(f"b{worker[1:]}", [])
+        return read(self.ledger, fetch_fleet, "r1").get(f"b{worker[1:]}", [])
 
     def find_sizes(self, worker: str) -> list[int]:
         """The sizes of the leases of a worker."""
@@ -69,11 +74,11 @@ async def test_a_run_waits_until_it_can_begin(world: World) -> None:
     world.create()
     waiting = await world.active_runs.advance(0.0, 0.0)
     assert waiting is not None
-    assert waiting.state == world.ledger.runs.fetch("r1").state == RunState.PENDING
+    assert waiting.state == read(world.ledger, fetch_run, "r1").state == RunState.PENDING
     world.record("w1")
     begun = await world.active_runs.advance(0.5, 0.5)
     assert begun is not None
-    assert begun.state == world.ledger.runs.fetch("r1").state == RunState.RUNNING
+    assert begun.state == read(world.ledger, fetch_run, "r1").state == RunState.RUNNING
     assert world.broker.leases
 
 
@@ -142,7 +147,7 @@ async def test_a_run_that_stops_in_the_middle_leaves_nothing_to_deal(world: Worl
     world.record("w1", "w2", "w3")
     await world.active_runs.advance(0.0, 0.0)
     assert world.active_runs.has_more
-    world.ledger.runs.change_state("r1", RunState.PAUSING, 1.0)
+    change(world.ledger, change_state, "r1", RunState.PAUSING, 1.0)
     await world.active_runs.advance(1.0, 1.0)
     assert not world.active_runs.has_more
 
@@ -228,11 +233,11 @@ async def test_nothing_is_dealt_while_the_broker_is_away(world: World) -> None:
     world.record("w1")
     world.broker.answers = False
     await world.active_runs.advance(0.0, 1.0)
-    assert world.ledger.leases.fetch_open("r1") == []
+    assert read(world.ledger, fetch_open_leases, "r1") == []
     assert not world.active_runs.has_more
     world.broker.answers = True
     await world.active_runs.advance(0.5, 1.5)
-    assert len(world.broker.leases) == len(world.ledger.leases.fetch_open("r1")) > 0
+    assert len(world.broker.leases) == len(read(world.ledger, fetch_open_leases, "r1")) > 0
 
 
 async def test_untaken_work_is_asked_back_for_workers_that_have_none(world: World) -> None:
@@ -295,7 +300,7 @@ async def test_hundreds_of_workers_are_not_all_looked_at_for_each_hundred_leases
     assert looked[0] == 500
     assert max(looked[1:]) <= 200
     assert sum(looked) <= 500 + 2 * 2000
-    assert {len(leases) for leases in world.ledger.leases.fetch_open_by_incarnation("r1").values()} == {4}
+    assert {len(leases) for leases in read(world.ledger, fetch_fleet, "r1").values()} == {4}
     assert len(world.broker.leases) == 2000
 
 
@@ -305,7 +310,7 @@ async def test_the_order_to_stop_is_repeated_until_nothing_is_out(world: World, 
     world.create(requests=100, range_size=50, grace_s=7.0)
     world.record("w1")
     await world.active_runs.advance(0.0, 0.0)
-    world.ledger.runs.change_state("r1", state, 1.0)
+    change(world.ledger, change_state, "r1", state, 1.0)
     for now in (1.0, 1.5, 1.9, 2.0, 2.9, 3.0):
         await world.active_runs.advance(now, now)
     assert world.broker.stops == [("r1", 2, 7.0)] * 3
@@ -330,7 +335,7 @@ async def test_the_next_run_begins_when_the_first_is_over(world: World) -> None:
     apply_batches(world.ledger, [build_batch(lease, build_checkpoint(lease))], 4.0)
     await world.active_runs.advance(5.0, 5.0)
     assert [lease.run for lease in world.broker.leases] == ["r1", "r2"]
-    assert world.ledger.runs.fetch("r2").state == RunState.RUNNING
+    assert read(world.ledger, fetch_run, "r2").state == RunState.RUNNING
 
 
 async def test_a_run_knows_no_shares_of_the_run_before(world: World) -> None:
@@ -342,7 +347,7 @@ async def test_a_run_knows_no_shares_of_the_run_before(world: World) -> None:
     active = world.active_runs.find("r1")
     assert active is not None
     assert active.shares.find("b1") == (0, 1)
-    world.ledger.runs.give_up("r1", RunState.FAILED, 1.0, "it must not go on")
+    change(world.ledger, give_up_run, "r1", RunState.FAILED, 1.0, "it must not go on")
     await world.active_runs.advance(1.0, 1.0)
     active = world.active_runs.find("r2")
     assert active is not None

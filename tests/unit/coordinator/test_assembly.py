@@ -1,9 +1,12 @@
 import sqlite3
 
 import pytest
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.assembly import Assembly, is_fatal
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.ledger.storage.storage_health import Space, StorageError, StorageFault
+from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec
@@ -13,7 +16,7 @@ def test_a_ledger_has_one_coordinator(parts: Assembly, coordinator_settings: Coo
     """A second one waits for a while and is refused then."""
     with pytest.raises(UserError, match="another coordinator holds this ledger"):
         Assembly(coordinator_settings, lock_wait_s=0.0)
-    assert parts.ledger.runs.fetch_page() == []
+    assert read(parts.ledger, fetch_runs) == []
 
 
 def test_a_coordinator_is_ready_when_broker_and_ledger_can_be_used(parts: Assembly) -> None:
@@ -34,7 +37,7 @@ def test_a_coordinator_is_ready_when_broker_and_ledger_can_be_used(parts: Assemb
 
 async def test_what_the_ledger_does_to_tasks_is_one_notice(parts: Assembly) -> None:
     """Each of them meets the same fault; other failures are listed beside it."""
-    parts.ledger.runs.create("r1", Spec(requests=1), 0.0)
+    change(parts.ledger, create_run, "r1", Spec(requests=1), 0.0)
     parts.inbound.checkpoints.is_connected = True
     for name, error in (
         ("ticks", StorageError(StorageFault.DISK_FULL, "full")),
@@ -43,7 +46,7 @@ async def test_what_the_ledger_does_to_tasks_is_one_notice(parts: Assembly) -> N
     ):
         parts.supervisor.enlist(name).note_failure(error)
     parts.ledger.storage.note_space(Space(0, 10))
-    notices = parts.runs.build_notices(parts.ledger.runs.fetch("r1"))
+    notices = parts.runs.build_notices(read(parts.ledger, fetch_run, "r1"))
     assert [notice.partition(":")[0] for notice in notices] == [
         "waiting for a worker to connect", "the ledger cannot be used", "retention",
     ]  # fmt: skip

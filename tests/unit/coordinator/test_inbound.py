@@ -7,10 +7,15 @@ import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.leases import build_batch, build_checkpoint
+from tests.kit.coordinators.transactions import read
 
 from oku_coordinator.inbound import CheckpointReceiver, build_controls
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import take_back
+from oku_coordinator.ledger.rules import intake
 from oku_coordinator.ledger.storage.records import BreachError, LeaseRecord, Receipt
+from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
@@ -49,7 +54,7 @@ def test_what_is_accounted_is_confirmed_with_new_limits(
     [receipt] = receiver.receive([batch])
     assert receipt.verdicts == [MessageVerdict.ACCOUNTED]
     assert broker.controls == [Control(incarnation="b1", confirmed={lease.id: 1}, limits={lease.id: 90})]
-    assert ledger.leases.fetch_open("r1")[0].limit == 90
+    assert read(ledger, fetch_open_leases, "r1")[0].limit == 90
     assert b'oku_messages_total{verdict="accounted"} 1.0' in receiver.metrics.expose()[0]
 
 
@@ -58,7 +63,7 @@ def test_a_final_checkpoint_that_means_nothing_is_confirmed(
 ) -> None:
     """Otherwise its worker would repeat it for ever."""
     lease = deal()
-    ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 3.0)
+    take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 3.0)
     receiver.receive([build_batch(lease, build_checkpoint(lease))])
     assert broker.controls == [Control(incarnation="b1", confirmed={lease.id: 1})]
 
@@ -68,7 +73,7 @@ def test_a_lease_that_goes_on_without_meaning_anything_is_ended(
 ) -> None:
     """Others have its requests by now."""
     lease = deal()
-    ledger.leases.take_back([lease.id], ExpiryReason.WORKER_LOST, 3.0)
+    take_back(ledger, [lease.id], ExpiryReason.WORKER_LOST, 3.0)
     receiver.receive([build_batch(lease, build_checkpoint(lease, 5, is_final=False))])
     assert broker.controls == [Control(incarnation="b1", ends={lease.id: 0})]
 
@@ -101,16 +106,15 @@ def test_the_checkpoints_of_other_runs_are_taken_when_one_does_not_balance(
     receiver: CheckpointReceiver, ledger: Ledger, deal: Deal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ledger lets the run fail; the second attempt is without it."""
-    lease, apply, tries = deal(), ledger.leases.apply, []
+    lease, take_in, tries = deal(), intake.take_in, []
 
     def fail_once(*arguments: object) -> list[Receipt]:
         tries.append(arguments)
         if len(tries) == 1:
-            ledger.runs.change_state("r1", RunState.FAILED, 4.0)
             raise BreachError("r1", "10 are not 11")
-        return apply(*arguments)  # type: ignore[arg-type]
+        return take_in(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(ledger.leases, "apply", fail_once)
+    monkeypatch.setattr(intake, "take_in", fail_once)
     [receipt] = receiver.receive([build_batch(lease, build_checkpoint(lease))])
     assert receipt.verdicts == [MessageVerdict.LATE]
 
@@ -125,4 +129,4 @@ def test_a_lease_that_cannot_be_read_fails_its_run_and_holds_nobody_up(
     batches = [build_batch(lease, build_checkpoint(lease)) for lease in (broken, other)]
     receipts = receiver.receive(batches)
     assert [receipt.verdicts for receipt in receipts] == [[MessageVerdict.UNKNOWN], [MessageVerdict.CLOSED]]
-    assert ledger.runs.fetch("r1").state == RunState.FAILED
+    assert read(ledger, fetch_run, "r1").state == RunState.FAILED

@@ -4,10 +4,14 @@ import pytest
 from tests.kit.coordinators.iterations import USER_CODE, build_inner, build_iterations
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, deal_lease
 from tests.kit.coordinators.parts import build_histogram
+from tests.kit.coordinators.transactions import change, read
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.assembly import Assembly
+from oku_coordinator.ledger.rules.history import fetch_history
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_coordinator.ticker import find_pause_s
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress, RunProgress
@@ -34,8 +38,8 @@ def test_ticks_and_metrics_tell_of_inner_requests(parts: Assembly, monkeypatch: 
     """Of the run of user code that is active."""
     ticks = catch_ticks(parts, monkeypatch)
     ledger = parts.ledger
-    ledger.runs.create("r1", USER_CODE, 0.0)
-    run = ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+    change(ledger, create_run, "r1", USER_CODE, 0.0)
+    run = change(ledger, change_state, "r1", RunState.RUNNING, 1.0)
     lease = deal_lease(ledger, "r1", 10, 2.0)
     assert lease is not None
     final = build_checkpoint(lease, inner=[build_inner("login", [1001] * 7)], parts=[build_iterations(10)])
@@ -53,18 +57,18 @@ def test_other_runs_have_no_inner_requests(parts: Assembly, monkeypatch: pytest.
     """Nor does a run of user code that has made none."""
     ticks = catch_ticks(parts, monkeypatch)
     for name, spec in (("r1", Spec(requests=100)), ("r2", USER_CODE)):
-        parts.ledger.runs.create(name, spec, 0.0)
-        parts.ticker.turn_to(parts.ledger.runs.change_state(name, RunState.RUNNING, 1.0))
+        change(parts.ledger, create_run, name, spec, 0.0)
+        parts.ticker.turn_to(change(parts.ledger, change_state, name, RunState.RUNNING, 1.0))
         parts.ticker.tick()
         assert "oku_inner_requests_total{" not in parts.metrics.expose()[0].decode()
-        parts.ledger.runs.change_state(name, RunState.FAILED, 2.0)
+        change(parts.ledger, change_state, name, RunState.FAILED, 2.0)
     assert [tick.inner_requests for tick in ticks] == [[], []]
 
 
 def begin(parts: Assembly, name: str, at: float, **spec: float) -> RunRecord:
     """A run begins and has its turn."""
-    parts.ledger.runs.create(name, Spec(requests=100, **spec), at)  # type: ignore[arg-type]
-    run = parts.ledger.runs.change_state(name, RunState.RUNNING, at)
+    change(parts.ledger, create_run, name, Spec(requests=100, **spec), at)  # type: ignore[arg-type]
+    run = change(parts.ledger, change_state, name, RunState.RUNNING, at)
     parts.ticker.turn_to(run)
     return run
 
@@ -108,7 +112,7 @@ def test_a_run_has_nothing_of_the_one_before_it(
     set_clock(1001.003)
     speak(parts, 1, r1=LATE)
     parts.ticker.tick()
-    parts.ledger.runs.change_state("r1", RunState.FAILED, 1001.3)
+    change(parts.ledger, change_state, "r1", RunState.FAILED, 1001.3)
     begin(parts, "r2", 1001.5)
     set_clock(1002.003)
     speak(parts, 2, r1=LATE, r2=EARLY)
@@ -128,8 +132,8 @@ def test_the_first_words_on_a_run_count_though_no_tick_was_made_of_it(
 ) -> None:
     """A worker may speak before the round is over in which the run began."""
     ticks = catch_ticks(parts, monkeypatch)
-    parts.ledger.runs.create("r1", Spec(requests=100), 0.0)
-    parts.ledger.runs.change_state("r1", RunState.RUNNING, 1000.0)
+    change(parts.ledger, create_run, "r1", Spec(requests=100), 0.0)
+    change(parts.ledger, change_state, "r1", RunState.RUNNING, 1000.0)
     speak(parts, 1, r1=EARLY)
     set_clock(1001.0)
     parts.ticker.tick()
@@ -141,14 +145,14 @@ def test_a_dead_target_is_not_alive_by_the_answers_of_another_run(
 ) -> None:
     """The next run ends as it does alone."""
     begin(parts, "r1", 1000.0)
-    parts.ledger.runs.change_state("r1", RunState.FAILED, 1000.5)
+    change(parts.ledger, change_state, "r1", RunState.FAILED, 1000.5)
     begin(parts, "r2", 1000.5, stop_when_down_s=3.0)
     refused = RunProgress(outcomes=make_counts(connect_error=5), in_flight=2)
     for second in range(1, 4):
         set_clock(1000.0 + second)
         speak(parts, second, r1=LATE, r2=refused)
         parts.ticker.tick()
-    run = parts.ledger.runs.fetch("r2")
+    run = read(parts.ledger, fetch_run, "r2")
     assert run.state is RunState.FAILED
     assert run.reason.startswith(
         "the target is down: no request was ever ok within 3 s, most ended as connect"
@@ -178,10 +182,10 @@ def test_the_tick_that_was_due_is_made_before_that_of_the_rest(
     begin(parts, "r1", 1000.4)
     set_clock(1001.003)
     parts.ticker.tick()
-    parts.ledger.runs.change_state("r1", RunState.FAILED, 1002.004)
+    change(parts.ledger, change_state, "r1", RunState.FAILED, 1002.004)
     set_clock(1002.005)
     parts.ticker.turn_to(None)
-    samples = parts.ledger.history.fetch("r1").samples
+    samples = read(parts.ledger, fetch_history, "r1").samples
     assert [(sample.at, sample.seconds) for sample in samples] == [
         (1001.0, 1.0), (1002.0, 1.0), (1002.005, pytest.approx(0.005)),
     ]  # fmt: skip

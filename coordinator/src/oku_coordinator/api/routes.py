@@ -7,6 +7,7 @@
 | `GET /api/runs?run=RUN` | lists the runs that `latest`, an id, a name or a part of an id stands for |
 | `GET /api/runs/{run}` | the summary of a run |
 | `DELETE /api/runs/{run}` | deletes a run that is over or paused |
+| `GET /api/runs/{run}/tables` | its tables: a list of `Table`; with `phase=NAME`, those of a phase |
 | `GET /api/runs/{run}/history` | the same with all that is kept of it: a `RunHistory` |
 | `GET /api/runs/{run}/failures` | which requests failed: a `FailuresHead` with a list of `FailedRange` |
 | `GET /api/runs/{run}/rows?start=I&stop=J` | the rows of its data for these indices: `RunRows` |
@@ -55,6 +56,7 @@ from oku_core.errors import UserError, format_value
 from oku_core.json_reader import decode_json
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.values.file_reference import PROOFS, FileClaim
+from oku_core.tables.summary_tables import list_phase_tables, list_tables
 
 _log = logging.getLogger(__name__)
 
@@ -163,6 +165,13 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
     async def show(request: web.Request) -> web.Response:
         return _json(await runs.summarize(request.match_info["run"]))
 
+    async def show_tables(request: web.Request) -> web.Response:
+        summary = await runs.summarize(request.match_info["run"])
+        # In a thread, because a hundred phases with a hundred targets have many cells.
+        phase = request.query.get("phase")
+        build = list_tables if phase is None else partial(list_phase_tables, phase=phase)
+        return _json(await asyncio.to_thread(build, summary))
+
     async def show_history(request: web.Request) -> web.StreamResponse:
         return await stream_pieces(request, await runs.read_history(request.match_info["run"]))
 
@@ -192,6 +201,7 @@ def _build_run_routes(runs: Runs) -> list[web.RouteDef]:
         web.get("/api/runs", fetch_page),
         web.get("/api/runs/{run}", show),
         web.delete("/api/runs/{run}", delete),
+        web.get("/api/runs/{run}/tables", show_tables),
         web.get("/api/runs/{run}/history", show_history),
         web.get("/api/runs/{run}/failures", show_failures),
         web.post("/api/runs/{run}/retry", retry),

@@ -10,9 +10,9 @@ from oku_coordinator.broker.sender import Broker
 from oku_coordinator.files.file_access import FileTickets
 from oku_coordinator.leasing.balance import Wishes
 from oku_coordinator.leasing.expiry import START_WITHIN_S
-from oku_coordinator.ledger.ledger_hooks import LedgerHooks
-from oku_coordinator.ledger.ledger_schedules import LedgerSchedules
+from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.tables import hook_table, period_table, wave_table
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.hook import NO_SETUP, SetupData, build_spec_key
@@ -30,8 +30,7 @@ class Delivery:
     Args:
         broker: takes the messages.
         roster: knows each worker's clock, and which specs it has.
-        schedules: have the periods and the waves that leases lie in.
-        hooks: have what the setup of scenarios returned.
+        ledger: has the periods and the waves of leases, and the results of setups.
         server_urls: of Oku's own delay servers.
         tickets: let workers fetch the files of the run.
     """
@@ -40,15 +39,13 @@ class Delivery:
         self,
         broker: Broker,
         roster: Roster,
-        schedules: LedgerSchedules,
-        hooks: LedgerHooks,
+        ledger: Ledger,
         server_urls: Sequence[str],
         tickets: FileTickets,
     ) -> None:
         self._broker = broker
         self._roster = roster
-        self._schedules = schedules
-        self._hooks = hooks
+        self._ledger = ledger
         self._server_urls = tuple(server_urls)
         self._tickets = tickets
 
@@ -101,16 +98,17 @@ class Delivery:
         self._broker.send_stop(run=run.run, up_to=up_to, grace_s=run.drain_s, at=at)
 
     def _build_message(self, run: RunRecord) -> "_Message":
-        period = self._schedules.fetch_period(run.run) if run.spec.has_clock else None
+        with self._ledger.read() as t:
+            period = period_table.fetch_period(t, run.run) if run.spec.has_clock else None
+            waves = wave_table.fetch_waves(t, run.run) if run.spec.is_open else ()
+            setup = hook_table.fetch_setup_data(t, run.run) if Hook.SETUP in run.spec.hooks else NO_SETUP
         return _Message(
             run=run.run,
             spec=ask_servers(run.spec, run.count_name, self._server_urls),
             period=period and period.build_period(),
-            waves={wave.begin: wave for wave in self._schedules.fetch_waves(run.run)}
-            if run.spec.is_open
-            else {},
+            waves={wave.begin: wave for wave in waves},
             tickets=self._tickets.build_all(file.digest for file in list_files(run.spec)),
-            setup=self._hooks.fetch_setup_data(run.run) if Hook.SETUP in run.spec.hooks else NO_SETUP,
+            setup=setup,
         )
 
 

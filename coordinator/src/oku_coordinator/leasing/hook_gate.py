@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.files.file_access import FileTickets
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import hooks
 from oku_coordinator.ledger.storage.records import HookRecord, RunRecord
+from oku_coordinator.ledger.tables import hook_table
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.worker_state import WorkerState
@@ -69,7 +71,8 @@ class HookGate:
         """
         if Hook.SETUP not in run.spec.hooks:
             return True
-        record = self.ledger.hooks.fetch(run.run, Hook.SETUP)
+        with self.ledger.read() as t:
+            record = hook_table.fetch_hook(t, run.run, Hook.SETUP)
         if record is not None and record.state == HookState.DONE:
             if run.spec.runs_user_code:
                 self.assignment.require_code(run.run, build_spec_key(run.run, record.attempt))
@@ -85,7 +88,9 @@ class HookGate:
             now: monotonic seconds.
             wall_now: Unix time.
         """
-        self._advance(run, Hook.TEARDOWN, self.ledger.hooks.fetch(run.run, Hook.TEARDOWN), now, wall_now)
+        with self.ledger.read() as t:
+            record = hook_table.fetch_hook(t, run.run, Hook.TEARDOWN)
+        self._advance(run, Hook.TEARDOWN, record, now, wall_now)
 
     def _advance(
         self, run: RunRecord, hook: Hook, record: HookRecord | None, now: float, wall_now: float
@@ -108,7 +113,8 @@ class HookGate:
                 self._wait_alone(run, now, wall_now)
             return
         self._alone_since = None
-        record = self.ledger.hooks.begin(run.run, hook, worker.name, worker.incarnation, wall_now)
+        with self.ledger.change(wall_now) as t:
+            record = hooks.begin_attempt(t, run.run, hook, worker.name, worker.incarnation, wall_now)
         if record is not None:
             _log.info("run %s: worker %s calls %s", run.run, worker.name, hook, extra={"run": run.run})
             self._tell(run, record, worker, now, wall_now)
@@ -119,7 +125,8 @@ class HookGate:
             self._alone_since = now
         if now - self._alone_since >= NOBODY_S:
             _log.warning("run %s: teardown %s", run.run, NOBODY, extra={"run": run.run})
-            self.ledger.hooks.give_up_teardown(run.run, NOBODY, wall_now)
+            with self.ledger.change(wall_now) as t:
+                hooks.give_up_teardown(t, run.run, NOBODY, wall_now)
 
     def _choose_worker(self, run: RunRecord, hook: Hook, before: HookRecord | None) -> WorkerState | None:
         """One that can take leases of the run, another one than the last if there is one.
@@ -158,14 +165,16 @@ class HookGate:
 
     def _lose(self, attempt: HookAttempt, why: str, wall_now: float) -> None:
         _log.warning("%s: %s", attempt, why, extra={"run": attempt.run})
-        self.ledger.hooks.lose(attempt, why, wall_now)
+        with self.ledger.change(wall_now) as t:
+            hooks.lose_attempt(t, attempt, why, wall_now)
 
     def _tell(
         self, run: RunRecord, record: HookRecord, worker: WorkerState, now: float, wall_now: float
     ) -> None:
         attempt = HookAttempt(run.run, record.hook, record.attempt)
         self._told = (attempt, now)
-        setup = self.ledger.hooks.fetch_setup_data(run.run)
+        with self.ledger.read() as t:
+            setup = hook_table.fetch_setup_data(t, run.run)
         self.broker.send_hook(
             CallHook(
                 incarnation=record.incarnation,

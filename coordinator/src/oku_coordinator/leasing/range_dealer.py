@@ -29,6 +29,7 @@ from oku_coordinator.leasing.sizing import (
 from oku_coordinator.leasing.time_limit import TimeLimit
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, RunRecord
+from oku_coordinator.ledger.tables import lease_table, slice_table
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.process.clock import Clock
@@ -104,7 +105,8 @@ class RangeDealer:
             # A rate beside guesses of the others would be nearly all of the weight.
             visits_all = True
             hands = await self._fetch_hands(run, self._find_due(run, sees_all=True))
-        pending = self.ledger.leases.count_pending(run.run)
+        with self.ledger.read() as t:
+            pending = slice_table.count_pending(t, run.run)
         if visits_all:
             mean_rps = find_mean_rate(hands)
             self._is_guess = mean_rps is None
@@ -133,7 +135,9 @@ class RangeDealer:
             window=self._find_window(run),
             range_size=run.spec.range_size,
         )
-        return 0 < self.ledger.leases.count_pending(run.run) <= room
+        with self.ledger.read() as t:
+            pending = slice_table.count_pending(t, run.run)
+        return 0 < pending <= room
 
     def _find_due(self, run: RunRecord, *, sees_all: bool) -> list[WorkerState]:
         """The workers to visit now, out of those that can take leases."""
@@ -148,7 +152,8 @@ class RangeDealer:
         return [worker for worker in workers if not worker.is_suspect]
 
     async def _fetch_hands(self, run: RunRecord, workers: Sequence[WorkerState]) -> list[Hands]:
-        held = self.ledger.leases.fetch_held(run.run, [worker.incarnation for worker in workers])
+        with self.ledger.read() as t:
+            held = lease_table.fetch_held(t, run.run, [worker.incarnation for worker in workers])
         hands, window = [], self._find_window(run)
         for number, worker in enumerate(workers):
             hands.append(build_hands(worker, held[worker.incarnation], run.run, window))
@@ -185,7 +190,9 @@ class RangeDealer:
             for each in hands:
                 if each.untaken + given[each.worker] < find_full(each):
                     self._due[each.worker] = None
-        leases = self.ledger.leases.deal(run.run, self._build_orders(run.spec, chosen), wall_now)
+        orders = self._build_orders(run.spec, chosen)
+        with self.ledger.change(wall_now) as t:
+            leases = lease_table.deal_leases(t, run.run, orders, wall_now)
         for lease in leases:
             self.expiry.record_sent(lease.id, now)
         self.delivery.send(run, leases)

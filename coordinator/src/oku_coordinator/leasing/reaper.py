@@ -14,9 +14,11 @@ from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.void_work import Held
 from oku_coordinator.leasing.waves.pieces import Piece
 from oku_coordinator.leasing.waves.plan import build_wave_plan
-from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger import Ledger, batches
+from oku_coordinator.ledger.rules import reclaim
 from oku_coordinator.ledger.rules.reclaim import FindLost, find_nothing
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.tables import period_table, wave_table
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.flight_records import FlightRecords
@@ -104,7 +106,7 @@ class Reaper:
         """What lies beyond the limits of a silent worker is for others: it never passes them."""
         names = [lease.id for worker in suspects for lease in held.get(worker.incarnation, ())]
         for offset in range(0, len(names), _BATCH):
-            self.ledger.leases.cut_at_limits(names[offset : offset + _BATCH], self.clock())
+            batches.cut_at_limits(self.ledger, names[offset : offset + _BATCH], self.clock())
             await asyncio.sleep(0)
 
     def _take_back(
@@ -118,7 +120,7 @@ class Reaper:
             find_lost = find_nothing
         # A worker that is dropped lives, and no record is of one that does.
         find_reached = self.records.find_reached
-        expired = set(self.ledger.leases.take_back(names, reason, wall_now, find_lost, find_reached))
+        expired = set(batches.take_back(self.ledger, names, reason, wall_now, find_lost, find_reached))
         for lease in leases:
             if lease.id in expired:  # the others were closed meanwhile
                 context = {"run": lease.run, "lease": lease.id, "worker": lease.worker, "reason": reason}
@@ -133,7 +135,8 @@ class Reaper:
         dead = self.records.find_unused(run.run)
         if not dead:
             return
-        lowered = self.ledger.leases.lower_resent(run.run, dead, self.records.find_reached, self.clock())
+        with self.ledger.change(self.clock()) as t:
+            lowered = reclaim.lower_resent(t, run.run, dead, self.records.find_reached)
         self.records.record_used(run.run, dead)
         if lowered:
             _log.info(
@@ -143,8 +146,10 @@ class Reaper:
 
     def _build_find_lost(self, run: RunRecord, wall_now: float) -> FindLost:
         """What of a lease may have been sent and can't be sent again in time."""
-        plan, period = build_wave_plan(run.spec), self.ledger.schedules.fetch_period(run.run)
-        waves = {wave.begin: wave for wave in self.ledger.schedules.fetch_waves(run.run)}
+        with self.ledger.read() as t:
+            period = period_table.fetch_period(t, run.run)
+            waves = {wave.begin: wave for wave in wave_table.fetch_waves(t, run.run)}
+        plan = build_wave_plan(run.spec)
 
         def find_lost(lease: LeaseRecord, at_risk: Sequence[Range]) -> list[Range]:
             if period is None or lease.wave is None or not at_risk:

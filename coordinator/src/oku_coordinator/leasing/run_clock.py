@@ -9,8 +9,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import waves
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
+from oku_coordinator.ledger.tables import period_table
 from oku_coordinator.runs.turn import Turn
 
 _WAIT_S = 5.0
@@ -39,7 +41,8 @@ class RunClock:
 
     def find_period(self, run: RunRecord) -> PeriodRecord | None:
         """The open period of a running run; None when it has none."""
-        period = self.ledger.schedules.fetch_period(run.run)
+        with self.ledger.read() as t:
+            period = period_table.fetch_period(t, run.run)
         return period if period is not None and period.stop_s is None else None
 
     def open_period(
@@ -66,12 +69,14 @@ class RunClock:
         if not workers or self._is_early(run, now):
             return None
         self._waits_since = None
-        last = self.ledger.schedules.fetch_period(run.run)
+        with self.ledger.read() as t:
+            last = period_table.fetch_period(t, run.run)
         offset_s = 0.0 if last is None else find_offset_s(last.stop_s or 0.0)
         starts_at = now + lead_s + workers / _WORKERS_PER_S
         if run.spec.is_open:
             starts_at = math.ceil(starts_at - offset_s) + offset_s
-        return self.ledger.schedules.open_period(run.run, starts_at, offset_s)
+        with self.ledger.change() as t:
+            return waves.open_period(t, run.run, starts_at, offset_s)
 
     def _is_early(self, run: RunRecord, now: float) -> bool:
         if self._waits_since is None:

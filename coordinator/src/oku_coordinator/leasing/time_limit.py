@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.run_clock import RunClock
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import lease_table
 
 _LEAD_S = 0.3
 """A period starts so long after it was opened."""
@@ -62,7 +64,8 @@ class TimeLimit:
             return left_s
         self._stop(run, ends_at, now)
         if left_s <= 0:
-            self.ledger.runs.end_time(run.run, wall_now)
+            with self.ledger.change(wall_now) as t:
+                lifecycle.end_time(t, run.run, wall_now)
         return max(0.0, left_s)
 
     def _stop(self, run: RunRecord, ends_at: float, now: float) -> None:
@@ -70,5 +73,7 @@ class TimeLimit:
         if now - self._stopped_at < _STOP_EVERY_S:
             return
         self._stopped_at = now
-        if out := self.ledger.leases.fetch_open(run.run):
+        with self.ledger.read() as t:
+            out = lease_table.fetch_open_leases(t, run.run)
+        if out:
             self.delivery.stop(run, out, ends_at)

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import hooks
 from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.ledger.tables import lease_table
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.order import Control, DropHooks
 
@@ -52,7 +54,8 @@ class VoidWork:
         is_open = {lease.id for leases in held.values() for lease in leases}
         others = {lease: process for process, lease in self.roster.list_leases() if lease not in is_open}
         if others:
-            void = self.ledger.leases.find_void(others)
+            with self.ledger.read() as t:
+                void = lease_table.find_void(t, others)
             self.delivery.revoke((others[lease], lease) for lease in void)
 
     def _drop_hooks(self) -> None:
@@ -60,7 +63,9 @@ class VoidWork:
         if not held:
             return
         void = defaultdict(list)
-        for incarnation, attempt in self.ledger.hooks.find_void(held):
+        with self.ledger.read() as t:
+            found = hooks.find_void(t, held)
+        for incarnation, attempt in found:
             void[incarnation].append(attempt)
         for incarnation, attempts in void.items():
             self.broker.send_hook(DropHooks(incarnation=incarnation, attempts=attempts))

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Iterable
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import history, reclaim
 from oku_coordinator.ledger.storage.records import Receipt, RunRecord
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.workers.assignment import Assignment
@@ -91,7 +92,8 @@ class CircuitBreaker:
             event = Event(
                 at=self._clock(), type=EventType.WORKER_BARRED, text=text, worker=batch.worker, reason=reason
             )
-            self._ledger.history.note(run, [event])
+            with self._ledger.change() as t:
+                history.keep_events(t, run, [event])
 
     def _find_refusal(self, run: RunRecord, now: float) -> str:
         """Why no live worker can begin; empty when one can, or when one may be about to come."""
@@ -112,5 +114,6 @@ class CircuitBreaker:
 
     def _give_up(self, run: RunRecord, state: RunState, reason: str) -> None:
         _log.error("run %s is %s: %s", run.run, state, reason, extra={"run": run.run})
-        self._ledger.runs.give_up(run.run, state, self._clock(), reason)
+        with self._ledger.change(self._clock()) as t:
+            reclaim.give_up_run(t, run.run, state, self._clock(), reason)
         self._lost.clear()

@@ -6,7 +6,9 @@ The kernel of such a worker has no Landlock. Its run has an event, and a notice 
 from collections.abc import Sequence
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import history
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import history_table
 from oku_coordinator.workers.assignment import Assignment
 from oku_core.process.clock import Clock
 from oku_core.results.event import Event, EventType
@@ -36,7 +38,8 @@ class ConfinementWatch:
         if new := [name for name in names if name not in self._recorded]:
             at, type_ = self._clock(), EventType.WORKER_UNCONFINED
             events = [Event(at=at, type=type_, text=f"worker {name} {_WHAT}", worker=name) for name in new]
-            self._ledger.history.note(run.run, events)
+            with self._ledger.change() as t:
+                history.keep_events(t, run.run, events)
             self._recorded.update(new)
 
 
@@ -57,6 +60,7 @@ def recall_unconfined(ledger: Ledger, run: RunRecord) -> list[str]:
     """The notice of a run at rest, to which no worker belongs any more."""
     if not run.spec.runs_user_code:
         return []
-    events = ledger.history.fetch_events(run.run)
+    with ledger.read() as t:
+        events = history_table.fetch_events(t, run.run)
     names = [event.worker or "" for event in events if event.type == EventType.WORKER_UNCONFINED]
     return describe_unconfined(list(dict.fromkeys(names)))

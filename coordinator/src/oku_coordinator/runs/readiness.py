@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from oku_coordinator.kube.pod_readiness import SERVERS_WITHIN_S
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import hook_table, run_table
 from oku_coordinator.runs.confinement_watch import describe_unconfined, list_unconfined, recall_unconfined
 from oku_coordinator.runs.target_watch import TargetNotices
 from oku_coordinator.servers.server_watch import ServerWatch
@@ -156,8 +157,13 @@ class Readiness:
 
     def check_queue(self) -> None:
         """Refuse one more run with a `QueueFullError` when too many wait already."""
-        if (queued := self.ledger.runs.count_queued()) >= self.most_queued:
+        if (queued := self.count_queued()) >= self.most_queued:
             raise QueueFullError(queued, self.most_queued)
+
+    def count_queued(self) -> int:
+        """How many runs are pending or active."""
+        with self.ledger.read() as t:
+            return run_table.count_queued(t)
 
     def may_begin(self, run: RunRecord) -> bool:
         """Whether a run has what it needs besides workers: delay servers that are ready, named and seen."""
@@ -206,7 +212,8 @@ class Readiness:
 
     def _find_turn(self, run: RunRecord) -> str | None:
         """Say what keeps a run from its turn; None if it has its turn."""
-        current = self.ledger.runs.fetch_current()
+        with self.ledger.read() as t:
+            current = run_table.fetch_current_run(t)
         if current is None or current.run == run.run:
             return None
         obstacle = _add(self.find_obstacle(current))
@@ -247,7 +254,8 @@ class Readiness:
             hook = Hook.TEARDOWN
         else:
             return
-        record = self.ledger.hooks.fetch(run.run, hook)
+        with self.ledger.read() as t:
+            record = hook_table.fetch_hook(t, run.run, hook)
         if record is not None and record.state == HookState.BEGUN:
             again = f", try {record.tries}" if record.tries > 1 else ""
             yield f"waiting for {hook} of the scenario: worker {record.worker} calls it{again}"

@@ -2,6 +2,7 @@
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import work_table
 from oku_coordinator.workers.assignment import Assignment
 from oku_core.accounting.run_state import RunState
 from oku_core.results.validity import MOST_SKEW_S
@@ -30,5 +31,6 @@ class SkewWatch:
             return
         worst_s = self._assignment.clock_bound_s
         if worst_s > max(MOST_SKEW_S, _WORTH_RECORDING * self._recorded_s):
-            self._ledger.history.note_clock_skew(run.run, worst_s)
+            with self._ledger.change() as t:
+                work_table.note_clock_skew(t, run.run, worst_s)
             self._recorded_s = worst_s

@@ -7,6 +7,7 @@ import contextlib
 import logging
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import history, lifecycle
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.target_outage import Change, TargetOutage, find_stop_after_s, format_limit
@@ -95,7 +96,8 @@ class TargetWatch:
 
     def _report(self, run: RunRecord, at: float, what: EventType, text: str) -> None:
         _log.warning("run %s: %s", run.run, text, extra={"run": run.run})
-        self._ledger.history.note(run.run, [Event(at=at, type=what, text=text)])
+        with self._ledger.change() as t:
+            history.keep_events(t, run.run, [Event(at=at, type=what, text=text)])
         self._notice, self._back_at = text, None
 
     def _end(self, run: RunRecord, tick: Tick, down_s: float) -> None:
@@ -107,7 +109,8 @@ class TargetWatch:
         )
         self._reset()
         with contextlib.suppress(TransitionError):  # it ends already: its last request did, or a threshold
-            self._ledger.runs.change_state(run.run, RunState.PAUSING, tick.sample.at, reason)
+            with self._ledger.change(tick.sample.at) as t:
+                lifecycle.change_state(t, run.run, RunState.PAUSING, tick.sample.at, reason)
             _log.error("run %s ends: %s", run.run, reason, extra={"run": run.run})
             self._signals.wake()
 

@@ -10,7 +10,9 @@ import logging
 import msgspec
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import history, lifecycle, snapshots
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
+from oku_coordinator.ledger.tables import threshold_table
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.settled_series import SettledSeries
 from oku_coordinator.runs.stretch_watch import Look, StretchWatch
@@ -50,7 +52,8 @@ class ThresholdWatch:
             self._stretches = StretchWatch(run.spec)
         if run.is_active and self._stretches:
             self._judge_stretches(run, self._stretches, tick.sample)
-        basis = self._ledger.runs.fetch_threshold_basis(run.run)
+        with self._ledger.read() as t:
+            basis = snapshots.fetch_threshold_basis(t, run.run)
         clock_s = tick.sample.active_s if tick.clock_s is None else tick.clock_s
         summaries = judge_thresholds(basis, clock_s)
         lost = [
@@ -66,12 +69,14 @@ class ThresholdWatch:
 
     def _judge_stretches(self, run: RunRecord, stretches: StretchWatch, sample: Sample) -> None:
         now = self._clock()
-        basis = self._ledger.runs.fetch_stretch_basis(run.run, stretches.since)
+        with self._ledger.read() as t:
+            basis = snapshots.fetch_stretch_basis(t, run.run, stretches.since)
+            kept = threshold_table.fetch_thresholds(t, run.run)
         look = Look(run, sample, basis, self.told.find_end(basis.leases, now))
-        kept = self._ledger.runs.fetch_threshold_basis(run.run).thresholds
         changed = stretches.look(look, kept)
         if changed:
-            self._ledger.runs.keep_stretches(run.run, changed)
+            with self._ledger.change() as t:
+                history.keep_stretches(t, run.run, changed)
         for number, record in changed.items():
             if record.loss is not None:
                 self._record_loss(run, number, run.spec.thresholds[number], record)
@@ -83,13 +88,15 @@ class ThresholdWatch:
             return
         text = f"threshold lost: {threshold}"
         _log.warning("%s", text, extra={"run": run.run})
-        self._ledger.runs.note_lost_threshold(run.run, number, self._clock(), text)
+        with self._ledger.change() as t:
+            history.record_lost_threshold(t, run.run, number, self._clock(), text)
 
     def _end(self, run: RunRecord, lost: list[Threshold]) -> None:
         """End a run as a cancel does: what is in flight may finish, and nothing of it can be resumed."""
         if lost:
             reason = f"threshold lost: {lost[0]}"
             with contextlib.suppress(TransitionError):  # its last request has ended meanwhile
-                self._ledger.runs.change_state(run.run, RunState.CANCELLING, self._clock(), reason)
+                with self._ledger.change(self._clock()) as t:
+                    lifecycle.change_state(t, run.run, RunState.CANCELLING, self._clock(), reason)
                 _log.warning("run %s ends: %s", run.run, reason, extra={"run": run.run})
                 self._signals.wake()

@@ -9,6 +9,7 @@ turn.
 import logging
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import lifecycle
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.runs.file_preparation import find_files_within_s
 from oku_coordinator.runs.readiness import Readiness
@@ -69,7 +70,8 @@ class Turn:
             _log.info("run %s begins", run.run, extra={"run": run.run})
         self._since = None
         self._begun_without = workers.missing
-        return self._ledger.runs.begin(run.run, wall_now, workers.missing, reason)
+        with self._ledger.change(wall_now) as t:
+            return lifecycle.begin_run(t, run.run, wall_now, workers.missing, reason)
 
     def count_missing(self, run: RunRecord) -> int:
         """How many workers an active run lacks; it has waited long enough for those that it began without."""
@@ -81,11 +83,13 @@ class Turn:
             self._since = None
             return
         waited_s = self._measure_turn_s(now)
-        if waited_s >= self._find_turn_s(run) and self._ledger.runs.count_queued() > 1:
+        if waited_s >= self._find_turn_s(run) and self._readiness.count_queued() > 1:
             obstacle = self._readiness.find_obstacle(run)
             reason = f"it has not begun within {format_duration(waited_s)}{obstacle and f': {obstacle}'}"
             _log.warning("run %s gives its turn to the next: %s", run.run, reason, extra={"run": run.run})
-            self._ledger.runs.requeue(run.run, self._clock(), reason)
+            wall_now = self._clock()
+            with self._ledger.change(wall_now) as t:
+                lifecycle.requeue(t, run.run, wall_now, reason)
             self._since = None
 
     def _measure_turn_s(self, now: float) -> float:

@@ -14,7 +14,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import hooks
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables import lease_table, work_table
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.preparation import RunNeeds, build_needs, find_setup
 from oku_coordinator.workers.worker_state import WorkerState
@@ -137,11 +139,12 @@ class Assignment:
 
     def _find_holders(self, run: RunRecord) -> dict[str, str]:
         """Those that hold open leases of a run, or call a hook of it."""
-        held = self.ledger.leases.fetch_open_by_incarnation(run.run)
-        holders = {incarnation: leases[0].worker for incarnation, leases in held.items() if leases}
-        if run.spec.hooks:
-            holders |= self.ledger.hooks.list_holders(run.run)
-        return holders
+        with self.ledger.read() as t:
+            held = lease_table.fetch_fleet(t, run.run)
+            calling = hooks.list_holders(t, run.run) if run.spec.hooks else ()
+        return {incarnation: leases[0].worker for incarnation, leases in held.items() if leases} | dict(
+            calling
+        )
 
     def _release(self, run: RunRecord) -> None:
         """Release those that died, leave or refuse, once they hold nothing: there are never too many."""
@@ -178,17 +181,19 @@ class Assignment:
     def _find_free(self, workers: Sequence[WorkerState]) -> list[WorkerState]:
         """Those that hold nothing of any run which the ledger waits for."""
         named = [lease for worker in workers for lease in worker.leases]
-        unclosed = self.ledger.leases.find_unclosed(named) if named else set()
-        return [
-            worker
-            for worker in workers
-            if unclosed.isdisjoint(worker.leases)
-            and all(self.ledger.hooks.is_returned(worker.incarnation, each) for each in worker.hooks)
-        ]
+        with self.ledger.read() as t:
+            unclosed = lease_table.find_unclosed(t, named) if named else set()
+            return [
+                worker
+                for worker in workers
+                if unclosed.isdisjoint(worker.leases)
+                and all(hooks.is_returned(t, worker.incarnation, each) for each in worker.hooks)
+            ]
 
     def _choose(self, run: RunRecord, free: Sequence[WorkerState]) -> list[WorkerState]:
         """The best first: those that have worked on the run, that are heard, and that are prepared."""
-        known = self.ledger.runs.fetch_worker_names(run.run)
+        with self.ledger.read() as t:
+            known = work_table.fetch_worker_names(t, run.run)
         if self.monotonic() < self._hears_until:
             free = [worker for worker in free if worker.name in known]
 

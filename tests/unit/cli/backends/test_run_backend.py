@@ -5,12 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.transactions import change
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.backends.run_backend import RunData, fetch_spec, find_run, open_backend, open_failures
 from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import Endpoint
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.run_state import RunState
 from oku_core.data.data_format import DataFormat
@@ -57,7 +59,7 @@ def backend(tmp_path: Path) -> LedgerBackend:
     with folder.held():
         ledger = open_ledger(folder.ledger)
         for now, (run, name) in enumerate(RUNS.items()):
-            ledger.runs.create(run, Spec(requests=10, name=name), float(now))
+            change(ledger, create_run, run, Spec(requests=10, name=name), float(now))
         ledger.close()
     return LedgerBackend(folder)
 
@@ -111,7 +113,7 @@ async def test_of_many_runs_some_are_named(tmp_path: Path) -> None:
     with folder.held():
         ledger = open_ledger(folder.ledger)
         for number in range(100):
-            ledger.runs.create(f"run-{number:03}", Spec(requests=10), float(number))
+            change(ledger, create_run, f"run-{number:03}", Spec(requests=10), float(number))
         ledger.close()
     with pytest.raises(UserError, match=r"run-099 \(pending\), .*run-095 \(pending\) or an older one; give"):
         await find_run(LedgerBackend(folder), "run")

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.coordinators.fresh_ledger import open_ledger
+from tests.kit.coordinators.transactions import change
 
 from oku_cli.commands import report, resume, run, runs, show
 from oku_cli.main import COMMANDS, MODULES, oku
@@ -23,6 +24,7 @@ from oku_cli.options.option_group import (
     keep_plain_words,
 )
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.spec.fields import FieldGroup
@@ -71,8 +73,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     data.mkdir(mode=0o700)
     ledger = open_ledger(data / "ledger.sqlite3")
     for number, text in enumerate((*HOSTILE, "nightly")):
-        ledger.runs.create(f"261101-{number:04}", Spec(requests=5, name=text), float(number))
-        ledger.runs.change_state(f"261101-{number:04}", RunState.CANCELLED, 10.0)
+        change(ledger, create_run, f"261101-{number:04}", Spec(requests=5, name=text), float(number))
+        change(ledger, change_state, f"261101-{number:04}", RunState.CANCELLED, 10.0)
     ledger.close()
     return tmp_path
 
@@ -249,7 +251,7 @@ def test_runs_are_listed_as_json(tmp_path: Path) -> None:
     folder.mkdir(mode=0o700)
     ledger = Ledger(folder / "ledger.sqlite3")
     for second, name in enumerate(("r1", "r2")):
-        ledger.runs.create(name, Spec(requests=5), float(second))
+        change(ledger, create_run, name, Spec(requests=5), float(second))
     ledger.close()
     result = CliRunner().invoke(
         runs.command, ["--json", "--limit", "1", "--data-dir", str(folder)], standalone_mode=False

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit.outcomes import make_counts
-from tests.unit.cli.conftest import make_outcomes
+from tests.kit.runs.summaries import make_outcomes
 
 from oku_cli.report.charts.lease_bands import LeaseBands
 from oku_cli.report.run_history import RunHistory, RunHistoryReader

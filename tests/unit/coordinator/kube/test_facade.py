@@ -6,6 +6,7 @@ import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.readiness import build_readiness
+from tests.kit.coordinators.transactions import change
 from tests.unit.coordinator.kube.twin import Kubernetes
 
 from oku_coordinator.api.routes import build_api
@@ -14,6 +15,7 @@ from oku_coordinator.kube import facade as facade_module
 from oku_coordinator.kube.cluster import Cluster
 from oku_coordinator.kube.facade import KubeFacade
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
@@ -34,7 +36,7 @@ def pod(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> None:
 
 async def test_the_facade_scales_until_it_is_ended(ledger: Ledger, kubernetes: Kubernetes) -> None:
     """It begins as soon as it is started."""
-    ledger.runs.create("r1", Spec(urls=(Url("http://h/"),), workers=3), 0.0)
+    change(ledger, create_run, "r1", Spec(urls=(Url("http://h/"),), workers=3), 0.0)
     facade = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, LoopSignals())
     facade.start(Supervisor())
     async with asyncio.timeout(5):
@@ -85,7 +87,7 @@ def test_a_coordinator_has_the_facade_if_it_is_told_what_to_scale(
     parts = Assembly(
         dataclasses.replace(coordinator_settings, server_urls=(Url("http://127.0.0.1:1"),), kube=SETTINGS)
     )
-    run = parts.ledger.runs.create("r1", Spec(), 0.0)
+    run = change(parts.ledger, create_run, "r1", Spec(), 0.0)
     assert parts.kube is not None
     assert parts.server_watch is not None
     assert not parts.readiness.may_begin(run)

@@ -32,7 +32,7 @@ def roster() -> Roster:
 @pytest.fixture
 def delivery(ledger: Ledger, broker: BrokerTwin, roster: Roster) -> Delivery:
     """Leases of runs against two delay servers."""
-    return Delivery(broker, roster, ledger.schedules, ledger.hooks, SERVERS, build_tickets())
+    return Delivery(broker, roster, ledger, SERVERS, build_tickets())
 
 
 def record(roster: Roster, worker: str = "w1", ahead_s: float = 0.0, specs: tuple[str, ...] = ()) -> None:

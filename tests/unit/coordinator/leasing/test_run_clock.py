@@ -2,10 +2,14 @@ from collections.abc import Callable
 
 import pytest
 from tests.kit.coordinators.readiness import build_readiness
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.leasing.run_clock import RunClock
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.batches import park_interrupted
+from oku_coordinator.ledger.rules.lifecycle import change_state
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables.period_table import fetch_periods
 from oku_coordinator.runs.turn import Turn
 from oku_core.accounting.run_state import RunState
 
@@ -73,16 +77,16 @@ def test_the_clock_goes_on_where_it_stopped(clock: RunClock, ledger: Ledger, beg
     """It stops half a second after a run is paused; what was in flight may be due again."""
     run = begin_run()
     clock.open_period(run, 10.0, workers=1, lead_s=1.0)
-    ledger.runs.change_state("r1", RunState.PAUSING, 15.0)
-    [period] = ledger.schedules.fetch_periods("r1")
+    change(ledger, change_state, "r1", RunState.PAUSING, 15.0)
+    [period] = read(ledger, fetch_periods, "r1")
     assert period.stop_s == pytest.approx(4.498)
     assert period.find_end() == pytest.approx(15.5)
     assert period.measure_s(100.0) == period.stop_s
     assert clock.find_period(run) is None
-    ledger.runs.change_state("r1", RunState.PENDING, 20.0)
-    run = ledger.runs.change_state("r1", RunState.RUNNING, 20.0)
+    change(ledger, change_state, "r1", RunState.PENDING, 20.0)
+    run = change(ledger, change_state, "r1", RunState.RUNNING, 20.0)
     clock.open_period(run, 30.0, workers=1, lead_s=1.0, find_offset_s=lambda stop_s: stop_s - 1)
-    assert [each.offset_s for each in ledger.schedules.fetch_periods("r1")] == [0.0, pytest.approx(3.498)]
+    assert [each.offset_s for each in read(ledger, fetch_periods, "r1")] == [0.0, pytest.approx(3.498)]
 
 
 def test_a_period_that_was_stopped_before_it_started_has_no_length(
@@ -91,8 +95,8 @@ def test_a_period_that_was_stopped_before_it_started_has_no_length(
     """A pause may come in the first second."""
     run = begin_run()
     clock.open_period(run, 10.0, workers=1, lead_s=1.0)
-    ledger.runs.change_state("r1", RunState.PAUSING, 10.1)
-    [period] = ledger.schedules.fetch_periods("r1")
+    change(ledger, change_state, "r1", RunState.PAUSING, 10.1)
+    [period] = read(ledger, fetch_periods, "r1")
     assert period.stop_s == 0.0
 
 
@@ -102,8 +106,8 @@ def test_the_period_of_a_killed_stack_ends_with_its_last_checkpoint(
     """Without one it was never open."""
     run = begin_run()
     clock.open_period(run, 10.0, workers=1, lead_s=1.0)
-    ledger.runs.park_interrupted(100.0)
-    [period] = ledger.schedules.fetch_periods("r1")
+    park_interrupted(ledger, 100.0)
+    [period] = read(ledger, fetch_periods, "r1")
     assert period.stop_s == 0.0
 
 
@@ -112,5 +116,5 @@ def test_only_a_running_run_has_its_clock_started(
 ) -> None:
     """It may have been paused meanwhile."""
     run = begin_run()
-    ledger.runs.change_state("r1", RunState.PAUSING, 2.0)
+    change(ledger, change_state, "r1", RunState.PAUSING, 2.0)
     assert clock.open_period(run, 10.0, workers=1, lead_s=1.0) is None

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.dispatching import build_active_runs
+from tests.kit.coordinators.transactions import change
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.progress import Progress
 from oku_core.spec.parser import Source, parse_spec
@@ -33,7 +35,7 @@ class World:
         self.roster = Roster(60.0)
         self.active_runs = build_active_runs(ledger, self.broker, self.roster)
         self.now = 0.0
-        ledger.runs.create("r1", parse_spec(Source("spec", {"workers": 2, **keys})), 0.0)
+        change(ledger, create_run, "r1", parse_spec(Source("spec", {"workers": 2, **keys})), 0.0)
 
     def hear(self, *workers: str, knows_clock: bool = True) -> None:
         """Workers speak."""

@@ -8,10 +8,14 @@ from tests.kit.coordinators.leases import (
     build_incarnation,
     deal_lease,
 )
+from tests.kit.coordinators.transactions import change, check_ledger, read
 
 from oku_coordinator.ledger import Ledger
-from oku_coordinator.ledger.rules.lifecycle import fail
+from oku_coordinator.ledger.rules import intake
+from oku_coordinator.ledger.rules.history import fetch_history
+from oku_coordinator.ledger.rules.lifecycle import change_state, fail
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
+from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
 from oku_coordinator.runs.circuit_breaker import PATIENCE_S, CircuitBreaker
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.workers.assignment import Assignment
@@ -50,12 +54,12 @@ class World:
         for worker in workers:
             incarnation = build_incarnation(worker)
             self.roster.record(Progress(worker=worker, incarnation=incarnation, at=0.0), 0.0, 0.0)
-        self.assignment.settle(self.ledger.runs.fetch_current())
+        self.assignment.settle(read(self.ledger, fetch_current_run))
 
     def take_in(self, lease: LeaseRecord, now: float = 0.0, **changes: Any) -> None:
         """Let the worker that has a lease send its last checkpoint."""
         batch = build_batch(lease, build_checkpoint(lease, **changes))
-        [receipt] = self.ledger.leases.apply([batch], lambda *_: 0, 5.0)
+        [receipt] = change(self.ledger, intake.take_in, [batch], lambda *_: 0, 5.0)
         self.breaker.record_receipt(receipt, now)
 
     def check(self, now: float) -> None:
@@ -77,7 +81,7 @@ class World:
     @property
     def run(self) -> RunRecord:
         """The run."""
-        return self.ledger.runs.fetch("r1")
+        return read(self.ledger, fetch_run, "r1")
 
 
 @pytest.fixture
@@ -99,7 +103,9 @@ def test_a_worker_that_refuses_is_barred_from_the_run_alone(world: World) -> Non
     assert [worker.name for worker in world.roster.find_able("r1")] == ["w2"]
     assert len(world.roster.workers()) == len(world.roster.find_able("r2")) == 2
     told = [
-        event for event in world.ledger.history.fetch("r1").events if event.type == EventType.WORKER_BARRED
+        event
+        for event in read(world.ledger, fetch_history, "r1").events
+        if event.type == EventType.WORKER_BARRED
     ]
     assert [(event.worker, event.text) for event in told] == [("w1", f"worker w1 cannot begin: {REFUSAL}")]
 
@@ -120,9 +126,9 @@ def test_a_run_that_nobody_can_begin_fails_after_a_while(world: World) -> None:
     assert world.run.state == RunState.RUNNING
     world.check(11.0 + PATIENCE_S)
     assert (world.run.state, world.run.reason) == (RunState.FAILED, f"worker w1: {REFUSAL} (and 1 more)")
-    assert world.ledger.check("r1") == Lengths(pending=100, leased=0, accounted=0)
+    assert check_ledger(world.ledger, "r1") == Lengths(pending=100, leased=0, accounted=0)
     assert world.run.resent_at_most == 7
-    assert world.ledger.runs.change_state("r1", RunState.PENDING, 20.0).reason == ""
+    assert change(world.ledger, change_state, "r1", RunState.PENDING, 20.0).reason == ""
     assert world.roster.find_able("r1") == []
     world.roster.forget_refusals("r1")
     assert len(world.roster.find_able("r1")) == 2
@@ -188,6 +194,6 @@ def test_losses_are_in_a_row_only_while_nothing_is_accounted(world: World) -> No
 
 def test_a_run_whose_account_does_not_balance_is_not_resumed(world: World) -> None:
     """Nobody knows what is left of it."""
-    world.ledger.file.change(lambda transaction: fail(transaction, "r1", "it does not balance", 19.0))
+    change(world.ledger, lambda transaction: fail(transaction, "r1", "it does not balance", 19.0))
     with pytest.raises(TransitionError, match="run r1 is failed, it cannot become pending"):
-        world.ledger.runs.change_state("r1", RunState.PENDING, 20.0)
+        change(world.ledger, change_state, "r1", RunState.PENDING, 20.0)

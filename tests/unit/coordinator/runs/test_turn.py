@@ -1,7 +1,13 @@
 import pytest
+from tests.kit.coordinators.transactions import change, read
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.ledger.rules import lifecycle
+from oku_coordinator.ledger.rules.history import fetch_history
+from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
+from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.ledger.tables.run_table import fetch_current_run
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.turn import Turn
 from oku_coordinator.workers.assignment import Assignment
@@ -46,19 +52,19 @@ class World:
 
     def submit(self, run: str, **keys: float) -> None:
         """Submit a run."""
-        self.ledger.runs.create(run, Spec(**keys), self.wall_now)  # type: ignore[arg-type]  # counts and times
+        change(self.ledger, create_run, run, Spec(**keys), self.wall_now)  # type: ignore[arg-type]  # counts and times
         self.wall_now += 1.0
 
     def connect(self, *workers: str) -> None:
         """Workers say that they are here."""
         for worker in workers:
             self.roster.record(Progress(worker=worker, incarnation=worker, at=0.0), 0.0, 0.0)
-        self.assignment.settle(self.ledger.runs.fetch_current())
+        self.assignment.settle(read(self.ledger, fetch_current_run))
 
     def look(self, now: float) -> str:
         """Look once; gives the run that has its turn afterwards."""
         self.wall_now += 1.0
-        self.assignment.settle(self.ledger.runs.fetch_current())
+        self.assignment.settle(read(self.ledger, fetch_current_run))
         run = self.fetch_current()
         self.find_turn(run).expire(run, now)
         return self.fetch_current().run
@@ -77,7 +83,7 @@ class World:
 
     def fetch_current(self) -> RunRecord:
         """The run that has its turn."""
-        run = self.ledger.runs.fetch_current()
+        run = read(self.ledger, fetch_current_run)
         assert run is not None
         return run
 
@@ -96,7 +102,7 @@ def test_a_run_that_nobody_can_begin_with_gives_its_turn_to_the_next(world: Worl
         world.submit(run)
     turns = [world.look(now) for now in (0.0, 59.9, 60.0, 61.0, 121.0, 122.0, 182.0)]
     assert turns == ["r1", "r1", "r2", "r2", "r3", "r3", "r1"]
-    event = world.ledger.history.fetch("r1").events[-1]
+    event = read(world.ledger, fetch_history, "r1").events[-1]
     assert event.type == EventType.TURN_GIVEN
     assert event.text == f"the run gives its turn to the next: {event.reason}"
     assert event.reason == f"it has not begun within 60.0 s: {NOBODY}"
@@ -121,15 +127,15 @@ def test_a_run_that_has_begun_keeps_its_turn(world: World) -> None:
     """It keeps it however slow it is."""
     world.submit("r2")
     world.look(0.0)
-    world.ledger.runs.change_state("r1", RunState.RUNNING, 1.0)
+    change(world.ledger, change_state, "r1", RunState.RUNNING, 1.0)
     assert [world.look(now) for now in (100.0, 1000.0)] == ["r1", "r1"]
 
 
 def test_a_run_that_was_cancelled_meanwhile_is_left_alone(world: World) -> None:
     """It is not in the queue any more."""
-    world.ledger.runs.change_state("r1", RunState.CANCELLED, 1.0)
-    world.ledger.runs.requeue("r1", 2.0, "a reason")
-    assert world.ledger.history.fetch("r1").events[-1].type == EventType.STATE
+    change(world.ledger, change_state, "r1", RunState.CANCELLED, 1.0)
+    change(world.ledger, lifecycle.requeue, "r1", 2.0, "a reason")
+    assert read(world.ledger, fetch_history, "r1").events[-1].type == EventType.STATE
 
 
 def test_a_run_that_asks_for_no_number_begins_with_the_first_worker(world: World) -> None:
@@ -138,8 +144,8 @@ def test_a_run_that_asks_for_no_number_begins_with_the_first_worker(world: World
     world.connect("w1")
     assert world.begins(0.5)
     assert world.fetch_current().state == RunState.RUNNING
-    assert [event.type for event in world.ledger.history.fetch("r1").events] == [EventType.STATE] * 2
-    assert world.ledger.runs.fetch_snapshot("r1").flags == []
+    assert [event.type for event in read(world.ledger, fetch_history, "r1").events] == [EventType.STATE] * 2
+    assert read(world.ledger, fetch_snapshot, "r1").flags == []
 
 
 def test_a_run_begins_as_soon_as_the_last_of_its_workers_is_there(ledger: Ledger) -> None:
@@ -150,7 +156,7 @@ def test_a_run_begins_as_soon_as_the_last_of_its_workers_is_there(ledger: Ledger
     assert not any(world.begins(now) for now in (0.0, 30.0, 59.9))
     world.connect("w3")
     assert world.begins(59.9)
-    assert ledger.runs.fetch_snapshot("r1").flags == []
+    assert read(ledger, fetch_snapshot, "r1").flags == []
 
 
 def test_after_its_time_a_run_begins_with_those_that_are_there(ledger: Ledger) -> None:
@@ -162,8 +168,8 @@ def test_after_its_time_a_run_begins_with_those_that_are_there(ledger: Ledger) -
     assert not any(world.begins(now) for now in (0.0, 59.9))
     assert world.look(60.0) == "r1"
     assert world.begins(60.0)
-    assert ledger.runs.fetch_snapshot("r1").flags == [(Flag.WORKERS_MISSING, 0, 1.0)]
-    event = ledger.history.fetch("r1").events[-1]
+    assert read(ledger, fetch_snapshot, "r1").flags == [(Flag.WORKERS_MISSING, 0, 1.0)]
+    event = read(ledger, fetch_history, "r1").events[-1]
     assert event.type == EventType.WORKERS_MISSING
     assert event.text == f"the run begins with {event.reason}"
     assert event.reason == "2 of 3 workers: w2 is missing, after it has waited for 60.0 s"

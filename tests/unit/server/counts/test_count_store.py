@@ -4,7 +4,7 @@ import pytest
 from tests.unit.server.client import build_registry
 
 from oku_core.errors import UserError
-from oku_server.counts.count_store import CountStore, FileCountStore, MemoryStore, read_served
+from oku_server.counts.count_store import CountStore, FileCountStore, MemoryCountStore, read_served
 from oku_server.counts.count_table import EMPTY_TABLE, CountTable
 from oku_server.counts.run_registry import KEPT_S, PLACES
 
@@ -12,7 +12,7 @@ from oku_server.counts.run_registry import KEPT_S, PLACES
 @pytest.fixture(params=["memory", "files"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> CountStore:
     """A store for three processes."""
-    return MemoryStore(3) if request.param == "memory" else FileCountStore(tmp_path / "counts", 3)
+    return MemoryCountStore(3) if request.param == "memory" else FileCountStore(tmp_path / "counts", 3)
 
 
 def test_the_counts_of_all_processes_are_summed(store: CountStore) -> None:
@@ -96,7 +96,7 @@ def test_stores_with_the_same_counts_have_the_same_id(tmp_path: Path) -> None:
     """The id shows anyone who asks several servers whose counts to add up."""
     (tmp_path / "link").symlink_to(tmp_path / "a")
     stores: list[CountStore] = [FileCountStore(tmp_path / name, 1) for name in ("a", "a", "link", "b")]
-    stores += [MemoryStore(1), MemoryStore(1)]
+    stores += [MemoryCountStore(1), MemoryCountStore(1)]
     first, second, linked, *others = [store.sum_up("a").id for store in stores]
     assert first == second == linked
     assert len({first, *others}) == 4
