@@ -8,7 +8,8 @@ import msgspec
 
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HistogramSnapshot
-from oku_core.results.summary import LatencySummary, PhaseSummary, QuantileIntervals, Summary, TargetSummary
+from oku_core.results.summary import PhaseSummary, Summary, TargetSummary
+from oku_core.results.timing_summary import LatencySummary, QuantileIntervals
 from oku_core.tables.formatting import choose_digits, format_latency
 from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Table, Value, build_table
 

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import Outcome
 from oku_core.spec.values.threshold import (
     MOST_THRESHOLDS,
     FigureKind,
     FigureUnit,
     Threshold,
-    Time,
     parse_thresholds,
 )
 from oku_core.spec.values.threshold_reader import ComparisonOperator
