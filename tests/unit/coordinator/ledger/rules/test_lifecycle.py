@@ -222,11 +222,11 @@ def test_a_wait_that_a_breach_or_a_teardown_ends_is_counted(
     assert [read(ledger, fetch_run, run).measure_queued_s(99.0) for run in ("r1", "r2")] == [5.0, 5.0]
 
 
-Begin = Callable[..., None]
+Enter = Callable[..., None]
 
 
 @pytest.fixture
-def begin(ledger: Ledger) -> Begin:
+def begin(ledger: Ledger) -> Enter:
     """Begins a run, whose clock starts at 10 if it has one."""
 
     def begin(run: str = "r1", **keys: Any) -> None:
@@ -254,7 +254,7 @@ def finish(ledger: Ledger, lease: LeaseRecord, done: int, times: tuple[float, fl
 
 
 def test_a_run_without_a_time_was_active_until_its_last_request_had_ended(
-    ledger: Ledger, begin: Begin
+    ledger: Ledger, begin: Enter
 ) -> None:
     """When its coordinator heard of it does not matter."""
     begin(requests=100)
@@ -263,7 +263,7 @@ def test_a_run_without_a_time_was_active_until_its_last_request_had_ended(
     assert (run.state, round(run.active_s, 6)) == (RunState.COMPLETED, 0.8)
 
 
-def test_a_clock_of_a_worker_that_is_behind_takes_no_time_away(ledger: Ledger, begin: Begin) -> None:
+def test_a_clock_of_a_worker_that_is_behind_takes_no_time_away(ledger: Ledger, begin: Enter) -> None:
     """Its requests took as long as they took; the lease was cut at 9."""
     begin(requests=100)
     finish(ledger, take(ledger), 100, (4.0, 4.8), 12.5)
@@ -271,7 +271,7 @@ def test_a_clock_of_a_worker_that_is_behind_takes_no_time_away(ledger: Ledger, b
 
 
 def test_a_run_that_runs_out_of_requests_before_its_time_ends_with_the_last(
-    ledger: Ledger, begin: Begin
+    ledger: Ledger, begin: Enter
 ) -> None:
     """Its time was not used up; one whose last answers come after it was active for just its time."""
     for run, ended_at, active_s in (("r1", 12.0, 2.0), ("r2", 17.0, 5.0)):
@@ -281,7 +281,7 @@ def test_a_run_that_runs_out_of_requests_before_its_time_ends_with_the_last(
         assert (record.state, round(record.active_s, 6)) == (RunState.COMPLETED, active_s), run
 
 
-def test_a_run_whose_target_fell_silent_was_active_for_all_of_its_time(ledger: Ledger, begin: Begin) -> None:
+def test_a_run_whose_target_fell_silent_was_active_for_all_of_its_time(ledger: Ledger, begin: Enter) -> None:
     """Else it would look fast."""
     begin(duration="5s")
     finish(ledger, take(ledger), 10, (10.0, 11.0), 15.1)
@@ -290,7 +290,7 @@ def test_a_run_whose_target_fell_silent_was_active_for_all_of_its_time(ledger: L
     assert (round(run.active_s, 6), run.requests) == (5.0, 10)
 
 
-def test_a_run_that_is_stopped_was_active_until_its_workers_stopped(ledger: Ledger, begin: Begin) -> None:
+def test_a_run_that_is_stopped_was_active_until_its_workers_stopped(ledger: Ledger, begin: Enter) -> None:
     """Half a second after they were told to, if it has a clock, and not after its time."""
     for run, stopped_at, active_s in (("r1", 12.0, 2.5), ("r2", 14.8, 5.0)):
         begin(run, duration="5s")
@@ -301,7 +301,7 @@ def test_a_run_that_is_stopped_was_active_until_its_workers_stopped(ledger: Ledg
         assert (record.state, round(record.active_s, 6)) == (RunState.CANCELLED, active_s), run
 
 
-def test_the_time_of_a_run_with_a_rate_is_that_of_its_schedule(ledger: Ledger, begin: Begin) -> None:
+def test_the_time_of_a_run_with_a_rate_is_that_of_its_schedule(ledger: Ledger, begin: Enter) -> None:
     """Unless it sends late: then it is active for as long as it sends."""
     for run, sent, active_s in (("r1", {14: 20}, 5.0), ("r2", {14: 18, 17: 2}, 7.5)):
         begin(run, rate="20/s", duration="5s")
@@ -318,7 +318,7 @@ def end(transaction: Transaction, run: str, sent: Mapping[int, int], ended_at: f
     lifecycle.close_period(transaction, record, now, is_complete=True)
 
 
-def test_a_run_that_is_paused_without_a_clock_ends_with_its_last_answer(ledger: Ledger, begin: Begin) -> None:
+def test_a_run_that_is_paused_without_a_clock_ends_with_its_last_answer(ledger: Ledger, begin: Enter) -> None:
     """If that was told of soon; a longer silence was part of its time."""
     for run, now, active_s in (("r1", 11.3, 0.8), ("r2", 13.0, 3.0)):
         begin(run, requests=1000)
