@@ -21,7 +21,7 @@ from oku_core.tables.time_tables import TIMES
 
 _CLASSES = {Verdict.FASTER: "good", Verdict.SLOWER: "bad"}
 _NOTE = (
-    "In brackets 95 % intervals, from a moving-block bootstrap over the seconds of each run. All verdicts "
+    "Beside the figures stand 95 % intervals, from a moving-block bootstrap over the seconds of each run. All verdicts "
     "together are wrong about two equal runs in at most 5 %. They say how figures vary within a run, not "
     "what changes from one start to the next: repeat what matters."
 )
