@@ -29,6 +29,7 @@ from oku_coordinator.api.run_files import build_run_file_routes
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.tables.run_table import fetch_runs
+from oku_coordinator.runs.readiness import Troubles
 from oku_coordinator.telemetry.metrics import Metrics
 from oku_core.messaging.signing import Signer
 
@@ -40,7 +41,7 @@ def list_paths(folder: Path) -> list[str]:
     """The path of every call that a coordinator or a delay server has, for the newest run."""
     store = FileStore(folder / "no files")
     metrics = Metrics()
-    api = build_api(None, metrics, "token", lambda: "")  # type: ignore[arg-type]  # nothing is called
+    api = build_api(None, metrics, "token", Troubles())  # type: ignore[arg-type]  # nothing is called
     api.add_routes([*build_upload_routes(store), *build_run_file_routes(None, store)])  # type: ignore[arg-type]
     downloads = build_download_api(store, Signer(b"a key for this test"), lambda: 0.0, metrics.count_refusal)
     resources = [each.canonical for each in (*api.router.resources(), *downloads.router.resources())]

@@ -61,7 +61,7 @@ def open_parts(folder: Path) -> Iterator[Assembly]:
 
 def scrape(parts: Assembly) -> Scrape:
     """What Prometheus stores of one scrape; histograms are left out."""
-    body = parts.metrics.expose()[0].decode()
+    body = parts.telemetry.metrics.expose()[0].decode()
     found = re.findall(r"^(oku_\w+)(?:\{(.*)\})? (\S+)$", body, re.MULTILINE)  # own text: our metrics
     return {UP: 1.0} | {
         f"{name}{{{labels and labels + ','}{TARGET}}}": float(value)
@@ -87,13 +87,13 @@ def begin_run(parts: Assembly, workers: int) -> None:
     """A run is active."""
     change(parts.ledger, create_run, "r1", Spec(requests=100), parts.clock.now())
     change(parts.ledger, change_state, "r1", RunState.RUNNING, parts.clock.now())
-    parts.metrics.show_workers(workers)
+    parts.telemetry.metrics.show_workers(workers)
 
 
 def fall_behind(parts: Assembly) -> None:
     """Loki takes lines, but fewer than come."""
-    parts.metrics.count_lines("accepted", 1000)
-    parts.metrics.show_outbox(100_000, 10_000_000)
+    parts.telemetry.metrics.count_lines("accepted", 1000)
+    parts.telemetry.metrics.show_outbox(100_000, 10_000_000)
 
 
 def submit_early(parts: Assembly) -> None:
@@ -104,25 +104,25 @@ def submit_early(parts: Assembly) -> None:
 def refuse_callers(parts: Assembly) -> None:
     """Somebody tries tokens, twice a second."""
     for _ in range(2 * 60 * MINUTES):
-        parts.metrics.count_refusal(Credential.TOKEN, CredentialFault.WRONG)
+        parts.telemetry.metrics.count_refusal(Credential.TOKEN, CredentialFault.WRONG)
 
 
 def lose_workers(parts: Assembly) -> None:
     """A worker dies every few minutes."""
     for _ in range(8):
-        parts.metrics.count_expired(ExpiryReason.WORKER_LOST)
+        parts.telemetry.metrics.count_expired(ExpiryReason.WORKER_LOST)
 
 
 LASTING: Mapping[str, Callable[[Assembly], None]] = {
     "OkuLedgerCannotBeWritten": lambda parts: parts.ledger.storage.note_space(Space(0, 1 << 30)),
     "OkuRunWithoutWorkers": lambda parts: begin_run(parts, workers=0),
     "OkuRunWaits": submit_early,
-    "OkuLokiFallsBehind": lambda parts: parts.metrics.show_outbox(10, 1000),
+    "OkuLokiFallsBehind": lambda parts: parts.telemetry.metrics.show_outbox(10, 1000),
 }
 """For each alert, a state of the coordinator that lasts."""
 GROWING: Mapping[str, Callable[[Assembly], None]] = {
     "OkuLokiFallsBehind": fall_behind,
-    "OkuLokiLinesLost": lambda parts: parts.metrics.count_lines("dropped", 1000),
+    "OkuLokiLinesLost": lambda parts: parts.telemetry.metrics.count_lines("dropped", 1000),
     "OkuWorkersLost": lose_workers,
     "OkuCallersRefused": refuse_callers,
 }
@@ -139,10 +139,10 @@ def test_nothing_fires_while_all_is_well(program: Path, rules: Path, tmp_path: P
         idle = scrape(parts)
         begin_run(parts, workers=2)
         change(parts.ledger, create_run, "r2", Spec(requests=100), parts.clock.now() - 3600.0)
-        parts.metrics.show_outbox(2000, 1000)
+        parts.telemetry.metrics.show_outbox(2000, 1000)
         before = scrape(parts)
-        parts.metrics.count_lines("accepted", 100_000)
-        parts.metrics.show_outbox(10, 1000)
+        parts.telemetry.metrics.count_lines("accepted", 100_000)
+        parts.telemetry.metrics.show_outbox(10, 1000)
         after = scrape(parts)
     assert evaluate(program, rules, idle, idle) == {}
     assert evaluate(program, rules, before, after) == {}

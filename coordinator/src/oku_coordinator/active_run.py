@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from oku_coordinator.broker.sender import Broker
-from oku_coordinator.files.file_access import FileTickets
+from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.farewell import Farewell
@@ -62,7 +62,7 @@ class Installation:
         assignment: which workers each run has.
         broker: the way to the workers.
         delivery: sends leases to them.
-        tickets: let them fetch files.
+        file_access: lets them fetch files.
         readiness: knows what runs wait for.
         records: how far dead processes have gone.
         metrics: count.
@@ -76,7 +76,7 @@ class Installation:
     assignment: Assignment
     broker: Broker
     delivery: Delivery
-    tickets: FileTickets
+    file_access: FileAccess
     readiness: Readiness
     metrics: Metrics
     signals: LoopSignals
@@ -100,7 +100,7 @@ class ActiveRun:
         ledger, assignment, delivery = shared.ledger, shared.assignment, shared.delivery
         self.turn = Turn(ledger, shared.readiness, shared.start_within_s, shared.clock)
         self._build_leasing(shared)
-        self.preparation = FilePreparation(ledger, assignment, shared.broker, shared.tickets)
+        self.preparation = FilePreparation(ledger, assignment, shared.broker, shared.file_access)
         self.confinement = ConfinementWatch(ledger, assignment, shared.clock)
         self.skew = SkewWatch(ledger, assignment)
         self.thresholds = ThresholdWatch(ledger, shared.signals, shared.clock)
@@ -132,7 +132,7 @@ class ActiveRun:
             roster=shared.roster,
             assignment=assignment,
             broker=shared.broker,
-            tickets=shared.tickets,
+            file_access=shared.file_access,
         )
         self.breaker = CircuitBreaker(ledger, shared.roster, assignment, shared.readiness, shared.clock)
         self.reaper = Reaper(

@@ -13,8 +13,8 @@ import time
 from dataclasses import dataclass, field
 
 from oku_coordinator.active_run import ActiveRuns
+from oku_coordinator.broker.inbound import Inbound
 from oku_coordinator.clock.clock_store import ClockStore
-from oku_coordinator.inbound import Inbound
 from oku_coordinator.leasing.pace import choose_checkpoint_s
 from oku_coordinator.leasing.void_work import VoidWork
 from oku_coordinator.ledger import Ledger

@@ -4,7 +4,7 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.coordinators.broker_twin import BrokerTwin
 
 from oku_coordinator.active_run import ActiveRuns, Installation
-from oku_coordinator.files.file_access import FileTickets
+from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.loop_signals import LoopSignals
@@ -16,14 +16,14 @@ from oku_core.messaging.signing import Signer
 from oku_core.process.clock import Clock
 
 
-def build_tickets() -> FileTickets:
-    """Build tickets, all of one time."""
-    return FileTickets(Signer(MESSAGE_KEY), lambda: 0.0)
+def build_file_access() -> FileAccess:
+    """Build what workers need to fetch files, with tickets of one time."""
+    return FileAccess(Signer(MESSAGE_KEY), lambda: 0.0)
 
 
 def build_delivery(ledger: Ledger, broker: BrokerTwin, roster: Roster, *server_urls: str) -> Delivery:
     """Build a delivery of leases, against these delay servers."""
-    return Delivery(broker, roster, ledger, server_urls, build_tickets())
+    return Delivery(broker, roster, ledger, server_urls, build_file_access())
 
 
 def build_active_runs(
@@ -38,7 +38,7 @@ def build_active_runs(
             assignment=assignment,
             broker=broker,
             delivery=build_delivery(ledger, broker, roster, "http://127.0.0.1:1"),
-            tickets=build_tickets(),
+            file_access=build_file_access(),
             readiness=Readiness(ledger, roster, assignment),
             metrics=Metrics(),
             signals=LoopSignals(),

@@ -151,7 +151,7 @@ async def test_a_worker_that_drained_is_told_apart_from_one_that_died(
     caplog.set_level("INFO")
     noted: list[tuple[str, str]] = []
     monkeypatch.setattr(
-        parts.recorder, "note_worker", lambda type_, worker, *_, **__: noted.append((type_, worker))
+        parts.telemetry.recorder, "note_worker", lambda type_, worker, *_, **__: noted.append((type_, worker))
     )
     parts.message_handler.handle_progress(
         [Progress(worker="drained", incarnation="b1", at=0.0, stopping=True)]
@@ -198,7 +198,7 @@ async def test_workers_are_told_at_once_that_they_are_heard(
         parts.broker, "send_intervals", lambda *intervals_s, **_: announced.append(intervals_s)
     )
     parts.message_handler.interval_announcer = parts.main_loop.interval_announcer = IntervalAnnouncer(
-        parts.broker, parts.clock_store.describe
+        parts.broker, parts.clock_store, parts.file_access
     )
     monkeypatch.setattr(parts.inbound.checkpoints, "is_connected", True)
     monkeypatch.setattr(parts.inbound.progress, "is_connected", True)
@@ -217,7 +217,7 @@ async def test_workers_hear_which_run_has_its_turn(parts: Assembly, monkeypatch:
     turns: list[str] = []
     monkeypatch.setattr(parts.broker, "send_intervals", lambda *_, run, **__: turns.append(run))
     parts.message_handler.interval_announcer = parts.main_loop.interval_announcer = IntervalAnnouncer(
-        parts.broker, parts.clock_store.describe
+        parts.broker, parts.clock_store, parts.file_access
     )
     monkeypatch.setattr(parts.inbound.checkpoints, "is_connected", True)
     monkeypatch.setattr(parts.inbound.progress, "is_connected", True)

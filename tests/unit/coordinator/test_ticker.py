@@ -50,7 +50,7 @@ def test_ticks_and_metrics_tell_of_inner_requests(parts: Assembly, monkeypatch: 
         ("login", make_counts(7), 1.001)
     ]
     counter = 'oku_inner_requests_total{name="login",outcome="ok",run="r1"} 7.0'
-    assert counter in parts.metrics.expose()[0].decode()
+    assert counter in parts.telemetry.metrics.expose()[0].decode()
 
 
 def test_other_runs_have_no_inner_requests(parts: Assembly, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,7 +60,7 @@ def test_other_runs_have_no_inner_requests(parts: Assembly, monkeypatch: pytest.
         change(parts.ledger, create_run, name, spec, 0.0)
         parts.ticker.turn_to(change(parts.ledger, change_state, name, RunState.RUNNING, 1.0))
         parts.ticker.tick()
-        assert "oku_inner_requests_total{" not in parts.metrics.expose()[0].decode()
+        assert "oku_inner_requests_total{" not in parts.telemetry.metrics.expose()[0].decode()
         change(parts.ledger, change_state, name, RunState.FAILED, 2.0)
     assert [tick.inner_requests for tick in ticks] == [[], []]
 

@@ -26,7 +26,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from aiohttp import web
@@ -42,7 +42,7 @@ from oku_coordinator.ledger import UnknownRunError
 from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.ledger.storage.storage_health import StorageError
 from oku_coordinator.runs.file_keeper import NotUploadedError
-from oku_coordinator.runs.readiness import QueueFullError, UserCodeRefusedError
+from oku_coordinator.runs.readiness import QueueFullError, Troubles, UserCodeRefusedError
 from oku_coordinator.runs.run_keys import KeyTakenError, RunDeletedError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.telemetry.metrics import Metrics
@@ -83,13 +83,20 @@ _BODY_S = 30.0
 """How long a body may take after its head."""
 
 
+class Scaling(Protocol):
+    """Scales pods."""
+
+    def describe(self) -> Mapping[str, Any]:
+        """How many pods a run may have."""
+
+
 def build_api(
     runs: Runs,
     metrics: Metrics,
     token: str,
-    find_obstacle: Callable[[], str],
+    troubles: Troubles,
     publisher: Publisher | None = None,
-    describe_scaling: Callable[[], Mapping[str, Any] | None] = lambda: None,
+    scaling: Scaling | None = None,
 ) -> web.Application:
     """The application.
 
@@ -97,22 +104,22 @@ def build_api(
         runs: what the calls act on.
         metrics: what `/metrics` shows.
         token: what callers must bear.
-        find_obstacle: why the coordinator is not ready; empty if it is.
+        troubles: say whether the coordinator is ready.
         publisher: what takes lines to Loki, if anything does.
-        describe_scaling: how many pods a run may have, in a cluster.
+        scaling: scales pods, in a cluster.
     """
     api = web.Application(middlewares=[_answer_errors], client_max_size=_MAX_BODY)
     require_token(api, token, metrics.count_refusal)
     exposed = MetricsCache(metrics)
 
     async def show_scaling(_: web.Request) -> web.Response:
-        return _json(describe_scaling())
+        return _json(None if scaling is None else scaling.describe())
 
     async def show_outbox(_: web.Request) -> web.Response:
         return _json(publisher.describe() if publisher is not None else None)
 
     async def probe_ready(_: web.Request) -> web.Response:
-        obstacle = find_obstacle()
+        obstacle = troubles.find_obstacle()
         return web.Response(status=503 if obstacle else 200, text=f"{obstacle or 'ok'}\n")
 
     async def show_metrics(request: web.Request) -> web.Response:

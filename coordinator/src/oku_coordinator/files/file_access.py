@@ -9,25 +9,26 @@ from oku_core.messaging.signing import Signer
 from oku_core.process.clock import Clock
 
 
-class FileTickets:
-    """Makes tickets, each for one file and for a time.
+class FileAccess:
+    """What workers need to fetch files.
 
     Args:
-        signer: signs them.
+        signer: signs tickets.
         clock: Unix time.
+
+    Attributes:
+        address: where they fetch them, once that is known.
     """
 
     def __init__(self, signer: Signer, clock: Clock) -> None:
         self._signer = signer
         self._clock = clock
+        self.address: FilesAddress | None = None
 
-    def build(self, digest: str) -> str:
-        """The ticket for the file with a digest."""
-        return build_ticket(self._signer, digest, self._clock())
-
-    def build_all(self, digests: Iterable[str]) -> dict[str, str]:
-        """The tickets for some files, by their digests."""
-        return {digest: self.build(digest) for digest in digests}
+    def build_tickets(self, digests: Iterable[str]) -> dict[str, str]:
+        """Build tickets for the files with these digests, each for a time."""
+        now = self._clock()
+        return {digest: build_ticket(self._signer, digest, now) for digest in digests}
 
 
 def find_files_address(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from oku_coordinator.broker.sender import Broker
-from oku_coordinator.files.file_access import FileTickets
+from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.leasing.balance import Wishes
 from oku_coordinator.leasing.expiry import START_WITHIN_S
 from oku_coordinator.ledger import Ledger
@@ -32,7 +32,7 @@ class Delivery:
         roster: knows each worker's clock, and which specs it has.
         ledger: has the periods and the waves of leases, and the results of setups.
         server_urls: of Oku's own delay servers.
-        tickets: let workers fetch the files of the run.
+        file_access: lets workers fetch the files of the run.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class Delivery:
         roster: Roster,
         ledger: Ledger,
         server_urls: Sequence[str],
-        tickets: FileTickets,
+        file_access: FileAccess,
     ) -> None:
         self._broker = broker
         self._roster = roster
         self._ledger = ledger
         self._server_urls = tuple(server_urls)
-        self._tickets = tickets
+        self._file_access = file_access
 
     @property
     def is_away(self) -> bool:
@@ -107,7 +107,7 @@ class Delivery:
             spec=ask_servers(run.spec, run.count_name, self._server_urls),
             period=period and period.build_period(),
             waves={wave.begin: wave for wave in waves},
-            tickets=self._tickets.build_all(file.digest for file in list_files(run.spec)),
+            tickets=self._file_access.build_tickets(file.digest for file in list_files(run.spec)),
             setup=setup,
         )
 

@@ -9,7 +9,7 @@ import logging
 from dataclasses import dataclass, field
 
 from oku_coordinator.broker.sender import Broker
-from oku_coordinator.files.file_access import FileTickets
+from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules import hooks
 from oku_coordinator.ledger.storage.records import HookRecord, RunRecord
@@ -46,7 +46,7 @@ class HookGate:
         roster: who lives, and has which attempts in hand.
         assignment: which workers the run has.
         broker: the way to the workers.
-        tickets: let workers fetch the files of the run.
+        file_access: lets workers fetch the files of the run.
         limit_s: how long a hook may take.
     """
 
@@ -54,7 +54,7 @@ class HookGate:
     roster: Roster
     assignment: Assignment
     broker: Broker
-    tickets: FileTickets
+    file_access: FileAccess
     limit_s: float = HOOK_LIMIT_S
     _told: tuple[HookAttempt, float] | None = field(default=None, init=False)
     """The attempt that a worker was told of last, and when."""
@@ -180,7 +180,7 @@ class HookGate:
                 incarnation=record.incarnation,
                 attempt=attempt,
                 spec=run.spec,
-                tickets=self.tickets.build_all(file.digest for file in list_files(run.spec)),
+                tickets=self.file_access.build_tickets(file.digest for file in list_files(run.spec)),
                 setup_data=setup.value if record.hook == Hook.TEARDOWN else "null",
                 limit_s=self.limit_s,
                 start_by=wall_now + _START_WITHIN_S + worker.clock_ahead_s,

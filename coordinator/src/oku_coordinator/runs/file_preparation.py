@@ -8,7 +8,7 @@ import math
 from collections.abc import Collection
 
 from oku_coordinator.broker.sender import Broker
-from oku_coordinator.files.file_access import FileTickets
+from oku_coordinator.files.file_access import FileAccess
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.workers.assignment import Assignment
@@ -31,14 +31,16 @@ class FilePreparation:
         ledger: has the result of its setup.
         assignment: says which workers it has.
         broker: the way to the workers.
-        tickets: let workers fetch the files of the run.
+        file_access: lets workers fetch the files of the run.
     """
 
-    def __init__(self, ledger: Ledger, assignment: Assignment, broker: Broker, tickets: FileTickets) -> None:
+    def __init__(
+        self, ledger: Ledger, assignment: Assignment, broker: Broker, file_access: FileAccess
+    ) -> None:
         self._ledger = ledger
         self._assignment = assignment
         self._broker = broker
-        self._tickets = tickets
+        self._file_access = file_access
         self._attempt: int | None = None
         """The attempt at the setup that workers are told of; None for no user code."""
         self._told_at: dict[str, float] = {}
@@ -62,7 +64,7 @@ class FilePreparation:
         # The setup may have returned a lot.
         code = UserCode(spec=run.spec, setup=setup) if setup is not None and preparing else None
         due = self._find_due(run, preparing, now)
-        tickets = self._tickets.build_all(files) if due else {}
+        tickets = self._file_access.build_tickets(files) if due else {}
         self._broker.send_fetches(
             Fetch(
                 incarnation=incarnation,

@@ -24,6 +24,8 @@ LOOK_S = 0.5
 """How often an empty outbox is checked."""
 _EARLY = "it says that lines are from the future: the clock of this machine or that of Loki is wrong"
 EARLY_PAUSE_S = 1.0
+LAST_LINES_S = 2.0
+"""How long Loki is given at the end to take the lines that wait for it."""
 _DROP_TO = 0.9
 """An outbox over its bound is cut back to this share of the bound, so that this lasts a while."""
 
@@ -56,7 +58,7 @@ class Publisher:
         """Start to publish."""
         self._task = supervisor.start("publisher", self._publish)
 
-    async def end(self, grace_s: float) -> None:
+    async def end(self, grace_s: float = LAST_LINES_S) -> None:
         """Publish the waiting lines for at most `grace_s`, then stop."""
         if self._task is None:
             return

@@ -10,7 +10,7 @@ leases or call its hooks. It then waits a moment for those that worked on the ru
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from oku_coordinator.ledger import Ledger
@@ -21,11 +21,28 @@ from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.preparation import RunNeeds, build_needs, find_setup
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.run_state import RunState
+from oku_core.process.clock import Clock
 
 HEARD_WITHIN_S = 3.0
 """Workers that live are heard so soon after a coordinator has started: each speaks once a second."""
 _FILLED = frozenset({RunState.PENDING, RunState.RUNNING, RunState.TEARING_DOWN})
 """In the other states of an active run its leases are called back: it needs nobody else."""
+
+
+class WorkerLimits:
+    """How many workers runs get: as many as they ask for, else all that are free."""
+
+    def count_assigned(self, run: RunRecord) -> int | None:
+        """How many a run gets; None for all that are free."""
+        return run.spec.workers
+
+
+class NoWorkerLimits(WorkerLimits):
+    """Every run gets all workers: they were started for it."""
+
+    def count_assigned(self, _run: RunRecord) -> int | None:
+        """All of them."""
+        return None
 
 
 @dataclass(kw_only=True)
@@ -35,14 +52,14 @@ class Assignment:
     Args:
         ledger: says who holds leases and hooks of the run, and who has worked on it.
         roster: says who lives.
-        find_limit: how many workers a run gets; None for all that are free.
+        limits: how many workers each run gets.
         monotonic: monotonic seconds.
     """
 
     ledger: Ledger
     roster: Roster
-    find_limit: Callable[[RunRecord], int | None] = lambda run: run.spec.workers
-    monotonic: Callable[[], float] = time.monotonic
+    limits: WorkerLimits = field(default_factory=WorkerLimits)
+    monotonic: Clock = time.monotonic
     run: str = field(default="", init=False)
     """The run whose workers these are; empty if no run has its turn."""
     _needs: RunNeeds = field(default_factory=RunNeeds, init=False)
@@ -163,7 +180,11 @@ class Assignment:
 
     def _fill(self, run: RunRecord) -> list[WorkerState]:
         # A teardown that nobody is there for is called by one worker.
-        limit = self.find_limit(run) if run.state != RunState.TEARING_DOWN else max(1, len(self._members))
+        limit = (
+            self.limits.count_assigned(run)
+            if run.state != RunState.TEARING_DOWN
+            else max(1, len(self._members))
+        )
         room = math.inf if limit is None else limit - len(self._members)
         if room <= 0:
             return []

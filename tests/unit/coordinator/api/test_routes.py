@@ -27,7 +27,7 @@ from oku_coordinator.ledger.rules.snapshots import fetch_standing
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
 from oku_coordinator.loop_signals import LoopSignals
-from oku_coordinator.runs.readiness import QueueFullError
+from oku_coordinator.runs.readiness import QueueFullError, Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics
@@ -51,6 +51,17 @@ MakeBatch = Callable[..., CheckpointBatch]
 Apply = Callable[..., list[MessageVerdict]]
 
 
+class ObstacleTwin(Troubles):
+    """The obstacle of a world."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+
+    def find_obstacle(self) -> str:
+        """As it was set."""
+        return self._world.obstacle
+
+
 class World:
     """What stands behind the API."""
 
@@ -70,7 +81,7 @@ def world(ledger: Ledger) -> World:
 @pytest.fixture
 async def client(world: World) -> AsyncIterator[Client]:
     """A client that bears the token."""
-    api = build_api(world.runs, world.metrics, TOKEN, lambda: world.obstacle)
+    api = build_api(world.runs, world.metrics, TOKEN, ObstacleTwin(world))
     async with TestClient(TestServer(api), headers={"Authorization": f"Bearer {TOKEN}"}) as client:
         yield client
 
@@ -95,7 +106,7 @@ async def test_without_the_token_every_call_but_the_probes_is_refused(
     world: World, *, is_closed: bool
 ) -> None:
     """Whatever calls there are; `/metrics` is open unless it was closed."""
-    api = build_api(world.runs, world.metrics, TOKEN, lambda: "")
+    api = build_api(world.runs, world.metrics, TOKEN, Troubles())
     if is_closed:
         close_metrics(api, TOKEN)
     routes = [(route.method, route.resource) for route in api.router.routes()]
@@ -296,7 +307,7 @@ async def test_every_call_needs_the_token(
     authorization: str | None,
 ) -> None:
     """Without the token nothing is done and nothing is revealed, not even which runs exist."""
-    api = build_api(world.runs, world.metrics, TOKEN, lambda: "")
+    api = build_api(world.runs, world.metrics, TOKEN, Troubles())
     headers = {} if authorization is None else {"Authorization": authorization}
     async with TestClient(TestServer(api)) as stranger:
         answer = await call(stranger, method, call_path, headers=headers, json={"requests": 1})
@@ -325,7 +336,7 @@ async def test_a_token_that_is_not_text_is_wrong(client: Client, caplog: pytest.
 
 async def test_probes_and_metrics_are_open(world: World) -> None:
     """The kubelet and Prometheus bear no token."""
-    api = build_api(world.runs, world.metrics, TOKEN, lambda: world.obstacle)
+    api = build_api(world.runs, world.metrics, TOKEN, ObstacleTwin(world))
     async with TestClient(TestServer(api)) as stranger:
         statuses = [(await stranger.get(path)).status for path in ("/healthz", "/readyz", "/metrics")]
         assert statuses == [200, 200, 200]
@@ -338,7 +349,7 @@ async def test_probes_and_metrics_are_open(world: World) -> None:
 
 async def test_metrics_are_protobuf_for_those_who_accept_it(world: World) -> None:
     """Several headers count as one; without any it is text."""
-    api = build_api(world.runs, world.metrics, TOKEN, lambda: "")
+    api = build_api(world.runs, world.metrics, TOKEN, Troubles())
     async with TestClient(TestServer(api)) as scraper:
         accepted = [("Accept", "text/plain;q=0.5"), ("Accept", f"{CONTENT_TYPE};q=0.6")]
         answer = await scraper.get("/metrics", headers=accepted)

@@ -17,6 +17,7 @@ from oku_coordinator.kube.facade import KubeFacade
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import create_run
 from oku_coordinator.loop_signals import LoopSignals
+from oku_coordinator.runs.readiness import Troubles
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.settings import CoordinatorSettings, KubeSettings
@@ -70,7 +71,7 @@ async def test_what_is_beyond_the_bounds_is_refused_when_it_is_submitted(ledger:
     counter = ServedCounter(NamedServers([]), ledger)
     readiness = build_readiness(ledger, kube=facade)
     runs = Runs(ledger, counter, LoopSignals(), BrokerTwin(), readiness)
-    api = build_api(runs, Metrics(), "t", lambda: "", None, facade.describe)
+    api = build_api(runs, Metrics(), "t", Troubles(), None, facade)
     headers = {"Authorization": "Bearer t"}
     async with TestClient[Any, Any](TestServer(api), headers=headers) as client:
         refused = await client.post("/api/runs", json={"workers": 9})

@@ -3,7 +3,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.kit.coordinators.broker_twin import BrokerTwin
-from tests.kit.coordinators.dispatching import build_tickets
+from tests.kit.coordinators.dispatching import build_file_access
 from tests.kit.coordinators.leases import apply_batches
 from tests.kit.coordinators.transactions import change, read
 
@@ -52,7 +52,7 @@ class World:
         self.assignment.settle(read(self.ledger, fetch_current_run))
 
     def _build(self) -> FilePreparation:
-        return FilePreparation(self.ledger, self.assignment, self.broker, build_tickets())
+        return FilePreparation(self.ledger, self.assignment, self.broker, build_file_access())
 
     def look(self, after_s: float = 20.0) -> list[Fetch]:
         """What workers are told after some time."""
@@ -80,7 +80,7 @@ def test_the_workers_of_a_run_are_told_what_to_fetch(world: World, ledger: Ledge
     change(ledger, begin_run, "r0", 2.0)
     change(ledger, give_up_run, "r0", state=read(ledger, fetch_run, "r0").state.FAILED, now=3.0, reason="x")
     change(ledger, create_run, "r1", msgspec.structs.replace(SPEC, workers=2), 4.0)
-    tickets = build_tickets().build_all([FILE.digest])
+    tickets = build_file_access().build_tickets([FILE.digest])
     assert world.look() == [
         Fetch(incarnation=incarnation, run="r1", files=[str(FILE)], tickets=tickets)
         for incarnation in ("iw1", "iw2")

@@ -1,5 +1,6 @@
 import dataclasses
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from tests.kit.coordinators.leases import deal_lease
 from tests.kit.coordinators.transactions import change, read
 
+from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.kube.pod_readiness import PodReadiness
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.hooks import begin_attempt, lose_attempt
@@ -17,13 +19,16 @@ from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, crea
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.storage_health import Space
 from oku_coordinator.ledger.tables.run_table import fetch_current_run
+from oku_coordinator.runs.file_keeper import FileKeeper
 from oku_coordinator.runs.readiness import (
     LONGEST_NOTICE,
     QueueFullError,
     Readiness,
+    Troubles,
     UserCodeRefusedError,
     round_up_latency,
 )
+from oku_coordinator.settings import FileLimits
 from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import NOT_SENT, build_no_counts
@@ -66,6 +71,21 @@ class PodsTwin:
         return self.has_servers
 
 
+class TroublesTwin(Troubles):
+    """The troubles of a world."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+
+    def find_of_broker(self) -> str:
+        """As it was set."""
+        return self._world.broker_trouble
+
+    def find_others(self) -> Iterator[str]:
+        """As they were set."""
+        return iter(self._world.troubles)
+
+
 class World:
     """Readiness in and out of a cluster, with what it looks at."""
 
@@ -76,10 +96,8 @@ class World:
         self.troubles: list[str] = []
         self.broker_trouble = ""
         self.assignment = Assignment(ledger=ledger, roster=self.roster)
-        self.alone = self.build(
-            find_broker_trouble=lambda: self.broker_trouble, find_troubles=lambda: self.troubles
-        )
-        self.in_cluster = self.build(kube=cast("KubeFacade", self.pods), find_troubles=lambda: self.troubles)
+        self.alone = self.build(troubles=TroublesTwin(self))
+        self.in_cluster = self.build(kube=cast("KubeFacade", self.pods), troubles=TroublesTwin(self))
 
     def build(self, **parts: Any) -> Readiness:
         """Readiness with other parts beside it."""
@@ -475,15 +493,21 @@ async def test_long_bodies_are_read_in_a_thread(world: World, tmp_path: Path) ->
     """The event loop of the coordinator does not wait for a search through 64 MB."""
     threads: list[int] = []
 
-    def find(file: FileRef) -> Path:
-        threads.append(threading.get_ident())
-        path = tmp_path / file.name
-        path.write_bytes(b"{i}")
-        return path
+    class Keeper(FileKeeper):
+        def find(self, file: FileRef) -> Path:
+            threads.append(threading.get_ident())
+            path = tmp_path / file.name
+            path.write_bytes(b"{i}")
+            return path
+
+        def check(self, spec: Spec) -> None:
+            """All files are here."""
 
     progress = Progress(worker="w1", incarnation="w1", at=0.0, memory_bytes=1000)
     world.roster.record(progress, 0.0, 0.0)
-    readiness = dataclasses.replace(world.alone, find_file=find)
+    readiness = dataclasses.replace(
+        world.alone, keeper=Keeper(world.ledger, FileStore(tmp_path, FileLimits()))
+    )
     spec = Spec(body=FileRef.build("0" * 64, 1000, "body.bin"), concurrency=100)
     with pytest.raises(UserError, match=r"^body: .* 100 in flight"):
         await readiness.check_memory(spec)

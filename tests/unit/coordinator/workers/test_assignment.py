@@ -15,9 +15,10 @@ from oku_coordinator.ledger.batches import take_back
 from oku_coordinator.ledger.rules.hooks import begin_attempt
 from oku_coordinator.ledger.rules.lifecycle import begin_run, change_state, create_run
 from oku_coordinator.ledger.rules.reclaim import give_up_run
+from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run
-from oku_coordinator.workers.assignment import HEARD_WITHIN_S, Assignment
+from oku_coordinator.workers.assignment import HEARD_WITHIN_S, Assignment, WorkerLimits
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.outcome import build_no_counts
@@ -28,6 +29,17 @@ from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.spec.spec import Hook, Spec
 
 TIMEOUT_S = 10.0
+
+
+class LimitsTwin(WorkerLimits):
+    """The limits of a cluster, which may have another number of pods than a run asks for."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+
+    def count_assigned(self, run: RunRecord) -> int | None:
+        """As many as were set."""
+        return super().count_assigned(run) if self._world.limit is None else self._world.limit
 
 
 class World:
@@ -46,7 +58,7 @@ class World:
         self.assignment = Assignment(
             ledger=self.ledger,
             roster=self.roster,
-            find_limit=lambda run: run.spec.workers if self.limit is None else self.limit,
+            limits=LimitsTwin(self),
             monotonic=lambda: self.now,
         )
 

@@ -1,6 +1,6 @@
 import pytest
 
-from oku_coordinator.workers.version_skew import VersionSkew
+from oku_coordinator.telemetry.rejections import VersionSkew
 from oku_core.messaging.codec import OtherProtocolError
 from oku_core.messaging.signing import PROTOCOL
 

@@ -9,7 +9,7 @@ from tests.kit.coordinators.dispatching import build_active_runs
 from tests.kit.coordinators.leases import build_batch, build_checkpoint
 from tests.kit.coordinators.transactions import read
 
-from oku_coordinator.inbound import CheckpointReceiver, build_controls
+from oku_coordinator.checkpoint_receiver import CheckpointReceiver, build_controls
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.batches import take_back
 from oku_coordinator.ledger.rules import intake

@@ -1,12 +1,17 @@
-"""Workers that speak another version of the protocol: they are named in a notice and get no leases."""
+"""Messages that were dropped before they were read: counted, logged, and named in notices.
+
+Workers that speak another version of the protocol are among them: they get no leases.
+"""
 
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 
+from oku_coordinator.telemetry.metrics import Metrics
 from oku_core.messaging.codec import OtherProtocolError
-from oku_core.messaging.signing import PROTOCOL
+from oku_core.messaging.signing import PROTOCOL, RejectedMessageError, RejectionLog
+from oku_core.process.clock import Clock
 
 _log = logging.getLogger(__name__)
 
@@ -22,7 +27,7 @@ class VersionSkew:
         clock: monotonic seconds.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self._heard: dict[tuple[str, int], float] = {}
@@ -51,3 +56,28 @@ class VersionSkew:
             f"workers of another version get no leases; this coordinator speaks protocol {PROTOCOL}:"
             f" {shown}{more}; run the same version of Oku on all"
         )
+
+
+class Rejections:
+    """Messages that were dropped before they were read; from any thread.
+
+    Args:
+        metrics: where they are counted.
+    """
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._rejected = RejectionLog(_log, metrics.count_rejected)
+        self._version_skew = VersionSkew()
+
+    def record(self, error: RejectedMessageError) -> None:
+        """A message was dropped."""
+        if isinstance(error, OtherProtocolError):
+            self._metrics.count_rejected(error.rejection)
+            self._version_skew.record(error)
+        else:
+            self._rejected.note(error)
+
+    def describe(self) -> Iterator[str]:
+        """What was dropped lately, a line each."""
+        yield from filter(None, (self._version_skew.describe(), self._rejected.describe()))

@@ -1,6 +1,6 @@
 import pytest
 
-from oku_coordinator.clock.clock_address import find_clock_address
+from oku_coordinator.clock.clock_service import find_clock_address
 
 
 @pytest.mark.parametrize(
