@@ -11,7 +11,7 @@ import click
 
 from oku_cli.backends.data_dir import DataDir, FolderHeldError
 from oku_cli.backends.run_backend import RunBackend, find_run
-from oku_cli.comparison.seconds_reader import Histories, add_intervals
+from oku_cli.comparison.run_seconds import Histories, add_intervals
 from oku_cli.exit_code import ExitCode
 from oku_cli.options.backend_options import backend_options
 from oku_cli.options.option_group import JsonCommand
