@@ -17,6 +17,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.history import keep_events, keep_second
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample
@@ -80,7 +81,7 @@ def _keep_history(ledger: Ledger, run: str, samples: int) -> None:
         sample = Sample(
             at=_BEGIN + 2 + second, seconds=1.0, requests_total=0, accounted=0, leased=0, pending=0,
             done=0, resent_at_most=0, in_flight=100.0, workers=_WORKERS, outcomes=make_counts(200),
-            latency=latency,
+            times={Time.LATENCY: latency},
         )  # fmt: skip
         change(ledger, keep_second, run, sample)
     events = [

@@ -7,7 +7,6 @@ from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import (
     InnerSummary,
-    LatencySummary,
     NotSentCounts,
     OutcomeCounts,
     PhaseSummary,
@@ -15,8 +14,8 @@ from oku_core.results.summary import (
     Summary,
     TargetSummary,
     WorkerSummary,
-    build_latency_summary,
 )
+from oku_core.results.timing_summary import LatencySummary, build_latency_summary
 from oku_core.spec.spec import Engine
 from oku_core.tables.table import Table
 

@@ -18,6 +18,7 @@ from tests.unit.cli.kubectl_on_path import TOKEN, KubectlOnPath
 
 from oku_cli.terminal.console import Terminal
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
 from oku_core.results.summary import (
@@ -75,7 +76,7 @@ def make_tick() -> Callable[..., Tick]:
             "in_flight": 2_000,
             "rate_rps": 16_340.0,
             "outcomes": make_counts(16_340),
-            "latency": histogram.build_latency(),
+            "times": {Time.LATENCY: histogram.build_latency()},
         }
         thresholds = list(changes.pop("thresholds", ()))
         sample = Sample(**fields | changes)

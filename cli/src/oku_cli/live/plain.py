@@ -4,7 +4,7 @@ A line is written every few seconds by the ticks' own time, and at once when the
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from rich.text import Text
 
@@ -19,7 +19,9 @@ from oku_cli.live.trend import (
     measure_progress,
 )
 from oku_cli.terminal.console import Terminal
+from oku_core.accounting.measured_time import DUE_TIMES, Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, OUTCOMES, Outcome
+from oku_core.process.clock import Clock
 from oku_core.results.tick import Tick
 from oku_core.tables.formatting import (
     format_clock,
@@ -47,7 +49,7 @@ class PlainView:
         clock: returns the Unix time of lines that come without a tick.
     """
 
-    def __init__(self, console: Terminal, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, console: Terminal, clock: Clock = time.time) -> None:
         self._console = console
         self._clock = clock
         self._trend = TrendTracker()
@@ -148,10 +150,10 @@ def _list_rates(tick: Tick, trend: Trend) -> Iterator[str]:
 
 
 def _list_quantiles(tick: Tick, trend: Trend) -> Iterator[str]:
-    yield _format_quantiles(trend.latency)
+    yield _format_quantiles(trend.times[Time.LATENCY])
     if has_rate(tick):
-        yield f"response time {_format_quantiles(trend.response_time)}"
-        yield f"lateness {_format_quantiles(trend.lateness)}"
+        for time in DUE_TIMES:
+            yield f"{time.label} {_format_quantiles(trend.times[time])}"
 
 
 def _format_quantiles(quantiles: Quantiles) -> str:

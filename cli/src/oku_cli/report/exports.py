@@ -12,13 +12,13 @@ from oku_cli.report.run_history import RunHistory, decode_head
 from oku_cli.terminal.ci_commands import defuse
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results.lines import build_sample_fields
-from oku_core.results.sample import DUE_QUANTILES, QUANTILES
+from oku_core.results.sample import LIVE_QUANTILES
 from oku_core.tables.time_tables import LATENCY
 
 CSV_COLUMNS = (
     "at", "state", "seconds", "requests_total", "accounted", "leased", "pending", "done", "resent_at_most",
     "active_s", "requests_ended", "requests_sent", "requests_planned", "phase", *OUTCOMES, "bytes_received",
-    "rate_rps", "in_flight", "mean_ms", *QUANTILES, *DUE_QUANTILES, "workers", "lag_s", "clock_bound_s",
+    "rate_rps", "in_flight", "mean_ms", *LIVE_QUANTILES, "workers", "lag_s", "clock_bound_s",
 )  # fmt: skip
 """The columns as docs/metrics.md describes them; `at` is the Unix time at which a sample ended."""
 

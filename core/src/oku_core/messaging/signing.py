@@ -15,6 +15,8 @@ from enum import StrEnum
 
 import msgspec
 
+from oku_core.process.clock import Clock
+
 _LOG_EVERY_S = 60.0
 
 
@@ -59,7 +61,7 @@ class RejectionLog:
         self,
         logger: logging.Logger,
         count: Callable[[Rejection], None] = lambda _: None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = time.monotonic,
         what: str = "messages from the broker",
     ) -> None:
         self._what = what
@@ -94,7 +96,7 @@ class RejectionLog:
             return f"{self._what} were dropped: {self._total}, the last {self._last}"
 
 
-PROTOCOL = 10
+PROTOCOL = 11
 """The version of the messages. It rises when an older coordinator or worker would misread them; how messages
 are signed is the same in every version."""
 

@@ -23,7 +23,6 @@ from oku_core.results.summary import (
     CompletesSummary,
     FailureSummary,
     Flag,
-    LatencySummary,
     NotSentCounts,
     OutcomeCounts,
     PhaseSummary,
@@ -31,6 +30,7 @@ from oku_core.results.summary import (
     Validity,
     WorkerSummary,
 )
+from oku_core.results.timing_summary import LatencySummary
 
 MakeSummary = Callable[..., Summary]
 Render = Callable[..., list[str]]

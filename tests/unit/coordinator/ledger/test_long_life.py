@@ -17,10 +17,10 @@ from oku_coordinator.ledger.rules.history import keep_events, keep_second
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot, fetch_standing
 from oku_coordinator.ledger.storage.records import LeaseOrder
-from oku_coordinator.ledger.storage.run_account import Account
 from oku_coordinator.ledger.tables.lease_table import deal_leases, fetch_open_leases
 from oku_coordinator.ledger.tables.outbox_table import drop_oldest
 from oku_coordinator.ledger.tables.run_table import fetch_current_run, fetch_run, find_owing
+from oku_core.accounting.account import Account
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event, EventType

@@ -27,6 +27,7 @@ from oku_coordinator.ledger.tables.outbox_table import drop_oldest, take_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT, OUTCOMES, build_no_counts, count_answered
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
@@ -95,7 +96,7 @@ class _World:
             outcomes=outcomes,
             reasons=make_reasons(outcomes),
             statuses={"200": answered} if answered else {},
-            latency=latency.build_latency(),
+            times={Time.LATENCY: latency.build_latency()},
             per_second=before.per_second | per_second,
             sent_per_second=dict(sent),
         )

@@ -13,12 +13,12 @@ from tests.kit.runs.summaries import (
     make_target,
 )
 
-from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.run_state import RunState
 from oku_core.results.judgement import Judgement
 from oku_core.results.sample import Sample
-from oku_core.results.summary import InnerSummary, LatencySummary
+from oku_core.results.summary import InnerSummary
 from oku_core.results.tick import TargetTick, Tick
+from oku_core.results.timing_summary import LatencySummary
 from oku_core.tables.target_tables import (
     MOST_ROWS,
     NAMES_NOTE,
@@ -32,7 +32,7 @@ from oku_core.tables.target_tables import (
 SAMPLE = Sample(
     at=1.0, seconds=1.0, requests_total=1000, accounted=310, leased=0, pending=690, done=310,
     resent_at_most=0, active_s=25.0, outcomes_so_far=make_counts(310), workers=1, in_flight=1, rate_rps=1.0,
-    outcomes=make_counts(10), latency=HistogramSnapshot(),
+    outcomes=make_counts(10),
 )  # fmt: skip
 TARGETS = [
     TargetTick(name="item", outcomes=make_counts(200), p50_ms=1.0, p99_ms=9.0),

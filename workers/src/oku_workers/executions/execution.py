@@ -7,7 +7,6 @@ is counted in tallies, one for each phase in which any were taken.
 
 import asyncio
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from oku_core.accounting.outcome import build_no_counts
@@ -21,12 +20,15 @@ from oku_core.messaging.checkpoint import (
 )
 from oku_core.messaging.hook import NO_SETUP
 from oku_core.messaging.lease import Lease
+from oku_core.process.clock import Clock
 from oku_core.spec.request_template import find_target_turns, list_target_names
 from oku_core.spec.spec import Spec
 from oku_workers.executions.inner_tally import InnerTally
 from oku_workers.executions.tally import Tally
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from oku_workers.executions.flight_recording import FlightRecording
 
 _DENSE_FROM = 4096
@@ -77,8 +79,8 @@ class Execution:
         "_base",
         "_now",
         "_range",
+        "cancel_at",
         "clock_step_s",
-        "cut_at",
         "end",
         "ended",
         "ended_at",
@@ -116,7 +118,7 @@ class Execution:
         lease: Lease,
         spec: Spec,
         finished: asyncio.Future[None],
-        now: Callable[[], float] = time.time,
+        now: Clock = time.time,
     ) -> None:
         self._now = now
         self.lease = lease
@@ -146,7 +148,7 @@ class Execution:
         self.clock_step_s = self.started_at = self.ended_at = 0.0
         self.keeps_open: Callable[[Execution], bool] | None = None
         self.is_kept = self.is_last = False
-        self.cut_at = float("inf")
+        self.cancel_at = float("inf")
         """When what is in flight is to be cut off, by the clock of the event loop."""
 
     @property
@@ -224,7 +226,7 @@ class Execution:
         self._range = number = ranges.find_range(min(position, ranges.length - 1))
         self._base = ranges.offset(number) - ranges.ranges[number][0]
         self.next_coordinate = self.stop = position - self._base
-        self.settle()
+        self.finish_if_done()
 
     def enter(self, phase: str) -> None:
         """Count what is taken from now on in a phase."""
@@ -267,7 +269,7 @@ class Execution:
         """Take no position from `end` on; what was taken stays."""
         self.end = max(min(self.end, end), self.taken)
         self.stop = min(self.stop, self.end - self._base)
-        self.settle()
+        self.finish_if_done()
 
     def compact(self) -> None:
         """Keep what is counted in less memory: little is still to come."""
@@ -286,14 +288,14 @@ class Execution:
         if is_untouched:
             self.untouched.append(position)
         self.ended += 1
-        self.settle()
+        self.finish_if_done()
 
     def abandon(self, error: BaseException) -> None:
         """Finish with an error of our own: nobody can say any more what became of the lease."""
         if not self.finished.done():
             self.finished.set_exception(error)
 
-    def settle(self) -> None:
+    def finish_if_done(self) -> None:
         """Finish if nothing is in flight and nothing is left to take, unless it is kept open."""
         if self.taken == self.end == self.ended and not self.finished.done() and not self.is_kept:
             if self.keeps_open is not None and self.taken and self.keeps_open(self):
@@ -304,7 +306,7 @@ class Execution:
     def release(self) -> None:
         """Finish what was kept open."""
         self.keeps_open, self.is_kept = None, False
-        self.settle()
+        self.finish_if_done()
 
     def drop_tallies(self) -> None:
         """Break the reference cycle of an execution and its tallies, so that both are freed at once.

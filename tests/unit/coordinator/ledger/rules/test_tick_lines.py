@@ -19,6 +19,7 @@ from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.ledger.tables.outbox_table import OutboxLine, take_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, Part
 from oku_core.results.lines import LineKind
@@ -56,7 +57,7 @@ def build_growing(lease: LeaseRecord, sequence: int, *seconds: int, is_final: bo
     part = Part(
         outcomes=make_counts(covered),
         statuses={"200": covered},
-        latency=latency.build_latency(),
+        times={Time.LATENCY: latency.build_latency()},
         per_second={BEGIN + place: make_counts(ok) for place, ok in enumerate(seconds) if ok},
     )
     checkpoint = build_checkpoint(lease, covered)

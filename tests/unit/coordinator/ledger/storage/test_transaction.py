@@ -16,6 +16,7 @@ from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.lease_table import fetch_open_leases
 from oku_coordinator.ledger.tables.run_table import fetch_run
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch, Part
@@ -57,7 +58,10 @@ def test_a_full_disk_is_said_and_loses_nothing(
         apply(batches, 6.0)
     after = read(ledger, fetch_snapshot, "r1")
     assert (after.record, after.lengths) == (before.record, before.lengths)
-    assert after.account.latency.build_latency() == before.account.latency.build_latency()
+    assert (
+        after.account.histogram(Time.LATENCY).build_latency()
+        == before.account.histogram(Time.LATENCY).build_latency()
+    )
     assert all(lease.sequence == 0 for lease in read(ledger, fetch_open_leases, "r1"))
     fill_disk(ledger, is_full=False)
     assert apply(batches, 7.0) == [MessageVerdict.ACCOUNTED] * 50
@@ -96,10 +100,10 @@ def test_a_change_that_fails_half_way_is_undone_as_a_whole(
         with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
             apply(batches, 5.0)
     snapshot = read(ledger, fetch_snapshot, "r1")
-    assert (snapshot.account.accounted, snapshot.account.latency.total) == (0, 0)
+    assert (snapshot.account.accounted, snapshot.account.histogram(Time.LATENCY).total) == (0, 0)
     assert (snapshot.lengths.leased, snapshot.breach) == (20, None)
     assert apply(batches, 6.0) == [MessageVerdict.CLOSED, MessageVerdict.CLOSED]
-    assert read(ledger, fetch_snapshot, "r1").account.latency.total == 20
+    assert read(ledger, fetch_snapshot, "r1").account.histogram(Time.LATENCY).total == 20
 
 
 def test_who_only_reads_cannot_write(
@@ -148,3 +152,17 @@ def test_threads_take_turns(
     assert [future.exception() for future in futures] == [None] * 4
     assert read(ledger, fetch_run, "r1").state == RunState.COMPLETED
     assert read(ledger, fetch_run, "r1").accounted == 150
+
+
+def test_a_transaction_within_another_one_is_refused(ledger: Ledger) -> None:
+    """It would end the first one silently. That one is rolled back as a whole, and another can begin."""
+    change(ledger, create_run, "r1", Spec(requests=10), 0.0)
+
+    def nest(transaction: Transaction, function: Callable[..., object]) -> None:
+        transaction.execute("DELETE FROM runs")
+        function(ledger, fetch_run, "r1")
+
+    for function in (read, change):
+        with pytest.raises(RuntimeError, match="open already"):
+            change(ledger, nest, function)
+    assert read(ledger, fetch_run, "r1").run == "r1"
