@@ -8,7 +8,7 @@ from oku_cli.comparison.spec_differences import describe_value
 from oku_core.accounting.outcome import Outcome
 from oku_core.results.judgement import Judgement
 from oku_core.results.summary import Summary, Unit
-from oku_core.statistics.change import Change, ChangeVerdict
+from oku_core.statistics.change import ChangeVerdict, QuantileChange
 from oku_core.tables.formatting import (
     choose_digits,
     format_change,
@@ -143,7 +143,7 @@ def describe_verdict(comparison: Comparison) -> str:
             return "A and B are not judged by each other"
 
 
-def is_none(change: Change) -> bool:
+def is_none(change: QuantileChange) -> bool:
     """Whether no difference is shown."""
     return change.verdict is ChangeVerdict.NO_DIFFERENCE
 

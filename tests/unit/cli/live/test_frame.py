@@ -13,7 +13,7 @@ from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.results.tick import TargetTick, Tick
-from oku_core.spec.values.threshold import Unit
+from oku_core.spec.values.threshold import FigureUnit
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
 
 MakeTick = Callable[..., Tick]
@@ -199,7 +199,7 @@ def make_threshold(allowed: int) -> ThresholdSummary:
     """One that is the nearer to being lost the fewer requests are allowed to be against it."""
     return ThresholdSummary(
         expression=f"timeout <= {allowed}", verdict=ThresholdVerdict.UNDECIDED, value=0.01, limit=0.1,
-        unit=Unit.SHARE, holds=True, against=1, allowed=allowed,
+        unit=FigureUnit.SHARE, holds=True, against=1, allowed=allowed,
     )  # fmt: skip
 
 
