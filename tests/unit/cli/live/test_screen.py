@@ -3,10 +3,10 @@ from collections.abc import Callable
 
 import pytest
 
+from oku_cli.live.live_view import LiveView
+from oku_cli.live.plain import PlainView
+from oku_cli.live.screen import QuietView, View, build_view
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.live import LiveView
-from oku_cli.terminal.plain import PlainView
-from oku_cli.terminal.screen import QuietView, View, build_view
 from oku_core.results.tick import Tick
 
 

@@ -7,11 +7,10 @@ from rich.console import ConsoleOptions, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from oku_cli.live.trend import Quantiles, Trend, has_rate
 from oku_cli.terminal.layout import Flow
 from oku_cli.terminal.palette import BAD, CAUTION, STRONG
 from oku_cli.terminal.printable import make_printable
-from oku_cli.terminal.progress import has_rate
-from oku_cli.terminal.trend import Quantiles, Trend
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES
 from oku_core.results.summary import FailureSummary

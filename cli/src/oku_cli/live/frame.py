@@ -1,20 +1,25 @@
 """Draws one frame of the live area from the newest tick of a run and its trend."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rich.console import ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import (
+    Console,  # noqa: TID251  # as a type only
+    ConsoleOptions,
+    Group,
+    RenderableType,
+    RenderResult,
+)
 from rich.constrain import Constrain
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from oku_cli.live.live_figures import Figures, list_causes, list_distributions, list_failures, list_plan
+from oku_cli.live.trend import Trend, has_open_end, has_rate, may_end_early, measure_progress
 from oku_cli.terminal.layout import Flow, Labelled
-from oku_cli.terminal.live_figures import Figures, list_causes, list_distributions, list_failures, list_plan
-from oku_cli.terminal.live_tables import LiveTables
 from oku_cli.terminal.palette import ACCENT, BAD, CAUTION, MOST_COLUMNS, STRONG, build_state
-from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, measure_progress
-from oku_cli.terminal.trend import Trend
+from oku_cli.terminal.table_view import LONGEST_NAME, TableView
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.results.judgement import judge_tick
 from oku_core.results.tick import Tick
@@ -25,6 +30,8 @@ from oku_core.tables.formatting import (
     format_outcome,
     format_progress,
 )
+from oku_core.tables.target_tables import MOST_ROWS, build_live_targets
+from oku_core.tables.threshold_table import build_thresholds
 
 SILENT_AFTER_S = 5.0
 """Without a tick for this long, the frame says that its numbers are old."""
@@ -190,3 +197,56 @@ def _list_outcomes(counts: Sequence[int]) -> Iterator[Text]:
             yield Text.assemble(f"{outcome} ", (format_count(count), STRONG))
         elif count:
             yield Text(f"{format_outcome(outcome)} {format_count(count)}", style=BAD)
+
+
+MOST_THRESHOLDS = 12
+"""Up to this many thresholds have a row each."""
+_FEWEST_TARGETS = 2
+"""The worst target, and one row for the others."""
+
+
+class LiveTables:
+    """Shows what must always be seen, and under it as much of both tables as there is room for.
+
+    Args:
+        above: what is always shown.
+        tick: what the tables are about.
+        other_lines: how many lines of the terminal must stay free, beside what is shown here.
+    """
+
+    def __init__(self, above: RenderableType, tick: Tick, other_lines: int) -> None:
+        self._above = above
+        self._tick = tick
+        self._other_lines = other_lines
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Measure what is above, and draw the tables in the lines that it leaves."""
+        options = options.update(height=None)
+
+        def count_lines(renderable: RenderableType) -> int:
+            return len(console.render_lines(renderable, options, pad=False))
+
+        def fit(tables: Iterable[Group]) -> Group:
+            return next((table for table in tables if count_lines(table) <= room), Group())
+
+        room = options.size.height - self._other_lines - count_lines(self._above)
+        thresholds = fit(self._iter_thresholds())
+        room -= count_lines(thresholds)
+        yield Group(self._above, fit(self._iter_targets()), thresholds)
+
+    def _iter_thresholds(self) -> Iterable[Group]:
+        """The table of thresholds, each time with one row less."""
+        given = self._tick.thresholds
+        for most in range(min(MOST_THRESHOLDS, len(given)), 0, -1):
+            table = build_thresholds(given, most=most)
+            left = table.left_out
+            more = [f"and {left} more thresholds, further from being lost"] if left else []
+            yield Group("", TableView(table, has_heads=False), *more)
+
+    def _iter_targets(self) -> Iterable[Group]:
+        """The table of targets, each time with one row less."""
+        targets = len(self._tick.targets or self._tick.inner_requests)
+        fewest = min(_FEWEST_TARGETS, targets)
+        for most in range(min(MOST_ROWS, targets), max(0, fewest - 1), -1):
+            table = build_live_targets(self._tick, most=most)
+            yield Group("", TableView(table, longest_name=LONGEST_NAME))

@@ -3,8 +3,8 @@ from collections.abc import Callable
 
 from tests.kit.outcomes import make_counts
 
+from oku_cli.live.plain import PlainView
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.plain import PlainView
 from oku_core.accounting.run_state import RunState
 from oku_core.results.tick import Tick
 from oku_core.spec.values.threshold import FigureUnit

@@ -3,8 +3,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from oku_cli.live.live_view import LiveView
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.live import LiveView
 from oku_core.results.tick import Tick
 
 MakeTick = Callable[..., Tick]

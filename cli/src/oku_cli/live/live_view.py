@@ -10,9 +10,9 @@ from rich.console import RenderableType
 from rich.live import Live
 from rich.text import Text
 
+from oku_cli.live.frame import SeenTick, build_frame
+from oku_cli.live.trend import TrendTracker
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.frame import SeenTick, build_frame
-from oku_cli.terminal.trend import TrendTracker
 from oku_core.process.clock import Clock
 from oku_core.results.tick import Tick
 

@@ -1,4 +1,4 @@
-"""Computes the rate of a run and an estimate of the time left from its ticks, one a second."""
+"""Computes from the ticks of a run how far it is, how fast it proceeds and how much time is left."""
 
 import math
 from collections import deque
@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from oku_cli.terminal.progress import has_open_end, may_end_early
 from oku_core.accounting.histogram import merge
 from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.run_state import RunState
 from oku_core.results.rates import measure_rate
 from oku_core.results.sample import Sample, build_quantiles_ms
 from oku_core.results.tick import Tick
+from oku_core.spec.spec import OPEN_END
 
 SHOWN_TICKS = 60
 """How many rates are kept for the sparkline: a minute, as ticks come once a second."""
@@ -107,3 +107,32 @@ class TrendTracker:
 def _find_second(at: float) -> int:
     """The whole second at which a tick was due; it may be a little late, and a timer a little early."""
     return math.floor(at + _EARLY_S)
+
+
+def has_open_end(tick: Tick) -> bool:
+    """Whether only a time ends the run, so that it is not known how many requests it will have."""
+    return tick.sample.requests_total >= OPEN_END
+
+
+def has_rate(tick: Tick) -> bool:
+    """Whether the run has a rate, and so a plan, due times and three distributions."""
+    return tick.sample.requests_planned is not None
+
+
+def may_end_early(tick: Tick) -> bool:
+    """Whether a time ends the run as well as a number of requests, whichever comes first."""
+    return tick.length_s is not None and not has_rate(tick) and not has_open_end(tick)
+
+
+def measure_progress(tick: Tick) -> tuple[int, int, int]:
+    """How much of a run is accounted, has ended, and is all of it: in requests, or in milliseconds.
+
+    In milliseconds where only a time ends the run, or it is nearer than the last request.
+    """
+    sample = tick.sample
+    if tick.clock_s is not None and tick.length_s is not None:
+        passed_ms, length_ms = round(tick.clock_s * 1000), round(tick.length_s * 1000)
+        is_nearer = passed_ms * sample.requests_total > sample.done * length_ms
+        if has_open_end(tick) or (may_end_early(tick) and is_nearer):
+            return passed_ms, passed_ms, length_ms
+    return sample.accounted, sample.done, sample.requests_total

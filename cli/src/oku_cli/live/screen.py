@@ -7,9 +7,9 @@ free for JSON.
 
 from typing import Protocol
 
+from oku_cli.live.live_view import LiveView
+from oku_cli.live.plain import PlainView
 from oku_cli.terminal.console import Terminal
-from oku_cli.terminal.live import LiveView
-from oku_cli.terminal.plain import PlainView
 from oku_cli.terminal.printable import write_error
 from oku_core.results.tick import Tick
 
