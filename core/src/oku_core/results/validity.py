@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from oku_core.accounting.outcome import LOST, count_answered, count_sent
-from oku_core.results.lease_figures import LeaseFigures
+from oku_core.results.lease_span import LeaseFigures
 from oku_core.results.summary import Flag, OffPlanCause, PlanSummary, Validity
 from oku_core.spec.values.quantity import format_duration
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from tests.kit.outcomes import make_counts
 
-from oku_core.results.lease_figures import LeaseFigures
+from oku_core.results.lease_span import LeaseFigures
 from oku_core.results.summary import Flag, OffPlanCause, PlanSummary, Validity
 from oku_core.results.validity import FEWEST_STRAINED, WindowFill, build_validity, flag_growth, flag_off_plan
 
