@@ -8,7 +8,8 @@ import msgspec
 
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HistogramSnapshot
-from oku_core.results.summary import PhaseSummary, Summary, TargetSummary
+from oku_core.accounting.measured_time import Time
+from oku_core.results.summary import RequestSummary, Summary, TargetSummary
 from oku_core.results.timing_summary import LatencySummary, QuantileIntervals
 from oku_core.tables.formatting import choose_digits, format_latency
 from oku_core.tables.table import Cell, Column, Quantity, Rank, Role, Table, Value, build_table
@@ -18,21 +19,28 @@ class ShownTime(NamedTuple):
     """A measured time as it is shown.
 
     Attributes:
-        key: its name for programs.
-        label: its name for people.
+        time: which one.
         detail: from where to where it is measured.
         counted: which requests have it.
     """
 
-    key: str
-    label: str
+    time: Time
     detail: str
     counted: str
 
-    def pick(self, part: Summary | PhaseSummary | TargetSummary) -> LatencySummary:
+    @property
+    def key(self) -> str:
+        """Its name for programs."""
+        return self.time.value
+
+    @property
+    def label(self) -> str:
+        """Its name for people."""
+        return self.time.label
+
+    def pick(self, part: RequestSummary) -> LatencySummary:
         """The figures of this time in a summary or a part of one."""
-        figures: LatencySummary = getattr(part, f"{self.key}_ms")
-        return figures
+        return part.find_latency(self.time)
 
     def pick_intervals(self, summary: Summary) -> QuantileIntervals | None:
         """The intervals around its quantiles; None if there are none, as of lateness."""
@@ -59,11 +67,11 @@ class ShownStep(NamedTuple):
     detail: str
 
 
-LATENCY = ShownTime("latency", "latency", "sent to end", "answered requests")
+LATENCY = ShownTime(Time.LATENCY, "sent to end", "answered requests")
 TIMES = (
     LATENCY,
-    ShownTime("response_time", "response time", "due to end", "answered requests"),
-    ShownTime("lateness", "lateness", "due to sent", "requests that were sent and have ended"),
+    ShownTime(Time.RESPONSE_TIME, "due to end", "answered requests"),
+    ShownTime(Time.LATENESS, "due to sent", "requests that were sent and have ended"),
 )
 """The times whose distributions are shown; all but the first exist in runs with a rate alone."""
 STEPS = (
@@ -86,7 +94,7 @@ def name_figure(figure: str) -> str:
     return figure.replace("_", ".")
 
 
-def list_times(parts: Sequence[Summary | PhaseSummary | TargetSummary]) -> list[ShownTime]:
+def list_times(parts: Sequence[RequestSummary]) -> list[ShownTime]:
     """List the times that some of these parts of a run have, and the latency in any case."""
     parts = list(parts)
     return [
@@ -109,9 +117,7 @@ def build_time_columns(times: Sequence[ShownTime], figures: Mapping[str, Rank]) 
     ]
 
 
-def list_figures(
-    part: PhaseSummary | TargetSummary, times: Sequence[ShownTime], figures: Iterable[str]
-) -> list[Value]:
+def list_figures(part: RequestSummary, times: Sequence[ShownTime], figures: Iterable[str]) -> list[Value]:
     """List the values for `build_time_columns`."""
     return [getattr(time.pick(part), figure) for time in times for figure in figures]
 
