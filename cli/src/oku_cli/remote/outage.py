@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.terminal.printable import write_note
+from oku_core.process.clock import Clock
 
 _T = TypeVar("_T")
 
@@ -34,7 +35,7 @@ class Outage:
         warn: Callable[[str], None],
         over: str,
         patience_s: float = PATIENCE_S,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Clock = time.monotonic,
     ) -> None:
         self._warn = warn
         self._over = over

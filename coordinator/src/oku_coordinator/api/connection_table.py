@@ -8,9 +8,10 @@ once always gets through. A busy connection is never closed to make room.
 
 import enum
 import ipaddress
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
+
+from oku_core.process.clock import Clock
 
 _IPV6_NETWORK_BITS = 64
 """One customer has such a network, and all of its addresses (RFC 6177)."""
@@ -88,7 +89,7 @@ class ConnectionTable:
         clock: monotonic seconds.
     """
 
-    def __init__(self, limits: ConnectionLimits, clock: Callable[[], float]) -> None:
+    def __init__(self, limits: ConnectionLimits, clock: Clock) -> None:
         self._limits = limits
         self._clock = clock
         self._rows: dict[Connection, _Row] = {}

@@ -4,10 +4,10 @@ It is built in the event loop, so callers that come meanwhile wait and get the s
 """
 
 import time
-from collections.abc import Callable
 
 from oku_coordinator.telemetry import protobuf_format
 from oku_coordinator.telemetry.metrics import Metrics
+from oku_core.process.clock import Clock
 
 LIFETIME_S = 1.0
 _SHARE = 0.1
@@ -22,7 +22,7 @@ class MetricsCache:
         clock: monotonic seconds.
     """
 
-    def __init__(self, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, metrics: Metrics, clock: Clock = time.monotonic) -> None:
         self._metrics = metrics
         self._clock = clock
         self._kept: dict[bool, tuple[float, tuple[bytes, str]]] = {}
