@@ -3,7 +3,8 @@
 from oku_cli.report.charts.chart import build_section
 from oku_cli.report.html_table import build_folded_table, build_html_table, build_note, build_titled_table
 from oku_cli.report.markup import Html, element
-from oku_core.results.summary import CompletesSummary, FailureSummary, Summary, Unit
+from oku_core.results.request_summary import FailureSummary
+from oku_core.results.summary import CompletesSummary, Summary, Unit
 from oku_core.spec.spec import Spec
 from oku_core.tables.formatting import format_count, format_share, in_units
 from oku_core.tables.outcome_tables import (

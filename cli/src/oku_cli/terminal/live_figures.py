@@ -14,7 +14,7 @@ from oku_cli.terminal.progress import has_rate
 from oku_cli.terminal.trend import Quantiles, Trend
 from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES
-from oku_core.results.summary import FailureSummary
+from oku_core.results.request_summary import FailureSummary
 from oku_core.results.tick import Tick
 from oku_core.results.validity import MOST_SKEW_S
 from oku_core.tables.formatting import (

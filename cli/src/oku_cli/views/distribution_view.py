@@ -8,8 +8,8 @@ from rich.text import Text
 from oku_cli.terminal.layout import Flow, PairGrid
 from oku_cli.terminal.palette import STRONG
 from oku_cli.views.histogram_view import build_histogram
+from oku_core.results.latency_summary import QuantileIntervals
 from oku_core.results.summary import Summary
-from oku_core.results.timing_summary import QuantileIntervals
 from oku_core.spec.load import WARM_UP
 from oku_core.tables.formatting import format_interval
 from oku_core.tables.table import Table

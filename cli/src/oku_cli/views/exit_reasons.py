@@ -8,7 +8,8 @@ import msgspec
 from oku_cli.exit_code import ExitCode
 from oku_core.accounting.outcome import count_sent
 from oku_core.accounting.run_state import REST_STATES, RunState
-from oku_core.results.summary import Flag, Summary
+from oku_core.results.summary import Summary
+from oku_core.results.validity import Flag
 from oku_core.tables.formatting import format_count, in_units
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
 

@@ -7,7 +7,8 @@ import msgspec
 from oku_core.accounting.failure_reason import UNTRUSTED
 from oku_core.accounting.outcome import Outcome
 from oku_core.http_client.error_reason import NO_HTTP2
-from oku_core.results.summary import FailureSummary, Summary, Unit
+from oku_core.results.request_summary import FailureSummary
+from oku_core.results.summary import Summary, Unit
 from oku_core.spec.spec import Engine
 
 _ON_ITERATIONS = {

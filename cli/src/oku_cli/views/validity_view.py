@@ -7,7 +7,8 @@ from rich.text import Text
 
 from oku_cli.terminal.layout import Flow, Labelled
 from oku_cli.terminal.palette import BAD, CAUTION
-from oku_core.results.summary import Flag, Unit, Validity
+from oku_core.results.summary import Unit
+from oku_core.results.validity import Flag, Validity
 from oku_core.tables.formatting import format_count, format_share, in_units
 
 

@@ -14,7 +14,9 @@ from oku_cli.views.account_view import (
 )
 from oku_core.accounting.run_state import RunState
 from oku_core.results.hook_summary import HookState, HookSummary
-from oku_core.results.summary import OutcomeCounts, PlanSummary, ServersSummary, Summary
+from oku_core.results.plan_check import PlanSummary
+from oku_core.results.request_summary import OutcomeCounts
+from oku_core.results.summary import ServersSummary, Summary
 from oku_core.spec.spec import OPEN_END, Hook
 
 MakeSummary = Callable[..., Summary]

@@ -7,8 +7,9 @@ from tests.kit.runs.summaries import make_outcomes
 from oku_cli.views.distribution_view import list_distributions
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram
-from oku_core.results.summary import NotSentCounts, PhaseSummary, Summary
-from oku_core.results.timing_summary import LatencySummary, build_latency_summary
+from oku_core.results.latency_summary import LatencySummary, build_latency_summary
+from oku_core.results.request_summary import NotSentCounts, PhaseSummary
+from oku_core.results.summary import Summary
 
 MakeSummary = Callable[..., Summary]
 Render = Callable[..., list[str]]

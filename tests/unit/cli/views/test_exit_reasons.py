@@ -14,7 +14,9 @@ from oku_cli.views.junit import build_junit
 from oku_cli.views.summary_markdown import build_markdown
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting.run_state import FINAL_STATES, REST_STATES, RunState
-from oku_core.results.summary import Flag, OutcomeCounts, Summary, Validity
+from oku_core.results.request_summary import OutcomeCounts
+from oku_core.results.summary import Summary
+from oku_core.results.validity import Flag, Validity
 from oku_core.thresholds.threshold_summary import ThresholdVerdict, sum_up
 
 COUNTS = ((0, 0, 0), (0, 0, 5), (0, 5, 0), (3, 2, 0), (5, 0, 0))

@@ -6,7 +6,8 @@ from oku_cli.views.account_view import build_headline
 from oku_cli.views.failure_view import describe_failure
 from oku_core.accounting.outcome import Outcome
 from oku_core.http_client.error_reason import NO_HTTP2
-from oku_core.results.summary import FailureSummary, OutcomeCounts, Summary
+from oku_core.results.request_summary import FailureSummary, OutcomeCounts
+from oku_core.results.summary import Summary
 from oku_core.spec.spec import Engine
 
 MakeSummary = Callable[..., Summary]

@@ -8,7 +8,8 @@ from tests.kit.runs.summaries import build_summary
 
 from oku_cli.views.failures_view import MOST_SHOWN, build_completes, build_failures
 from oku_core.accounting.outcome import Outcome
-from oku_core.results.summary import CompletesSummary, FailureSummary
+from oku_core.results.request_summary import FailureSummary
+from oku_core.results.summary import CompletesSummary
 
 Render = Callable[..., list[str]]
 

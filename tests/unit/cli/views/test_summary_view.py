@@ -9,16 +9,10 @@ from oku_cli.terminal.console import Terminal
 from oku_cli.views.summary_view import build_summary, print_summary
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import (
-    Flag,
-    NotSentCounts,
-    OutcomeCounts,
-    PhaseSummary,
-    Summary,
-    Validity,
-    WorkerSummary,
-)
-from oku_core.results.timing_summary import LatencySummary
+from oku_core.results.latency_summary import LatencySummary
+from oku_core.results.request_summary import NotSentCounts, OutcomeCounts, PhaseSummary
+from oku_core.results.summary import Summary, WorkerSummary
+from oku_core.results.validity import Flag, Validity
 
 MakeSummary = Callable[..., Summary]
 Render = Callable[..., list[str]]

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from oku_cli.views.validity_view import build_validity
-from oku_core.results.summary import Flag, Validity
+from oku_core.results.validity import Flag, Validity
 
 
 @pytest.mark.parametrize("flag", list(Flag))

@@ -24,7 +24,8 @@ from oku_core.results.hook_summary import HookState
 from oku_core.results.lease_figures import LeaseFigures
 from oku_core.results.sample import Sample
 from oku_core.results.series import SeriesRow
-from oku_core.results.summary import Flag, ProcessSummary, WorkerSummary
+from oku_core.results.summary import ProcessSummary, WorkerSummary
+from oku_core.results.validity import Flag
 from oku_core.spec.spec import Hook, Spec
 from oku_core.thresholds.stretches import StretchValue
 
