@@ -25,7 +25,7 @@ from oku_core.user_code.messages import (
     Refused,
     SetUsers,
     Start,
-    Stop,
+    StopHost,
     frame,
 )
 from oku_core.user_code.slots import Slots
@@ -126,7 +126,7 @@ class LocustHost:
                 elif isinstance(message, Cut):
                     self._iterations.cut(set(message.slots))
                     self._reports.report_soon()
-                elif isinstance(message, Stop):
+                elif isinstance(message, StopHost):
                     self._is_over.set()
             self._iterations.wake()
         self._is_over.set()

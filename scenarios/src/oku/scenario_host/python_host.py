@@ -30,7 +30,7 @@ from oku_core.data.row_reader import RowReader
 from oku_core.json_reader import decode_json
 from oku_core.process.resources import measure_busy_s
 from oku_core.spec.spec import Spec, decode_spec
-from oku_core.user_code.messages import Call, Cut, Ready, Refused, SetUsers, Start, Stop, frame
+from oku_core.user_code.messages import Call, Cut, Ready, Refused, SetUsers, Start, StopHost, frame
 from oku_core.user_code.slots import Slots
 
 _log = logging.getLogger(__name__)
@@ -143,7 +143,7 @@ class PythonHost:
                 self._set_users()
             elif isinstance(message, Cut):
                 self._cut(set(message.slots))
-            elif isinstance(message, Stop):
+            elif isinstance(message, StopHost):
                 self.end()
         while self._session.waiting > 0 and self._idle:
             user = self._idle.popleft()
