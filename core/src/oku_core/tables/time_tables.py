@@ -20,28 +20,23 @@ class ShownTime(NamedTuple):
     """A measured time as it is shown.
 
     Attributes:
-        time: which one.
+        key: which it is.
         detail: from where to where it is measured.
         counted: which requests have it.
     """
 
-    time: Time
+    key: Time
     detail: str
     counted: str
 
     @property
-    def key(self) -> str:
-        """Its name for programs."""
-        return self.time.value
-
-    @property
     def label(self) -> str:
         """Its name for people."""
-        return self.time.label
+        return self.key.label
 
     def pick(self, part: RequestSummary) -> LatencySummary:
         """The figures of this time in a summary or a part of one."""
-        return part.find_latency(self.time)
+        return part.find_latency(self.key)
 
     def pick_intervals(self, summary: Summary) -> QuantileIntervals | None:
         """The intervals around its quantiles; None if there are none, as of lateness."""
