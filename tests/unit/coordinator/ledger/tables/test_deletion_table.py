@@ -14,7 +14,8 @@ from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.rules.history import fetch_history, keep_events, keep_second, put_summary
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.rules.snapshots import fetch_snapshot
-from oku_coordinator.ledger.storage.records import LeaseRecord, RunInUseError, RunRecord
+from oku_coordinator.ledger.storage.lease_records import LeaseRecord
+from oku_coordinator.ledger.storage.records import RunInUseError, RunRecord
 from oku_coordinator.ledger.tables import outbox_table
 from oku_coordinator.ledger.tables.deletion_table import (
     DELETED_AT_ONCE,
@@ -25,8 +26,7 @@ from oku_coordinator.ledger.tables.deletion_table import (
 )
 from oku_coordinator.ledger.tables.outbox_table import take_batch
 from oku_coordinator.ledger.tables.run_table import fetch_run, fetch_runs
-from oku_coordinator.ledger.tables.server_table import note_servers
-from oku_coordinator.ledger.tables.work_table import keep_processes
+from oku_coordinator.ledger.tables.work_table import keep_processes, note_servers
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch

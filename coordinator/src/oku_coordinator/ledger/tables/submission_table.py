@@ -1,6 +1,8 @@
-"""The rows of the keys with which runs were submitted."""
+"""What runs were submitted with: their keys and files, and the runs that they retry."""
 
-from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd
+from collections.abc import Iterable
+
+from oku_coordinator.ledger.storage.records import KeyRecord, RetryRecord, RunEnd
 from oku_coordinator.ledger.storage.transaction import Transaction
 
 _COLUMNS = ", ".join(KeyRecord._fields)
@@ -44,3 +46,40 @@ def note_deletion(transaction: Transaction, run: str, end: RunEnd | None) -> Non
 def delete_keys(transaction: Transaction, deleted_before: float) -> None:
     """Forget the keys of runs that were deleted before a time."""
     transaction.execute("DELETE FROM idempotency_keys WHERE deleted_at < ?", deleted_before)
+
+
+def insert_files(transaction: Transaction, run: str, digests: Iterable[str]) -> None:
+    """A run uses these files from now on."""
+    rows = [(run, digest) for digest in dict.fromkeys(digests)]
+    transaction.execute_each("INSERT INTO run_files VALUES (?, ?)", rows)
+
+
+def fetch_files(transaction: Transaction, run: str) -> list[str]:
+    """The digests of the files of a run."""
+    return [row["digest"] for row in transaction.select("SELECT digest FROM run_files WHERE run = ?", run)]
+
+
+def fetch_used(transaction: Transaction) -> set[str]:
+    """The digests of all files that any run uses."""
+    return {row["digest"] for row in transaction.select("SELECT DISTINCT digest FROM run_files")}
+
+
+def is_used(transaction: Transaction, digest: str) -> bool:
+    """Whether any run uses a file."""
+    return transaction.select_one("SELECT 1 FROM run_files WHERE digest = ?", digest) is not None
+
+
+def insert_retry(transaction: Transaction, run: str, retry: RetryRecord) -> None:
+    """Note what a new run sends again."""
+    transaction.execute(
+        "INSERT INTO retries (run, retried, origin, requests, ok, unlisted) VALUES (?, ?, ?, ?, ?, ?)",
+        run, *retry,
+    )  # fmt: skip
+
+
+def fetch_retry(transaction: Transaction, run: str) -> RetryRecord | None:
+    """What a run sends again; None if it is no retry."""
+    row = transaction.select_one(
+        "SELECT retried, origin, requests, ok, unlisted FROM retries WHERE run = ?", run
+    )
+    return RetryRecord(*row) if row else None

@@ -9,11 +9,19 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.rules.lifecycle import change_state, create_run
 from oku_coordinator.ledger.storage.records import KeyRecord, RunEnd
 from oku_coordinator.ledger.tables.deletion_table import begin_deletion, delete_some
-from oku_coordinator.ledger.tables.key_table import delete_keys, fetch_key, fetch_key_of_run
 from oku_coordinator.ledger.tables.run_table import fetch_runs
+from oku_coordinator.ledger.tables.submission_table import (
+    delete_keys,
+    fetch_files,
+    fetch_key,
+    fetch_key_of_run,
+    fetch_used,
+    is_used,
+)
 from oku_core.accounting.run_state import RunState
 from oku_core.spec.spec import Spec
 from oku_core.spec.spec_digest import digest_spec
+from oku_core.spec.values.file_reference import FileRef
 
 SPEC = Spec(requests=5)
 
@@ -78,3 +86,18 @@ def test_only_keys_of_runs_that_were_deleted_long_ago_are_forgotten(ledger: Ledg
     assert [read(ledger, fetch_key, f"k{number}") is None for number in (1, 2, 3)] == [True, False, False]
     change(ledger, create_run, "r4", SPEC, 30.0, "k1")
     assert read(ledger, fetch_key, "k1") == KeyRecord("k1", digest_spec(SPEC), "r4")
+
+
+FIRST = FileRef.build("1" * 64, 5, "ca.pem")
+SECOND = FileRef.build("2" * 64, 5, "body.json")
+
+
+def test_the_ledger_knows_which_run_uses_which_file(ledger: Ledger) -> None:
+    """They are entered with the run, each once, and go with its other rows."""
+    change(ledger, create_run, "r1", Spec(cacert=str(FIRST), cert=str(FIRST), body=str(SECOND)), 1.0)
+    change(ledger, create_run, "r2", Spec(cacert="/certs/ca.pem"), 2.0)
+    assert sorted(read(ledger, fetch_files, "r1")) == [FIRST.digest, SECOND.digest]
+    assert read(ledger, fetch_files, "r2") == []
+    assert read(ledger, fetch_used) == {FIRST.digest, SECOND.digest}
+    assert read(ledger, is_used, FIRST.digest)
+    assert not read(ledger, is_used, "3" * 64)
