@@ -4,14 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from oku_core.data.data_format import DataFormat
-from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.stage import Arrivals
 from oku_core.spec.spec import Engine, Hook
 from oku_core.spec.target import HEAVIEST, MOST_TARGETS
 from oku_core.spec.values.delay import parse_delay
-from oku_core.spec.values.late import SEND
-from oku_core.spec.values.name import LONGEST_NAME
-from oku_core.spec.values.stage import LONGEST_STAGE_NAME, MOST_IN_FLIGHT
-from oku_core.spec.values.stop_when_down import NEVER
+from oku_core.spec.values.load_values import LONGEST_STAGE_NAME, MOST_IN_FLIGHT, NEVER, SEND
+from oku_core.spec.values.scalar import LONGEST_NAME
 
 Json = dict[str, Any]
 

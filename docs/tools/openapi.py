@@ -21,7 +21,7 @@ from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
 from oku_core.spec.fields import FIELDS, Field, describe_default
 from oku_core.spec.spec import Engine
-from oku_core.spec.values.file_proof import PROOF_HEADER, PROOF_KEY, PROOFS
+from oku_core.spec.values.file_reference import PROOF_HEADER, PROOF_KEY, PROOFS
 
 _REF = "#/components/schemas/{name}"
 _RUN_ID = {"name": "run", "in": "path", "required": True, "description": "The id of a run.", "schema": TEXT}

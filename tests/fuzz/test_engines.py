@@ -11,8 +11,8 @@ from tests.kit.workers.engine_fixtures import serve, worker
 from tests.kit.workers.engine_worker import EngineWorker, LeaseAccount
 
 from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
-from oku_core.spec.values.expected_status import ExpectedStatus
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.check import ExpectedStatus
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 
 __all__ = ["serve", "worker"]

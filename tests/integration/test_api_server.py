@@ -11,12 +11,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.readiness import build_readiness
 
 from oku_coordinator.api.connection_table import ConnectionLimits, DropReason
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.api.server import ApiServer
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.telemetry.metrics import Metrics
@@ -120,7 +122,7 @@ async def port(tmp_path: Path) -> AsyncIterator[Port]:
     """An API that takes few connections."""
     ledger = Ledger(tmp_path / "ledger.sqlite3")
     counter, readiness = ServedCounter(NamedServers([]), ledger), build_readiness(ledger)
-    runs = Runs(ledger, counter, lambda: None, lambda: None, readiness)
+    runs = Runs(ledger, counter, LoopSignals(), BrokerTwin(), readiness)
     server = ApiServer(build_api(runs, Metrics(), TOKEN, lambda: ""), LIMITS)
     listening = socket.create_server(("127.0.0.1", 0))
     await server.start(listening)

@@ -18,7 +18,7 @@ from tests.kit.servers.certificates import Certificates
 from tests.kit.servers.front import Front
 
 from oku_coordinator.broker.sender import Broker
-from oku_core.messaging.celery_app import build_app
+from oku_core.broker.celery_app import build_app
 from oku_core.messaging.order import Control
 
 

@@ -29,8 +29,7 @@ from oku_core.messaging.clock_exchange import (
     seal_question,
 )
 from oku_core.messaging.order import ClockNotice
-from oku_core.messaging.rejection import RejectedMessageError, Rejection
-from oku_core.messaging.signing import Signer
+from oku_core.messaging.signing import RejectedMessageError, Rejection, Signer
 from oku_core.process.listener import open_datagram_socket
 from oku_core.process.supervision import Health, Supervisor
 from oku_workers.timing.clock_client import ClockClient

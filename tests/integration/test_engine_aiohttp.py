@@ -20,7 +20,7 @@ from tests.kit.servers.proxy import Proxy
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.header import Header, parse_headers
+from oku_core.spec.values.request_content import Header, parse_headers
 from oku_core.spec.values.url import Url
 
 OK = build_response(body=b"hi")

@@ -27,7 +27,7 @@ from tests.kit.workers.engine_worker import EngineWorker, LeaseAccount, count
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.url import Url
-from oku_workers.engines.connection_set import CONNECTING_AT_ONCE
+from oku_workers.engines.http.connection_set import CONNECTING_AT_ONCE
 
 pytestmark = pytest.mark.alone
 

@@ -13,7 +13,7 @@ from tests.kit.servers.hostile_server import Exchange, HostileServer, Serve, alw
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 
 OK = build_response(body=b"hi")

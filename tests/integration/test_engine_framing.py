@@ -8,7 +8,7 @@ from tests.kit.servers.hostile_server import Exchange, Serve, build_response
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.expected_status import ExpectedStatus
+from oku_core.spec.values.check import ExpectedStatus
 from oku_core.spec.values.url import Url
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -15,7 +15,7 @@ from tests.kit.workers.measured_worker import measure
 
 from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
 from oku_core.spec.values.url import Url
-from oku_workers.engines.pattern_check import CHECK_MATCH, MATCH_TOO_EXPENSIVE
+from oku_workers.engines.http.pattern_check import CHECK_MATCH, MATCH_TOO_EXPENSIVE
 
 OK = build_response(body=b"hi")
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

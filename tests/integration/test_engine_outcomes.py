@@ -19,7 +19,7 @@ from tests.kit.witness import witnessing
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.expected_status import ExpectedStatus
+from oku_core.spec.values.check import ExpectedStatus
 from oku_core.spec.values.url import Url
 
 OK = build_response(body=b"hi")

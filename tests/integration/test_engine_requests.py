@@ -10,8 +10,8 @@ from tests.kit.servers.hostile_server import Exchange, HostileServer, Serve, alw
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.body_bytes import read_body
-from oku_core.spec.values.header import Header, parse_headers
+from oku_core.spec.values.request_content import Header, parse_headers
+from oku_core.spec.values.template import read_body
 from oku_core.spec.values.url import Url
 
 OK = build_response(body=b"hi")

@@ -9,7 +9,7 @@ from tests.kit.servers.responses import INVALID, VALID, Invalid, Valid
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.expected_status import ExpectedStatus
+from oku_core.spec.values.check import ExpectedStatus
 from oku_core.spec.values.url import Url
 
 LONG = 200

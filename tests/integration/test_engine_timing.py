@@ -8,7 +8,7 @@ from tests.kit.servers.hostile_server import Exchange, Serve, always, build_resp
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 
 pytestmark = pytest.mark.alone

@@ -9,7 +9,7 @@ from tests.kit.servers.hostile_server import Request, Serve
 from tests.kit.workers.engine_worker import EngineWorker, count
 
 from oku_core.spec.spec import HTTP_ENGINES, Engine, Spec
-from oku_core.spec.values.header import Header, parse_headers
+from oku_core.spec.values.request_content import Header, parse_headers
 from oku_core.spec.values.url import Url
 
 TYPE = Header("Content-Type: a/b")

@@ -12,7 +12,7 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.runs.local_run import wait_until
 
 from oku_coordinator.broker.sender import Broker
-from oku_core.messaging.celery_app import build_app, build_control_queue, build_lease_queue
+from oku_core.broker.celery_app import build_app, build_control_queue, build_lease_queue
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control
 from oku_core.spec.spec import Spec

@@ -25,8 +25,8 @@ from tests.kit.runs.local_run import OKU, find_worker, run_oku, wait_until
 from tests.kit.servers.delay_server import DelayServer, Start
 from tests.kit.workers.worker_process import run_worker
 
+from oku_core.messaging.credentials import TICKET_S, TICKET_SCHEME, build_ticket
 from oku_core.messaging.signing import Signer
-from oku_core.messaging.ticket import TICKET_S, TICKET_SCHEME, build_ticket
 from oku_core.spec.values.file_reference import FileRef
 
 NOT_HERE = "was not uploaded to this coordinator, or proofs has no proof that you have it"
@@ -45,7 +45,7 @@ from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import Endpoint
 from oku_cli.remote.local_file import read_local_file
 from oku_cli.remote.upload import upload_files
-from oku_core.process.memory import measure_peak_rss_mb
+from oku_core.process.resources import measure_peak_rss_mb
 
 async def upload(url, token, path):
     async with Client(Endpoint(url, token)) as client:

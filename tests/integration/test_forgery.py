@@ -22,7 +22,7 @@ from tests.kit.workers.heard_progress import find_incarnation, listening
 from tests.kit.workers.simulated_worker import SimulatedWorker
 from tests.kit.workers.worker_process import Process, run_worker
 
-from oku_core.messaging.celery_app import (
+from oku_core.broker.celery_app import (
     CHECKPOINTS_QUEUE,
     LEASE_TASK,
     PROGRESS_EVENT,
@@ -32,12 +32,12 @@ from oku_core.messaging.celery_app import (
     build_lease_queue,
     build_orders_queue,
 )
+from oku_core.broker.sending import send_to_workers
 from oku_core.messaging.checkpoint import Checkpoint
 from oku_core.messaging.codec import decode_checkpoints, seal_leases, seal_order, seal_progress
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control, Intervals, Stop
 from oku_core.messaging.progress import Progress
-from oku_core.messaging.sending import send_to_workers
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
 

@@ -12,7 +12,7 @@ from tests.kit.workers.engine_worker import EngineWorker, count
 from tests.kit.workers.measured_worker import measure
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.expected_status import ExpectedStatus
+from oku_core.spec.values.check import ExpectedStatus
 from oku_core.spec.values.url import Url
 
 REQUESTS = 3

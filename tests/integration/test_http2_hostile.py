@@ -22,7 +22,7 @@ from tests.kit.http2.server import Connection, ServeHttp2, StreamExchange, alway
 from tests.kit.workers.engine_worker import EngineWorker, LeaseAccount, count
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 
 MIB = 1 << 20

@@ -22,9 +22,8 @@ from tests.kit.workers.engine_worker import EngineWorker, LeaseAccount, count
 from tests.kit.workers.measured_worker import measure
 
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.check import JsonValue, SizeBound
-from oku_core.spec.values.expected_status import ExpectedStatus
-from oku_core.spec.values.header import Header, parse_headers
+from oku_core.spec.values.check import ExpectedStatus, JsonValue, SizeBound
+from oku_core.spec.values.request_content import Header, parse_headers
 from oku_core.spec.values.url import Url
 
 MIB = 1 << 20

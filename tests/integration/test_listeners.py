@@ -18,11 +18,11 @@ from tests.kit.servers.front import Front
 
 from oku_coordinator.broker.listeners import CheckpointListener, ProgressListener
 from oku_coordinator.ledger.storage.storage_health import StorageError, StorageFault
-from oku_core.messaging.celery_app import PROGRESS_EVENT, App, build_app
+from oku_core.broker.celery_app import PROGRESS_EVENT, App, build_app
+from oku_core.broker.sending import send_checkpoints
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
 from oku_core.messaging.codec import seal_progress
 from oku_core.messaging.progress import Progress
-from oku_core.messaging.sending import send_checkpoints
 from oku_core.process.supervision import Health
 
 _MESSAGES = 300

@@ -20,9 +20,9 @@ from tests.kit.servers.delay_server import Start, until
 from tests.kit.workers.progress_ear import hear_workers
 from tests.kit.workers.worker_process import run_worker
 
-from oku_core.messaging.celery_app import LEASE_TASK, build_app, build_lease_queue
+from oku_core.broker.celery_app import LEASE_TASK, build_app, build_lease_queue
+from oku_core.broker.sending import send_to_workers
 from oku_core.messaging.lease import Lease, LeaseBatch
-from oku_core.messaging.sending import send_to_workers
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
 
@@ -118,7 +118,7 @@ def test_every_log_line_of_every_process_is_json(tmp_path: Path, start: Start) -
     told = read(worker_log)
     assert {line["worker"] for line in told} == {"w"}
     assert {line["pid"] for line in told} == {worker_pid}
-    assert find(told, "were dropped")["logger"] == "oku_core.messaging.celery_app"
+    assert find(told, "were dropped")["logger"] == "oku_core.broker.celery_app"
     given_back = find(told, "is given back")
     assert (given_back["run"], given_back["lease"], given_back["level"]) == ("r", "r.7.abcd", "info")
 

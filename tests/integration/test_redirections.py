@@ -12,7 +12,7 @@ from tests.kit.workers.locust_bench import LocustBench, count_outcomes, count_re
 
 from oku import RequestError
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 
 LOCATIONS = {

@@ -14,10 +14,10 @@ from tests.kit.servers.shop import Shop
 
 from oku import Http, RequestError, Response, record
 from oku.client.cookie_store import CookieStore
-from oku.recording import Scope
+from oku.http.scope import Scope
 from oku_core.data.data_format import DataFormat
 from oku_core.spec.data_file import DataFile
-from oku_core.spec.values.header import CLOSE, Header
+from oku_core.spec.values.request_content import CLOSE, Header
 
 if TYPE_CHECKING:
     from oku.client.request_body import Uploads

@@ -10,13 +10,13 @@ from tests.kit.library_names import list_library_names
 from tests.kit.servers.shop import Shop
 from tests.kit.workers.user_code_bench import UserCodeBench
 
-from oku_core.messaging.host_end import HostEndReason
+from oku_core.messaging.process_ends import HostEndReason
 from oku_core.spec.files import list_files
-from oku_core.spec.values.header import Header
-from oku_workers.engines.engine_error import EngineError
+from oku_core.spec.values.request_content import Header
+from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.contract.host_ends import HostEnds
+from oku_workers.engines.contract.host_isolation import Isolation
 from oku_workers.engines.user_code.engine import UserCodeEngine
-from oku_workers.engines.user_code.host_ends import HostEnds
-from oku_workers.engines.user_code.isolation import Isolation
 from oku_workers.executions.execution import Execution
 
 

@@ -13,7 +13,7 @@ from tests.kit.workers.heard_progress import find_incarnation
 from tests.kit.workers.simulated_worker import SimulatedWorker
 from tests.kit.workers.worker_process import run_worker
 
-from oku_core.messaging.celery_app import (
+from oku_core.broker.celery_app import (
     CHECKPOINTS_QUEUE,
     LEASE_TASK,
     PROGRESS_EVENT,

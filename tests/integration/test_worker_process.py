@@ -29,13 +29,13 @@ from tests.kit.workers.health_probe import probe
 from tests.kit.workers.lease_desk import RUN, LeaseDesk
 from tests.kit.workers.worker_process import Process
 
-from oku_core.messaging.celery_app import LEASE_TASK, build_lease_queue
+from oku_core.broker.celery_app import LEASE_TASK, build_lease_queue
+from oku_core.broker.sending import send_to_workers
 from oku_core.messaging.codec import seal_leases
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.order import Intervals
-from oku_core.messaging.sending import send_to_workers
 from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 from oku_workers.health import EXIT_STUCK
 

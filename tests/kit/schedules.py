@@ -5,11 +5,9 @@ from fractions import Fraction
 
 from hypothesis import strategies as st
 
-from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.schedule import Schedule
-from oku_core.schedule.stage import Stage
-from oku_core.schedule.wave import Wave
-from oku_core.schedule.wave_plan import plan_wave
+from oku_core.schedule.stage import Arrivals, Stage
+from oku_core.schedule.wave import Wave, plan_wave
 
 
 def fractions(least: Fraction | int, most: Fraction | int) -> st.SearchStrategy[Fraction]:

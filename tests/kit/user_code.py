@@ -12,7 +12,7 @@ from tests.kit.coordinators.coordinator import CoordinatorApi, run_coordinator
 from tests.kit.runs.local_run import wait_until
 from tests.kit.workers.worker_process import Process, run_worker
 
-from oku_core.spec.values.code_file import CodeFile
+from oku_core.spec.values.file_reference import CodeFile
 
 Code = Mapping[str, str]
 """The texts of files by their paths; the first is the scenario, or the locustfile."""
@@ -94,7 +94,7 @@ class UserCodeStack:
 
 _WITHOUT_PRIVILEGES = """
 import os, sys
-from oku.host.confinement import give_up_privileges
+from oku.sandbox.process_confinement import give_up_privileges
 give_up_privileges()
 os.execv(sys.argv[1], sys.argv[1:])
 """

@@ -17,16 +17,15 @@ from oku_cli.report.masking import mask_header
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.data.csv_rows import read_header
 from oku_core.data.escape import IN_URL
+from oku_core.http_client.client_rules import RedirectError, join_location
 from oku_core.http_client.error_reason import explain_error
-from oku_core.http_client.redirection import RedirectError, join_location
-from oku_core.process.redaction import redact
-from oku_core.process.secret_texts import SecretTexts
-from oku_core.spec.expectation import parse_expectation
+from oku_core.process.redaction import SecretTexts, redact
+from oku_core.spec.target import parse_expectation
 from oku_core.spec.values.check import parse_sizes
 from oku_core.spec.values.delay import parse_delay
 from oku_core.spec.values.pattern import compile_pattern
 from oku_core.spec.values.url import parse_urls
-from oku_workers.engines.answer_checks import build_judge
+from oku_workers.engines.http.answer_checks import build_judge
 from oku_workers.engines.httptools.body_size import FIXED, LENGTH, VALUE, build_measure
 
 Text = str | tuple[str, str, str]
@@ -42,7 +41,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku.client.cookie_store:_SETS_COOKIE": ["\nset-cookie", ("\nset-cookie", " ", "x"), "\nset-cookie:a"],
     "oku.client.request_plan:_MALFORMED": ["a"],
     "oku.client.request_plan:_METHOD": _A_NAME,
-    "oku.http:_CREDENTIALS": ["/", "a", "//a", ("//", "a", ""), ("//", "@", "/")],
+    "oku.http.http:_CREDENTIALS": ["/", "a", "//a", ("//", "a", ""), ("//", "@", "/")],
     "oku.locust_host.request_outcome:_ADDRESS": [" at 0x", (" at 0x", "a", "z"), " at "],
     "oku.locust_host.request_outcome:_LIBRARY": [
         "/a", "/", "a", "a:", "/site-packages", "//site-packages/", (" ", "/a", "/site-packages"), " /a",
@@ -88,7 +87,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_cli.terminal.printable:UNPRINTABLE": ["a", "\n", "\u200b"],
     "oku_cli.terminal.printable:_UNPRINTABLE_IN_ASCII": ["a", "\n", "\u200b"],
     "oku_cli.terminal.printable:_UNPRINTABLE_IN_JSON": ["a", "\n", "\u200b"],
-    "oku_core.data.columns:COLUMN_NAME": _A_NAME,
+    "oku_core.data.data_format:COLUMN_NAME": _A_NAME,
     "oku_core.data.csv_rows:_BLANK": ["\r", "\n", "\n\r", "a"],
     "oku_core.data.csv_rows:_QUOTED": [('"', "a", ""), '"aaaaaaa'],
     "oku_core.data.csv_rows:_STRAY_QUOTE": [",", "a,", "\r\n", '"', '","'],
@@ -99,7 +98,7 @@ WORST: Mapping[str, Sequence[Text]] = {
         "(", "[", "'", '"', "'\"", "1", "1.", ("1", ".", ""), ("1", ":", "_"), ("", "1", "_"), "0x",
         ("0x", "f", "z"), "(\n", ("(", "a", ""), "1_",
     ],
-    "oku_core.http_client.redirection:_LONG_AUTHORITY": [
+    "oku_core.http_client.client_rules:_LONG_AUTHORITY": [
         "a", " ", ("//", "a", ""), ("//", "a", "/"), ("a:", "/", ""), ("", "a", ":"), ("", "\x00", "//"),
     ],
     "oku_core.http_client.response_reader:_BLANK_FIRST_LINE": ["a", "\n", "\n\t", "a\n"],
@@ -119,7 +118,7 @@ WORST: Mapping[str, Sequence[Text]] = {
         "\nconnection:\n ",
     ],
     "oku_core.messaging.checkpoint:_STATUS": ["0", "00x"],
-    "oku_core.messaging.ticket:_TICKET": ["0", "0.", ("0.", "a", "")],
+    "oku_core.messaging.credentials:_TICKET": ["0", "0.", ("0.", "a", "")],
     "oku_core.process.redaction:_AFTER_SCHEME": [
         "a", "://", "a://", "://,", ("://", ",", ""), ("://", "a,", " "), "http:", ":/", "://a ",
         ("http://", "@", ""),
@@ -127,34 +126,34 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_core.process.redaction:_HOST": ["a", "[", "[]", ("[", ":", ""), ("a:", "1", "x"), ":1"],
     "oku_core.process.redaction:_redact_rest": ["a", "/", "?#"],
     "oku_core.spec.data_file:_DIGEST": _A_DIGEST,
-    "oku_core.spec.request_line:_PLACEHOLDER": [
+    "oku_core.spec.description:_PLACEHOLDER": [
         "{", "{a", "}", "{}aaaaaaaaaaaaaa", ("{", "a", ""), "{literal:",
     ],
     "oku_core.spec.secrets:_CONTROL": ["a"],
-    "oku_core.spec.values.body:_FORM": [
+    "oku_core.spec.values.request_content:_FORM": [
         "a", "a=", "a=a&", "&", "=", ("a=", "a", " "), ("", "a=&", "="), "a=b=&",
     ],
     "oku_core.spec.values.check:_INDEX": ["0", "1"],
     "oku_core.spec.values.check:_POINTER": ["/", "/a", "~", "/~0", ("/", "a", "~"), ("", "/~0", "~2")],
     "oku_core.spec.values.delay:_SIGMA": [" ", "1", "1.", ("1.", "1", "x"), (" ", "1", ".")],
     "oku_core.spec.values.delay:_WHOLE_SECONDS": ["1", "_", ("1", " ", "x"), ("", "1", "ss")],
-    "oku_core.spec.values.expected_status:_STATUS": ["1", "1x", "2xx"],
+    "oku_core.spec.values.check:_STATUS": ["1", "1x", "2xx"],
     "oku_core.spec.values.file_reference:_DIGEST": _A_DIGEST,
     "oku_core.spec.values.file_reference:_REFERENCE": _A_DIGEST,
-    "oku_core.spec.values.header:_NAME": _A_NAME,
-    "oku_core.spec.values.header:_VALUE": ["a", ("", "a", "\n")],
-    "oku_core.spec.values.header:_find_length_fault": ["0"],
-    "oku_core.spec.values.method:parse_method": _A_NAME,
+    "oku_core.spec.values.request_content:_NAME": _A_NAME,
+    "oku_core.spec.values.request_content:_VALUE": ["a", ("", "a", "\n")],
+    "oku_core.spec.values.request_content:_find_length_fault": ["0"],
+    "oku_core.spec.values.scalar:parse_method": _A_NAME,
     "oku_core.spec.values.pattern:_ESCAPE_OR_REPETITION": ["\\", "{,", ("{,", "1", ""), "{,1"],
-    "oku_core.spec.values.placeholder:LITERAL_TEXT": [
+    "oku_core.spec.values.template:LITERAL_TEXT": [
         "{", "{literal:", "{literal:a", ("{literal:", "a", ""), "{literal:}",
     ],
-    "oku_core.spec.values.placeholder:NAMED_PLACEHOLDER": ["{", "{a", ("{", "a", ""), "{a}"],
-    "oku_core.spec.values.placeholder:SECRET_PLACEHOLDER": [
+    "oku_core.spec.values.template:NAMED_PLACEHOLDER": ["{", "{a", ("{", "a", ""), "{a}"],
+    "oku_core.spec.values.template:SECRET_PLACEHOLDER": [
         "{", "{env:", "{env:a", ("{env:", "a", ""), "{file:", ("{file:", "a", ""), "{file:a",
     ],
-    "oku_core.spec.values.placeholder:_MEANS_SOMETHING": ["{", "{env", "{env:", "{i", "{i}", "{literal:"],
-    "oku_core.spec.values.placeholder:_SECRET_BEGINS": ["{", "{env:", ("{env:", "a", ""), "{file:a"],
+    "oku_core.spec.values.template:_MEANS_SOMETHING": ["{", "{env", "{env:", "{i", "{i}", "{literal:"],
+    "oku_core.spec.values.template:_SECRET_BEGINS": ["{", "{env:", ("{env:", "a", ""), "{file:a"],
     "oku_core.spec.values.quantity:_QUANTITY": [
         "1", "_1", ("1", "_1", "_"), ("1", " ", "1"), ("1.", "1", "."), ("1", "s", "1"), ("1e", "1", ""),
     ],
@@ -167,7 +166,7 @@ WORST: Mapping[str, Sequence[Text]] = {
     "oku_core.spec.values.url:_STRAY_BRACE": ["{", "a", ("{", "a", "")],
     "oku_core.spec.values.url:_parse_url": ["a", "/"],
     "oku_server.behaviour.body:_SIZE": ["1", "_", ("1.", "1", ""), ("1", "k", ""), ("1", "_", "k")],
-    "oku_workers.engines.answer_checks:_ENCODING": [
+    "oku_workers.engines.http.answer_checks:_ENCODING": [
         "\ncontent-encoding", ("\ncontent-encoding", " ", ""), ("\ncontent-encoding:", " ", ""), "\n",
     ],
     "oku_workers.engines.httptools.body_size:_CHUNK_SIZE": ["0", "0\r", "0\r\n"],
@@ -177,7 +176,7 @@ WORST: Mapping[str, Sequence[Text]] = {
         ("HTTP/1.1 200 ", "a", ""), ("HTTP/1.1 200 ", "a", "\r"), "HTTP/1.1 200",
     ],
     "oku_workers.engines.user_code.oom_watch:_COUNT": ["oom_kill 1", "\n", ("\noom_kill ", "1", "x")],
-    "oku_workers.engines.user_code.isolation:_HARMLESS": ["LC_", ("LC_", "A", "a"), "HOME", "LANG"],
+    "oku_workers.engines.contract.host_isolation:_HARMLESS": ["LC_", ("LC_", "A", "a"), "HOME", "LANG"],
 }  # fmt: skip
 """For each place, the texts."""
 
@@ -224,12 +223,12 @@ BUILT: Mapping[str, tuple[Callable[[str], object], Sequence[Text]]] = {
         _mask_header, ["{", "{env:", "{on", ("{env:", "a", ""), "{one}aaaaaaaaaaa"],
     ),
     "oku_core.data.escape:_RESERVED": (_escape, ["a", "/aaaaaaa"]),
-    "oku_core.process.secret_texts:_build_pattern": (
+    "oku_core.process.redaction:_build_pattern": (
         _mask_quoted, ["%", "%25", "%2525", "\\", "\\%5c", "a/", "a%2f", ("%", "a/", ""), "&amp;", "%2b+ "],
     ),
-    "oku_core.process.secret_texts:_build_words": (_mask_words, ["a", "ab", " a", "a/", ("a", "b", "")]),
+    "oku_core.process.redaction:_build_words": (_mask_words, ["a", "ab", " a", "a/", ("a", "b", "")]),
     "oku_core.spec.values.pattern:compile_pattern": (_match_pattern, ["x"]),
-    "oku_workers.engines.answer_checks:_build_header_check": (
+    "oku_workers.engines.http.answer_checks:_build_header_check": (
         _check_header, ["\nX-Name", ("\nX-Name", " ", ""), ("\nX-Name:", " ", ""), "\nX-Name: a", "\n"],
     ),
     "oku_workers.engines.httptools.body_size:build_measure": (_measure, _VALUES),

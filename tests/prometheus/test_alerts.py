@@ -18,7 +18,7 @@ from oku_coordinator.ledger.storage.storage_health import Space
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.credential import Credential, CredentialFault
+from oku_core.messaging.credentials import Credential, CredentialFault
 from oku_core.spec.spec import Spec
 
 MINUTES = 40

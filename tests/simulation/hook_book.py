@@ -13,7 +13,7 @@ from oku_core.accounting.outcome import NOT_SENT
 from oku_core.messaging.hook import HookAttempt, SetupData
 from oku_core.spec.spec import Hook
 from oku_core.user_code.messages import Returned
-from oku_workers.engines.user_code.hook_call import HostLostError
+from oku_workers.engines.user_code.hook_caller import HostLostError
 
 _LOST_SHARE, _FAILED_SHARE = 0.2, 0.05
 _OVER = ("done", "failed", "given_up")

@@ -6,12 +6,11 @@ from enum import StrEnum
 
 from msgspec.structs import replace
 
-from oku_core.schedule.arrivals import Arrivals
-from oku_core.spec.load_rules import complete_load
+from oku_core.schedule.stage import Arrivals
+from oku_core.spec.load import complete_load
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.late import Late
-from oku_core.spec.values.rate import Rate
-from oku_core.spec.values.stage import StageText
+from oku_core.spec.values.load_values import Late, StageText
+from oku_core.spec.values.quantity import Rate
 
 _GIVEN_SHARE = 0.3
 """Of the runs with a rate whose spec says how many requests a worker may have in flight."""

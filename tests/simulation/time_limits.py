@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from tests.simulation.laws import LawBrokenError
 from tests.simulation.periods import Moment, Period
 
-from oku_core.schedule.concurrency import ConcurrencyPlan
+from oku_core.schedule.stage import ConcurrencyPlan
 from oku_core.spec.load import list_stages
 from oku_core.spec.spec import Spec
 

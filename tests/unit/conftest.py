@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from oku_core.process import redaction
-from oku_core.process.secret_texts import SecretTexts
+from oku_core.process.redaction import SecretTexts
 
 # On a busy machine neither an example nor its making has a time limit.
 settings.register_profile("oku", deadline=None, suppress_health_check=[HealthCheck.too_slow])

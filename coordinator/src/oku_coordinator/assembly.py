@@ -12,12 +12,11 @@ from oku_coordinator.clock.clock_service import ClockService
 from oku_coordinator.clock.clock_store import ClockStore
 from oku_coordinator.files.file_store import FileStore
 from oku_coordinator.files.files_address import find_files_address
-from oku_coordinator.inbound import Inbound, Rejections
+from oku_coordinator.inbound import CheckpointReceiver, Inbound, Rejections
 from oku_coordinator.leasing.delivery import Delivery
 from oku_coordinator.leasing.dispatcher import Dispatcher
 from oku_coordinator.leasing.expiry import ExpiryRule
 from oku_coordinator.leasing.hook_gate import HookGate
-from oku_coordinator.leasing.intake import Intake
 from oku_coordinator.leasing.pace import Pace
 from oku_coordinator.leasing.range_dealer import RangeDealer
 from oku_coordinator.leasing.reaper import Reaper
@@ -29,8 +28,9 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.ledger_lock import lock_ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.ledger.storage.storage_health import StorageError, StorageHealth
-from oku_coordinator.main_loop import LoopSignals, MainLoop
-from oku_coordinator.rounds import Rounds
+from oku_coordinator.loop_signals import LoopSignals
+from oku_coordinator.main_loop import MainLoop
+from oku_coordinator.message_handler import MessageHandler
 from oku_coordinator.runs.circuit_breaker import CircuitBreaker
 from oku_coordinator.runs.confinement_watch import ConfinementWatch
 from oku_coordinator.runs.end_watch import EndWatch
@@ -58,10 +58,10 @@ from oku_coordinator.workers.assignment import Assignment
 from oku_coordinator.workers.intervals import IntervalAnnouncer
 from oku_coordinator.workers.liveness import Roster
 from oku_coordinator.workers.renewal import Renewal
-from oku_core.messaging.celery_app import App, build_app
-from oku_core.messaging.rejection import RejectionLog
-from oku_core.messaging.ticket import build_ticket
-from oku_core.messaging.transport import find_connection_errors
+from oku_core.broker.celery_app import App, build_app
+from oku_core.broker.transport import find_connection_errors
+from oku_core.messaging.credentials import build_ticket
+from oku_core.messaging.signing import RejectionLog
 from oku_core.process.clock import SteadyClock
 from oku_core.process.listener import open_datagram_socket
 from oku_core.process.supervision import Supervisor
@@ -97,14 +97,15 @@ class Assembly:
         build_supervisor: Callable[..., Supervisor] = Supervisor,
         lock_wait_s: float = LOCK_WAIT_S,
         build_broker: Callable[[App, Callable[[], bool]], Broker] = Broker,
-        build_inbound: Callable[..., Inbound] = Inbound,
+        build_inbound: type[Inbound] | Callable[..., Inbound] = Inbound,
         kernel: str | None = None,
     ) -> None:
         self.signals = LoopSignals()
+        self._build_inbound = build_inbound
         self.clock = SteadyClock()
         self.metrics = Metrics()
         self.rejections = Rejections(self.metrics)
-        self._app = build_app(settings.broker_url, settings.message_key, self.rejections.note)
+        self._app = build_app(settings.broker_url, settings.message_key, self.rejections.record)
         self.signer = self._app.signer
         passing = (OSError, sqlite3.OperationalError, *find_connection_errors(self._app))
         self.supervisor = build_supervisor(is_fatal, passing, self.signals.rest)
@@ -137,25 +138,7 @@ class Assembly:
         self._build_servers(settings)
         self.assignment = self._build_assignment(settings)
         self._build_runs(settings)
-        self._build_rounds(settings)
-        intake = Intake(
-            ledger=self.ledger,
-            pace=self.pace,
-            broker=self.broker,
-            shares=self.shares,
-            metrics=self.metrics,
-            clock=self.clock.now,
-        )
-        self.inbound = build_inbound(
-            self._app,
-            self.supervisor,
-            intake.take_in,
-            self.rounds.note_receipts,
-            self.rounds.note_progress,
-            self.rounds.note_connected,
-        )
-        announce_breach = self.runs.followers.announce_breach
-        self.main_loop = MainLoop(self.rounds, self.inbound, self.signals, announce_breach)
+        self._build_main_loop(settings)
 
     def find_obstacle(self) -> str:
         """Why this coordinator is not ready, in a line; empty if it is."""
@@ -207,11 +190,11 @@ class Assembly:
         self.lock.release()
 
     def _build_servers(self, settings: CoordinatorSettings) -> None:
-        self.kube = _enter_cluster(settings, self.ledger, self.signals.wake)
+        self.kube = _enter_cluster(settings, self.ledger, self.signals)
         finder = (self.kube and self.kube.servers) or NamedServers(settings.server_urls)
         self._counter = ServedCounter(finder, self.ledger)
         self.server_watch = (
-            ServerWatch(self._counter, self.ledger, self.signals.wake, self.clock.now)
+            ServerWatch(self._counter, self.ledger, self.signals, self.clock.now)
             if settings.server_urls
             else None
         )
@@ -226,7 +209,7 @@ class Assembly:
         return Assignment(ledger=self.ledger, roster=self.roster, find_limit=find_limit)
 
     def _build_runs(self, settings: CoordinatorSettings) -> None:
-        target_watch = TargetWatch(self.ledger, self.signals.wake)
+        target_watch = TargetWatch(self.ledger, self.signals)
         keeper = FileKeeper(self.ledger, self.file_store)
         self.readiness = Readiness(
             self.ledger,
@@ -248,8 +231,8 @@ class Assembly:
         self.runs = Runs(
             self.ledger,
             self._counter,
-            self.signals.wake,
-            self.broker.fetch_peak_mb,
+            self.signals,
+            self.broker,
             self.readiness,
             self.clock.now,
         )
@@ -274,7 +257,7 @@ class Assembly:
             clock=self.clock.now,
         )
 
-    def _build_rounds(self, settings: CoordinatorSettings) -> None:
+    def _build_main_loop(self, settings: CoordinatorSettings) -> None:
         queue_watch = QueueWatch(self.ledger, self.readiness, settings.start_within_s, self.clock.now)
         breaker = CircuitBreaker(
             self.ledger, self.roster, self.assignment, self.readiness.expects_workers, self.clock.now
@@ -299,8 +282,33 @@ class Assembly:
             note_lost=breaker.note_lost,
         )
         dispatcher = self._build_dispatcher(delivery, expiry, queue_watch)
-        self.rounds = Rounds(
+        interval_announcer = IntervalAnnouncer(
+            self.broker, self.clock_store.describe, lambda: self.files_address
+        )
+        self.message_handler = MessageHandler(
+            signals=self.signals,
+            clock_store=self.clock_store,
+            roster=self.roster,
+            dispatcher=dispatcher,
+            reaper=reaper,
+            pace=self.pace,
+            ticker=self.ticker,
+            breaker=breaker,
+            interval_announcer=interval_announcer,
+        )
+        receiver = CheckpointReceiver(
             ledger=self.ledger,
+            pace=self.pace,
+            broker=self.broker,
+            shares=self.shares,
+            metrics=self.metrics,
+            clock=self.clock.now,
+        )
+        self.inbound = self._build_inbound(self._app, self.supervisor, receiver, self.message_handler)
+        self.main_loop = MainLoop(
+            ledger=self.ledger,
+            inbound=self.inbound,
+            signals=self.signals,
             clock=self.clock,
             clock_store=self.clock_store,
             roster=self.roster,
@@ -316,12 +324,10 @@ class Assembly:
             confinement_watch=ConfinementWatch(self.ledger, self.assignment, self.clock.now),
             skew_watch=SkewWatch(self.ledger, self.assignment),
             end_watch=EndWatch(self.ledger, self.runs),
-            interval_announcer=IntervalAnnouncer(
-                self.broker, self.clock_store.describe, lambda: self.files_address
-            ),
+            interval_announcer=interval_announcer,
             renewal=Renewal(roster=self.roster, broker=self.broker),
+            followers=self.runs.followers,
             publisher=self.publisher,
-            wake=self.signals.wake,
         )
 
     def _build_dispatcher(
@@ -378,10 +384,10 @@ def is_fatal(error: Exception) -> bool:
 
 
 def _enter_cluster(
-    settings: CoordinatorSettings, ledger: Ledger, wake: Callable[[], None]
+    settings: CoordinatorSettings, ledger: Ledger, signals: LoopSignals
 ) -> "KubeFacade | None":
     if settings.kube is None:
         return None
     from oku_coordinator.kube.facade import KubeFacade  # noqa: PLC0415  # nobody else has the client library
 
-    return KubeFacade(settings.kube, settings.server_urls, ledger, wake)
+    return KubeFacade(settings.kube, settings.server_urls, ledger, signals)

@@ -1,7 +1,6 @@
 """The coordinator as a process: startup, main loop, shutdown.
 
-`assembly` builds its parts; `main_loop` says when a round begins, `rounds` what is done in it. Ticks are made
-beside it, by `telemetry.ticker`.
+`assembly` builds its parts, and `main_loop` does the work. Ticks are made beside it, by `telemetry.ticker`.
 """
 
 import asyncio
@@ -21,7 +20,7 @@ from oku_coordinator.api.server import ApiServer
 from oku_coordinator.assembly import Assembly
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.process.listener import adopt_sockets, format_address, open_sockets
-from oku_core.process.ready_file import write_ready_file
+from oku_core.process.private_files import write_ready_file
 from oku_core.process.supervision import Supervisor, cancel
 
 _log = logging.getLogger(__name__)

@@ -11,18 +11,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from oku.http import Http
-    from oku.recording import record
-    from oku.request_error import RequestError
-    from oku.response import Response
+    from oku.http.http import Http
+    from oku.http.recording import record
+    from oku.http.response import RequestError, Response
 
 __all__ = ["Http", "RequestError", "Response", "record"]
 
 _MODULES = {
-    "Http": "oku.http",
-    "RequestError": "oku.request_error",
-    "Response": "oku.response",
-    "record": "oku.recording",
+    "Http": "oku.http.http",
+    "RequestError": "oku.http.response",
+    "Response": "oku.http.response",
+    "record": "oku.http.recording",
 }
 
 

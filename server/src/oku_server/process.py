@@ -16,8 +16,8 @@ from collections.abc import Callable
 import uvloop
 
 from oku_core.process.listener import BACKLOG, adopt_sockets, format_address, open_sockets
-from oku_core.process.open_files import raise_open_files
-from oku_core.process.ready_file import remove_ready_file, write_ready_file
+from oku_core.process.private_files import remove_ready_file, write_ready_file
+from oku_core.process.resources import raise_open_files
 from oku_server.behaviour.plan import Planner
 from oku_server.behaviour.timing_wheel import TimingWheel
 from oku_server.counts.count_store import CountStore, FileStore, MemoryStore

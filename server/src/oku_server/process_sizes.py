@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypedDict
 
-from oku_core.process.memory import measure_peak_rss_mb
+from oku_core.process.resources import measure_peak_rss_mb
 
 _PROC = Path("/proc")
 _FRESH_S = 1.0

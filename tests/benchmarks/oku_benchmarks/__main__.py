@@ -23,7 +23,7 @@ from oku_benchmarks.page import build_page
 from oku_benchmarks.plan import FULL, QUICK, RATE_PARTS, Plan
 from oku_benchmarks.progress import log
 from oku_core.errors import UserError
-from oku_core.process.open_files import raise_open_files
+from oku_core.process.resources import raise_open_files
 
 _LEASES = "leases"
 _RATES = "rates"

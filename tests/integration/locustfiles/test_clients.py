@@ -13,9 +13,9 @@ from tests.kit.servers.proxy import Proxy
 from tests.kit.servers.site import answer_by_path
 from tests.kit.workers.locust_bench import LocustBench, count_requests
 
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
-from oku_workers.engines.engine_error import EngineError
+from oku_workers.engines.contract.engine_context import EngineError
 
 Build = Callable[..., LocustBench]
 KINDS = pytest.mark.parametrize("kind", ["HttpUser", "FastHttpUser"])

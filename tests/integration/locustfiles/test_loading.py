@@ -8,8 +8,8 @@ from tests.kit.library_names import list_library_names
 from tests.kit.servers.hostile_server import HostileServer
 from tests.kit.workers.locust_bench import LocustBench, count_outcomes, count_requests
 
-from oku_core.spec.values.stage import StageText
-from oku_workers.engines.engine_error import EngineError
+from oku_core.spec.values.load_values import StageText
+from oku_workers.engines.contract.engine_context import EngineError
 
 Build = Callable[..., LocustBench]
 

@@ -5,16 +5,21 @@ from collections.abc import Iterable
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_coordinator.broker.sender import Broker
-from oku_core.messaging.celery_app import build_app
+from oku_core.broker.celery_app import build_app
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import CallHook, ClockNotice, Control, DropHooks, Fetch, FilesAddress
 
 
 class BrokerTwin(Broker):
-    """Takes everything at once, as long as it answers."""
+    """Takes everything at once, as long as it answers.
 
-    def __init__(self) -> None:
+    Args:
+        peak_mb: its peak memory, if that is known.
+    """
+
+    def __init__(self, peak_mb: float | None = None) -> None:
         self.answers = True
+        self.peak_mb = peak_mb
         super().__init__(build_app("memory://", MESSAGE_KEY), lambda: self.answers)
         self.batches: list[LeaseBatch] = []
         self.controls: list[Control] = []
@@ -35,6 +40,10 @@ class BrokerTwin(Broker):
     def ends(self) -> list[tuple[str, dict[str, int]]]:
         """The ends that were wished, and of whom."""
         return [(control.incarnation, control.ends) for control in self.controls]
+
+    def fetch_peak_mb(self) -> float | None:
+        """Give what was set."""
+        return self.peak_mb
 
     def send_leases(self, batches: Iterable[LeaseBatch]) -> None:
         """Take leases."""

@@ -12,7 +12,7 @@ from tests.kit.free_ports import pick_port
 from tests.kit.runs.local_run import wait_until
 from tests.kit.workers.worker_process import Process, run_worker
 
-from oku_core.spec.values.code_file import CodeFile
+from oku_core.spec.values.file_reference import CodeFile
 
 
 class CodeWorld:

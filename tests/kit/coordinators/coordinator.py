@@ -14,8 +14,7 @@ from tests.kit.file_claims import build_claim
 from tests.kit.runs.local_run import OKU, wait_until
 
 from oku_coordinator.api.metrics_cache import LIFETIME_S
-from oku_core.spec.values.file_proof import PROOF_HEADER, PROOFS
-from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.file_reference import PROOF_HEADER, PROOFS, FileRef
 
 TOKEN = "token-for-tests-alone"
 

@@ -21,8 +21,8 @@ from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.progress import LeaseProgress, Progress
-from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.lane import Lane
+from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.load import build_schedule
 from oku_core.spec.parser import Source, parse_spec
 

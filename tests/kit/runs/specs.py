@@ -7,15 +7,14 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from tests.kit.runs.targets import BODIES, HEADERS, STATUSES, with_expectations, with_targets
 
-from oku_core.schedule.arrivals import Arrivals
-from oku_core.spec.load_rules import complete_load, find_load_fault
+from oku_core.schedule.stage import Arrivals
+from oku_core.spec.load import complete_load, find_load_fault
 from oku_core.spec.spec import HTTP1_ENGINES, USER_CODE_ENGINES, Engine, Hook, Spec
-from oku_core.spec.values.code_file import CodeFile
 from oku_core.spec.values.delay import parse_delay
-from oku_core.spec.values.header import CLOSE
-from oku_core.spec.values.late import Late
-from oku_core.spec.values.rate import Rate
-from oku_core.spec.values.stage import StageText
+from oku_core.spec.values.file_reference import CodeFile
+from oku_core.spec.values.load_values import Late, StageText
+from oku_core.spec.values.quantity import Rate
+from oku_core.spec.values.request_content import CLOSE
 from oku_core.spec.values.url import Url
 
 COUNTS = st.none() | st.integers(1, 1000)

@@ -5,13 +5,10 @@ from typing import TypeVar
 import msgspec
 from hypothesis import strategies as st
 
-from oku_core.spec.expectation import Expectation
 from oku_core.spec.spec import Spec
-from oku_core.spec.target import HEAVIEST, Target
-from oku_core.spec.values.body import find_body_type
-from oku_core.spec.values.check import JsonValue, SizeBound
-from oku_core.spec.values.expected_status import ExpectedStatus
-from oku_core.spec.values.header import Header
+from oku_core.spec.target import HEAVIEST, Expectation, Target
+from oku_core.spec.values.check import ExpectedStatus, JsonValue, SizeBound
+from oku_core.spec.values.request_content import Header, find_body_type
 from oku_core.spec.values.url import Url
 
 _T = TypeVar("_T")

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 from oku.client.cookie_store import CookieStore
 from oku.client.http_client import HttpClient
-from oku.host.session import Session
-from oku.http import Http
-from oku.recording import Scope, scope_at_work
+from oku.host_session import HostSession
+from oku.http.http import Http
+from oku.http.scope import Scope, scope_at_work
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.data.row_reader import RowReader
 from oku_core.http_client.tls import build_tls
@@ -45,7 +45,7 @@ class HttpBench:
         file = create_slots()
         self.slots = Slots(file)
         os.close(file)
-        self.session = Session(self.slots, 100, is_ahead=False)
+        self.session = HostSession(self.slots, 100, is_ahead=False)
         self._reader = FrameReader(FromHost)
         self._texts: list[str] = []
         self._begun = 0

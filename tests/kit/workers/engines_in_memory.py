@@ -13,19 +13,18 @@ from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
-from oku_workers.engines.engine_context import EngineContext
+from oku_workers.engines.contract.engine_context import EngineContext
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed import Feed
-from oku_workers.executions.saturation import SaturationMeter
 from oku_workers.executions.tally import OK, Tally
-from oku_workers.leases.engine_switch import EngineSwitch
+from oku_workers.feed.feed import Feed
 from oku_workers.leases.lease_runner import LeaseRunner
-from oku_workers.leases.process_gauges import ProcessGauges
-from oku_workers.leases.worker_identity import WorkerIdentity
-from oku_workers.leases.worker_meter import WorkerMeter
+from oku_workers.meters.saturation import SaturationMeter
+from oku_workers.meters.worker_meter import ProcessGauges, WorkerMeter
+from oku_workers.runs.engine_switch import EngineSwitch
+from oku_workers.settings import WorkerIdentity
 
 if TYPE_CHECKING:
-    from oku_workers.engines.host_load import HostLoad
+    from oku_workers.engines.contract.engine_protocol import HostLoad
 
 WORKER = WorkerIdentity("w1", "b1")
 SPEC = Spec(urls=(Url("http://127.0.0.1/"),), concurrency=3)

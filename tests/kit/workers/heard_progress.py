@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from tests.kit.runs.local_run import wait_until
 
 from oku_coordinator.broker.listeners import ProgressListener
-from oku_core.messaging.celery_app import App
+from oku_core.broker.celery_app import App
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
 

@@ -16,15 +16,15 @@ from tests.kit.runs.local_run import wait_until
 from tests.kit.workers.checkpoint_book import CheckpointBook, LeaseAccount
 from tests.kit.workers.progress_ear import hear_workers
 
-from oku_core.messaging.celery_app import (
+from oku_core.broker.celery_app import (
     CHECKPOINTS_QUEUE,
     build_app,
     build_lease_queue,
 )
+from oku_core.broker.sending import send_to_workers
 from oku_core.messaging.codec import decode_checkpoints
 from oku_core.messaging.lease import Lease, LeaseBatch, build_lease_id
 from oku_core.messaging.order import Control, Stop
-from oku_core.messaging.sending import send_to_workers
 from oku_core.spec.spec import Spec
 
 if TYPE_CHECKING:

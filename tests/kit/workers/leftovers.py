@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from oku_workers.executions.execution import Execution
+from oku_workers.executions.open_lease import OpenLease
+from oku_workers.executions.open_part import OpenPart
 from oku_workers.executions.tally import Tally
-from oku_workers.leases.open_lease import OpenLease
-from oku_workers.leases.open_part import OpenPart
 
 _OF_LEASES = (Execution, Tally, OpenLease, OpenPart)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from oku_core.messaging.celery_app import PROGRESS_EVENT, App
+from oku_core.broker.celery_app import PROGRESS_EVENT, App
 from oku_core.messaging.codec import decode_progress
 from oku_core.messaging.progress import Progress
 

@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Any
 from oku_core.accounting.index_ranges import Range
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.order import ClockNotice
-from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.schedule import Schedule
-from oku_core.schedule.wave import Wave
-from oku_core.schedule.wave_plan import plan_wave
+from oku_core.schedule.wave import ActivePeriod, Wave, plan_wave
 from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.quantity import Rate
 from oku_core.spec.values.url import Url
 from oku_workers.executions.scheduled_execution import ScheduledExecution
-from oku_workers.executions.scheduled_feed import ScheduledFeed
+from oku_workers.feed.scheduled_feed import ScheduledFeed
 from oku_workers.timing.coordinator_clock import CoordinatorClock
 from oku_workers.timing.timing import Timing
 
 if TYPE_CHECKING:
-    from oku_workers.executions.feed_protocol import Taken
+    from oku_workers.feed.feed_protocol import Taken
 
 NS = 1_000_000_000
 STARTS_AT = 1_800_000_000.0

@@ -2,6 +2,7 @@
 
 import asyncio
 import selectors
+from collections.abc import Callable, Mapping
 from typing import Any
 
 
@@ -32,3 +33,8 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """The time, in seconds."""
         return self._own_selector.now
+
+
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """The event loops of the tests in a folder whose `conftest` imports this."""
+    return {"simulated": SimulatedLoop}

@@ -15,7 +15,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.outcome import build_no_counts
-from oku_core.messaging.celery_app import (
+from oku_core.broker.celery_app import (
     CHECKPOINT_TASK,
     CHECKPOINTS_QUEUE,
     PROGRESS_EVENT,
@@ -23,12 +23,12 @@ from oku_core.messaging.celery_app import (
     build_control_queue,
     build_lease_queue,
 )
+from oku_core.broker.sending import send_checkpoints
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.messaging.codec import decode_leases, decode_order, seal_progress
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.order import Control
 from oku_core.messaging.progress import LeaseProgress, Progress
-from oku_core.messaging.sending import send_checkpoints
 
 _BEAT_S = 0.2
 _SECOND = 1_700_000_000

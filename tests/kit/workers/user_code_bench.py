@@ -13,13 +13,12 @@ from oku_core.messaging.lease import Lease
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.code_file import CodeFile
-from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.file_reference import CodeFile, FileRef
 from oku_core.spec.values.url import Url
-from oku_workers.engines.engine_context import EngineContext
+from oku_workers.engines.contract.engine_context import EngineContext
 from oku_workers.engines.user_code.engine import UserCodeEngine
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed import Feed
+from oku_workers.feed.feed import Feed
 
 PATIENCE_S = 40.0
 

@@ -15,8 +15,7 @@ from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.messaging.codec import decode_checkpoints, seal_checkpoints
-from oku_core.messaging.rejection import RejectedMessageError
-from oku_core.messaging.signing import MessageKind, SealedMessage, Signer
+from oku_core.messaging.signing import MessageKind, RejectedMessageError, SealedMessage, Signer
 
 LIE = 100_000
 """A checkpoint with a higher number is a lie; a worker that does not lie never sends so many."""

@@ -19,13 +19,15 @@ from oku_coordinator.assembly import Assembly
 from oku_coordinator.broker.outbound_queue import OutboundQueue
 from oku_coordinator.broker.sender import Broker
 from oku_coordinator.clock.clock_address import ClockAddress
-from oku_coordinator.inbound import Inbound
+from oku_coordinator.inbound import CheckpointReceiver, Inbound
 from oku_coordinator.ledger.storage.records import Receipt
+from oku_coordinator.message_handler import MessageHandler
 from oku_coordinator.settings import CoordinatorSettings
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
+from oku_core.broker.celery_app import CHECKPOINTS_QUEUE, build_control_queue, build_lease_queue
+from oku_core.broker.sending import Outbound
 from oku_core.errors import UserError
-from oku_core.messaging.celery_app import CHECKPOINTS_QUEUE, build_control_queue, build_lease_queue
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import (
     decode_checkpoints,
@@ -36,8 +38,7 @@ from oku_core.messaging.codec import (
 from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import CallHook, Control, DropHooks
 from oku_core.messaging.progress import Progress
-from oku_core.messaging.rejection import RejectedMessageError
-from oku_core.messaging.sending import Outbound
+from oku_core.messaging.signing import RejectedMessageError
 from oku_core.process.supervision import Health, Supervisor
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ class CoordinatorActor:
 
     def _note_connected(self) -> None:
         if self.parts is not None:
-            self.parts.rounds.note_connected()
+            self.parts.message_handler.handle_connect()
 
 
 class SimulatedSender(Broker):
@@ -346,8 +347,19 @@ class _ProgressListener(_Listener):
         self._pass_on(heard)
 
 
+class JudgedReceiver(CheckpointReceiver):
+    """The real receiver, whose verdicts on honest workers are judged."""
+
+    def receive(self, batches: Sequence[CheckpointBatch]) -> list[Receipt]:
+        """Receive checkpoints as the real one does."""
+        receipts = super().receive(batches)
+        for receipt in receipts:
+            _check_verdicts(receipt)
+        return receipts
+
+
 class SimulatedInbound(Inbound):
-    """The real intake with listeners at the simulated broker."""
+    """The real one with listeners at the simulated broker."""
 
     def __init__(
         self,
@@ -355,16 +367,10 @@ class SimulatedInbound(Inbound):
         connection: Connection,
         app: Any,
         supervisor: Supervisor,
-        take_in: Callable[[Sequence[CheckpointBatch]], list[Receipt]],
-        *rest: Any,
+        receiver: CheckpointReceiver,
+        handler: MessageHandler,
     ) -> None:
-        def take_in_and_judge(batches: Sequence[CheckpointBatch]) -> list[Receipt]:
-            receipts = take_in(batches)
-            for receipt in receipts:
-                _check_verdicts(receipt)
-            return receipts
-
-        super().__init__(app, supervisor, take_in_and_judge, *rest)
+        super().__init__(app, supervisor, JudgedReceiver(**vars(receiver)), handler)
         health = supervisor.build_health("listeners")
         self.checkpoints: Any = _CheckpointListener(world, connection, health, self._store)
         self.progress: Any = _ProgressListener(world, connection, health, self._pass_on, self._announce)

@@ -21,28 +21,27 @@ from tests.simulation.periods import Moment, choose_periods
 from tests.simulation.plan import WorkerPlan
 from tests.simulation.played_run import PlayedRun
 
-from oku_core.messaging.celery_app import CHECKPOINTS_QUEUE, build_control_queue, build_lease_queue
+from oku_core.broker.celery_app import CHECKPOINTS_QUEUE, build_control_queue, build_lease_queue
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import decode_leases, decode_order, seal_checkpoints, seal_progress
 from oku_core.messaging.hook import HookAttempt
 from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Intervals, Stop
-from oku_core.messaging.rejection import RejectedMessageError
+from oku_core.messaging.signing import RejectedMessageError
 from oku_core.process.clock import SteadyClock
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.spec import Spec
 from oku_core.user_code.messages import Returned
-from oku_workers.engines.engine_context import EngineContext
+from oku_workers.engines.contract.engine_context import EngineContext
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed import Feed
-from oku_workers.executions.saturation import SaturationMeter
 from oku_workers.executions.scheduled_execution import ScheduledExecution
 from oku_workers.executions.scheduled_tally import IN_FLIGHT_CAP, LATE
-from oku_workers.leases.engine_switch import EngineSwitch
-from oku_workers.leases.lag_meter import LagMeter
+from oku_workers.feed.feed import Feed
 from oku_workers.leases.lease_runner import LeaseRunner
-from oku_workers.leases.process_gauges import ProcessGauges
-from oku_workers.leases.worker_identity import WorkerIdentity
-from oku_workers.leases.worker_meter import WorkerMeter
+from oku_workers.meters.lag_meter import LagMeter
+from oku_workers.meters.saturation import SaturationMeter
+from oku_workers.meters.worker_meter import ProcessGauges, WorkerMeter
+from oku_workers.runs.engine_switch import EngineSwitch
+from oku_workers.settings import WorkerIdentity
 from oku_workers.timing.coordinator_clock import CoordinatorClock
 from oku_workers.timing.precise_timer import LoopTimer
 from oku_workers.timing.timing import Timing

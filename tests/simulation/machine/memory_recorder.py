@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from oku_core.messaging.flight_record import MOST_RECORDS, FlightRecord
+from oku_core.messaging.process_ends import MOST_RECORDS, FlightRecord
 from oku_workers.flight.flight_recorder import Write
 from oku_workers.flight.record_file import RecordHead
 

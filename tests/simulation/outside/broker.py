@@ -21,7 +21,7 @@ _EXPIRES_S = 60.0
 _KEPT = 300
 _LONGEST_HELD_S = 90.0
 _LONGEST_UNNOTICED_S = 10.0
-"""So long a process may wait for a peer that is cut off (`oku_core.messaging.transport`)."""
+"""So long a process may wait for a peer that is cut off (`oku_core.broker.transport`)."""
 
 
 @dataclass

@@ -23,8 +23,8 @@ from tests.simulation.outside.target import (
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.tally import Tally
+from oku_workers.feed.feed_protocol import FeedProtocol
 
 
 class SimulatedEngine:

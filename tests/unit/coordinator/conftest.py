@@ -93,6 +93,6 @@ def parts(coordinator_settings: CoordinatorSettings, monkeypatch: pytest.MonkeyP
     place_ledger(coordinator_settings.ledger_path)
     parts = Assembly(coordinator_settings)
     parts.inbound.progress.is_connected = True
-    monkeypatch.setattr(parts.rounds.interval_announcer, "step", lambda *_: None)
+    monkeypatch.setattr(parts.main_loop.interval_announcer, "step", lambda *_: None)
     yield parts
     parts.close()

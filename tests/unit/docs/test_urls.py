@@ -29,7 +29,7 @@ SAFE = {
         "parts.port or 80": "a number",
         "parts.path": "part of a URL",
     },
-    "core/http_client/urls.py": {"url.authority": "part of a URL"},
+    "core/http_client/client_rules.py": {"url.authority": "part of a URL"},
     "core/messaging/order.py": {
         "host": "checked by the coordinator, in brackets for IPv6",
         "self.port": "a number",
@@ -37,12 +37,12 @@ SAFE = {
     "core/process/redaction.py": {
         "MASK if url.end() == end else _redact_rest(url[1], queries=queries)": "for a log",
     },
-    "core/spec/target_description.py": {
+    "core/spec/description.py": {
         "url.authority.rpartition('@')[2]": "part of a URL",
         "url.path": "part of a URL",
     },
     "core/spec/values/url.py": {"format_value(text.lstrip(':/') or 'host/')": "for a message"},
-    "scenarios/oku/client/origin.py": {"self.host": "part of a URL"},
+    "scenarios/oku/client/client_origin.py": {"self.host": "part of a URL"},
     "scenarios/oku/client/request_plan.py": {
         "self.origin.host": "part of a URL",
         "self.build_target(index, row, query)": "a target as it is sent, which is escaped",

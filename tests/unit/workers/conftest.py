@@ -1,10 +1,11 @@
-"""Executions for tests of the workers."""
+"""Executions and lease runners for tests of the workers."""
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pytest
+from tests.kit.workers.engines_in_memory import Bench, build_simulated_meter
 
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
@@ -33,3 +34,11 @@ def build_execution(loop: asyncio.AbstractEventLoop) -> Callable[..., Execution]
         return Execution(lease, Spec(), loop.create_future(), now)
 
     return build
+
+
+@pytest.fixture
+async def bench() -> AsyncIterator[Bench]:
+    """A lease runner that has begun, with everything around it in memory."""
+    bench = Bench(build_simulated_meter())
+    yield bench
+    await bench.close()

@@ -110,7 +110,7 @@ assert count() == 1
 resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (64, 64))
 code = EXIT_RENEW
 """,
-        "from oku.host.confinement import give_up_privileges\ngive_up_privileges()",
+        "from oku.sandbox.process_confinement import give_up_privileges\ngive_up_privileges()",
     )
     assert ended.returncode == EXIT_TAINTED, ended.stderr
     assert "another process has changed the limits of this one" in ended.stderr

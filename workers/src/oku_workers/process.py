@@ -26,25 +26,20 @@ from celery import signals
 from celery.exceptions import CPendingDeprecationWarning, SecurityWarning
 from celery.worker import state
 
-from oku_core.messaging.celery_app import App, build_lease_queue, build_worker_app
-from oku_core.messaging.transport import find_connection_errors
-from oku_core.process.clock import SteadyClock
-from oku_core.process.kernel_id import fetch_boot_id
-from oku_core.process.landlock import find_version
+from oku_core.broker.celery_app import App, build_lease_queue, build_worker_app
+from oku_core.broker.transport import find_connection_errors
+from oku_core.process.clock import SteadyClock, fetch_boot_id
+from oku_core.process.landlock import Confinement, find_version
 from oku_core.process.listener import open_sockets
-from oku_core.process.memory import find_memory_limit
-from oku_core.process.open_files import raise_open_files
 from oku_core.process.prctl import adopt_orphans
 from oku_core.process.private_files import open_private, restore_private_folder
+from oku_core.process.resources import find_memory_limit, raise_open_files
 from oku_core.process.supervision import Supervisor
-from oku_core.user_code.confinement import Confinement
-from oku_workers.broker.checkpoint_sender import CheckpointSender
 from oku_workers.broker.consumer import TASKS, SteadyConsumer, is_worth_a_line
-from oku_workers.broker.coordinator_link import CoordinatorLink
+from oku_workers.broker.coordinator_link import CheckpointSender, CoordinatorLink
 from oku_workers.broker.lease_task import LeaseTask
 from oku_workers.broker.orders import Orders, listen_to_orders
-from oku_workers.engines.user_code.isolation import Isolation, choose_environment
-from oku_workers.executions.saturation import SaturationMeter
+from oku_workers.engines.contract.host_isolation import Isolation, choose_environment
 from oku_workers.files.file_cache import FileCache
 from oku_workers.files.file_fetcher import FileFetcher
 from oku_workers.files.run_files import RunFiles
@@ -54,13 +49,12 @@ from oku_workers.health.health_port import HealthPort
 from oku_workers.health.heartbeat import LONGEST_PAUSE_S, Heartbeat
 from oku_workers.health.idle_watchdog import IdleWatchdog
 from oku_workers.health.loop_watchdog import LoopWatchdog
-from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.lease_runner import LeaseRunner
-from oku_workers.leases.process_gauges import ProcessGauges
-from oku_workers.leases.worker_identity import WorkerIdentity
-from oku_workers.leases.worker_meter import WorkerMeter
 from oku_workers.loop_thread import LoopThread
-from oku_workers.settings import WorkerSettings
+from oku_workers.meters.saturation import SaturationMeter
+from oku_workers.meters.worker_meter import ProcessGauges, WorkerMeter
+from oku_workers.runs.engine_switch import EngineSwitch
+from oku_workers.settings import WorkerIdentity, WorkerSettings
 from oku_workers.timing.clock_client import ClockClient
 from oku_workers.timing.coordinator_clock import CoordinatorClock
 from oku_workers.timing.timing import Timing
@@ -304,7 +298,7 @@ def _build_celery_worker(app: App, name: str, incarnation: str) -> Any:
         task_events=False,
         quiet=True,
     )
-    # Each lost connection would bring a warning about a setting in `oku_core.messaging.celery_app`.
+    # Each lost connection would bring a warning about a setting in `oku_core.broker.celery_app`.
     warnings.simplefilter("ignore", CPendingDeprecationWarning)
     logging.getLogger("celery.worker.request").addFilter(is_worth_a_line)
     return worker

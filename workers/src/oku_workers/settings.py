@@ -1,13 +1,21 @@
-"""The settings of a worker process."""
+"""The settings of a worker process, and its name."""
 
 import os
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
+from oku_core.process.landlock import Confinement
 from oku_core.process.private_files import make_own_folder
 from oku_core.spec.secrets import NO_SOURCES, SpecSources
-from oku_core.user_code.confinement import Confinement
+
+
+class WorkerIdentity(NamedTuple):
+    """The name of a worker, which outlives its process, and the incarnation, which does not."""
+
+    name: str
+    incarnation: str
 
 
 def find_files_cache() -> Path:

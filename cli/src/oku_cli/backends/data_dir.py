@@ -12,10 +12,10 @@ from typing import Any
 from oku_cli.remote.endpoint import Endpoint
 from oku_core.errors import UserError
 from oku_core.json_reader import JsonError, decode_document
-from oku_core.messaging.secret_rules import find_weakness
-from oku_core.process.file_lock import FileLock
+from oku_core.messaging.credentials import find_weakness
 from oku_core.process.private_files import (
     DATA_FOLDER,
+    FileLock,
     NotPrivateError,
     check_private_folder,
     make_data_folder,

@@ -6,7 +6,7 @@ from typing import Any
 
 from oku_cli.backends.run_backend import RunBackend
 from oku_cli.process.interrupt_hints import build_hint
-from oku_core.accounting.run_reference import LATEST, check_reference, may_mean
+from oku_core.accounting.run_reference import check_reference
 from oku_core.errors import UserError, format_value
 
 MOST_NAMED = 5
@@ -31,9 +31,6 @@ async def find_run(backend: RunBackend, reference: str, *, takes_newest: bool = 
     except ValueError as error:
         raise UserError(f"RUN: {error}") from error
     found = await backend.fetch_runs(MOST_NAMED + 1, reference)
-    if reference != LATEST:
-        # A coordinator of an older Oku does not know the parameter, and lists any runs.
-        found = [row for row in found if may_mean(reference, row["run"], row["name"])]
     if not found:
         raise UserError(f"{backend.place}: {await _describe_none(backend, reference)}")
     is_shared_name = found[0]["name"] == reference

@@ -21,10 +21,10 @@ from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.follow import run_async
 from oku_cli.remote.remote_run import RunStart, refuse_shape, run_remotely
 from oku_cli.remote.watch import Watch
+from oku_core.process.landlock import Confinement
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
-from oku_core.user_code.confinement import Confinement
 
 if TYPE_CHECKING:
     from oku_coordinator.ledger.storage.records import RunRecord

@@ -25,8 +25,8 @@ from oku_cli.terminal.printable import write_line, write_note
 from oku_core.accounting.outcome import Outcome
 from oku_core.errors import UserError, format_value
 from oku_core.results.failed_range import FailedRange, FailuresHead
+from oku_core.spec.description import RequestLines
 from oku_core.spec.parser import Source, parse_spec
-from oku_core.spec.request_line import RequestLines
 from oku_core.spec.request_template import list_target_names
 from oku_core.spec.spec import Spec
 from oku_core.tables.formatting import format_count, format_outcome

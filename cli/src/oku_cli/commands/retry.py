@@ -21,9 +21,9 @@ from oku_cli.remote.endpoint import CoordinatorRef
 from oku_cli.remote.remote_run import RunStart
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.errors import UserError
+from oku_core.process.landlock import Confinement
 from oku_core.spec.fields import FieldGroup
 from oku_core.spec.secrets import SecretSource
-from oku_core.user_code.confinement import Confinement
 
 if TYPE_CHECKING:
     from oku_coordinator.ledger.storage.records import RunRecord

@@ -33,12 +33,12 @@ from oku_cli.remote.local_file import LocalFile
 from oku_cli.remote.remote_run import RunStart, run_remotely
 from oku_core.errors import UserError, format_value
 from oku_core.http_client.tls import build_tls
+from oku_core.process.landlock import Confinement
 from oku_core.spec.files import EVERYWHERE, TLS_FILE_KEYS
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import find_file_reference
-from oku_core.user_code.confinement import Confinement
 
 _SUFFIXES = {".yaml", ".yml", ".json"}
 _CODE_SUFFIX = ".py"

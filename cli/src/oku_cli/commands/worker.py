@@ -20,10 +20,10 @@ from oku_cli.options.option_parser import Parsed
 from oku_cli.process.logs import add_context
 from oku_cli.process.secret_variables import forget_secrets
 from oku_core.errors import UserError
+from oku_core.process.landlock import Confinement
 from oku_core.spec.files import SpecFiles
 from oku_core.spec.secrets import SecretSource, SpecSources
 from oku_core.spec.values.quantity import parse_duration_s
-from oku_core.user_code.confinement import Confinement
 
 
 def _parse_address(text: str) -> str:

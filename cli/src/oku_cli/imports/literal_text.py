@@ -7,7 +7,7 @@ placeholder, running the spec would send a variable of that reader to the site.
 import re
 from collections.abc import Iterator
 
-from oku_core.spec.values.placeholder import escape_literally
+from oku_core.spec.values.template import escape_literally
 
 _PARTS = re.compile(r"(\{(?:i|(?:env|file|literal):[^{}]*)\})")
 _MOST_NAMED = 5

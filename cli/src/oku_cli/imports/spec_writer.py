@@ -18,9 +18,8 @@ from oku_cli.terminal.ci_commands import defuse, escape_marks, has_mark
 from oku_core.json_reader import JsonError, decode_json
 from oku_core.spec.target import HEAVIEST, MOST_TARGETS
 from oku_core.spec.values.file_reference import FILE_MARK
-from oku_core.spec.values.name import LONGEST_NAME
-from oku_core.spec.values.placeholder import has_placeholders
-from oku_core.spec.values.scalar import parse_text
+from oku_core.spec.values.scalar import LONGEST_NAME, parse_text
+from oku_core.spec.values.template import has_placeholders
 
 _DEEPEST_JSON = 5
 """Levels of a JSON body that are written as YAML; a deeper one is written as text."""

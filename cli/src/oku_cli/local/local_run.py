@@ -17,12 +17,11 @@ from oku_cli.process.interrupt import Interrupts, SignalAction
 from oku_cli.remote.remote_run import RunStart
 from oku_cli.remote.watch import Watch
 from oku_core.errors import UserError
-from oku_core.process.memory import find_memory_limit
-from oku_core.process.open_files import raise_open_files
+from oku_core.process.landlock import Confinement
+from oku_core.process.resources import find_memory_limit, raise_open_files
 from oku_core.spec.body_memory import FindFile, find_memory_fault
 from oku_core.spec.secrets import SecretSource
 from oku_core.spec.spec import Spec
-from oku_core.user_code.confinement import Confinement
 
 _NO_SECRETS = SecretSource()
 _FILES_BESIDE_REQUESTS = 100

@@ -16,10 +16,10 @@ from oku_cli.local.broker_users import COORDINATOR, WORKERS, build_users
 from oku_cli.process.child import Child, ChildInputs
 from oku_cli.process.isolation import PYTHON, build_environment
 from oku_cli.user_code.included_files import MOST_FILES
+from oku_core.process.landlock import Confinement
 from oku_core.process.listener import format_address
 from oku_core.spec.files import EVERYWHERE
 from oku_core.spec.secrets import SecretSource
-from oku_core.user_code.confinement import Confinement
 
 _MOST_RUN_FILES = MOST_FILES + 100
 """As many as user code may have, and what else a run uses: data, bodies, certificates."""

@@ -1,7 +1,7 @@
 """Reads the token of the API from flags, variables and Secrets."""
 
 from oku_core.errors import UserError
-from oku_core.messaging.secret_rules import HOW_TO_MAKE, find_weakness
+from oku_core.messaging.credentials import HOW_TO_MAKE, find_weakness
 
 GIVEN = "--token (OKU_TOKEN)"
 """Names the source of a token that the user gave."""

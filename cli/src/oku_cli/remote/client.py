@@ -18,7 +18,7 @@ from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.results.run_rows import RunRows
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
-from oku_core.spec.values.file_proof import PROOF_HEADER, PROOFS, FileClaim
+from oku_core.spec.values.file_reference import PROOF_HEADER, PROOFS, FileClaim
 
 if TYPE_CHECKING:
     import aiohttp

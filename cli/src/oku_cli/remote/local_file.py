@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from oku_core.errors import UserError, format_value
-from oku_core.spec.values.file_proof import FileClaim, FileHash
-from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.file_reference import FileClaim, FileHash, FileRef
 
 _READ_BYTES = 1 << 20
 

@@ -14,7 +14,7 @@ from oku_cli.remote.watch import Watch
 from oku_cli.terminal.printable import write_error, write_note
 from oku_core.accounting.run_state import FINAL_STATES, RunState
 from oku_core.results.summary import Summary
-from oku_core.spec.values.file_proof import FileClaim
+from oku_core.spec.values.file_reference import FileClaim
 
 _PAUSING_LOOK_S = 0.2
 _PAUSED_STATES = (RunState.PAUSING, RunState.PAUSED)

@@ -20,11 +20,10 @@ from oku_cli.remote.watch import Watch
 from oku_cli.terminal.printable import write_note
 from oku_core.errors import UserError
 from oku_core.results.summary import Summary
-from oku_core.spec.load_description import describe_load
+from oku_core.spec.description import describe_load, describe_target
 from oku_core.spec.parser import build_mapping
 from oku_core.spec.spec import Spec
-from oku_core.spec.target_description import describe_target
-from oku_core.spec.values.file_proof import PROOFS
+from oku_core.spec.values.file_reference import PROOFS
 
 _LARGEST_SPEC_BYTES = 1 << 20
 

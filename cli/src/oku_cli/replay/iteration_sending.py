@@ -14,13 +14,13 @@ from oku_core.process.redaction import redact
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.files import SpecFiles, list_files
 from oku_core.spec.secrets import FilledSpec, SecretSource
-from oku_workers.engines.engine_context import EngineContext
+from oku_workers.engines.contract.engine_context import EngineContext
+from oku_workers.engines.contract.host_isolation import EVERYTHING, Isolation, choose_environment
 from oku_workers.engines.engine_registry import build_engine
-from oku_workers.engines.user_code.isolation import EVERYTHING, Isolation, choose_environment
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed import Feed
+from oku_workers.feed.feed import Feed
 
-_USER_CODE_LOG = "oku_workers.engines.user_code.host_process"
+_USER_CODE_LOG = "oku_workers.engines.user_code.host_output"
 
 
 class _Printed(logging.Handler):

@@ -6,12 +6,12 @@ from oku_cli.replay.run_request import RunRequest
 from oku_cli.report.masking import mask_header
 from oku_cli.views.request_view import ShownRequest
 from oku_core.errors import UserError
-from oku_core.http_client.urls import build_origin
+from oku_core.http_client.client_rules import build_origin
 from oku_core.process.redaction import MASK, redact
-from oku_core.spec.request_line import RequestLines
+from oku_core.spec.description import RequestLines
 from oku_core.spec.request_template import RequestTemplate
-from oku_core.spec.values.header import Header
-from oku_core.spec.values.placeholder import SECRET_PLACEHOLDER
+from oku_core.spec.values.request_content import Header
+from oku_core.spec.values.template import SECRET_PLACEHOLDER
 from oku_workers.engines.httptools.request import build_request
 
 _END = b"\r\n\r\n"

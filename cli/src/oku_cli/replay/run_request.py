@@ -9,15 +9,14 @@ import msgspec
 from oku_cli.backends.failed_requests import fetch_spec
 from oku_cli.backends.run_backend import RunBackend
 from oku_cli.backends.run_data import RunData
-from oku_core.data.row_values import RowValues
+from oku_core.data.row_reader import RowValues
 from oku_core.errors import UserError
-from oku_core.messaging.server_requests import ask_servers
 from oku_core.process.redaction import MASK
 from oku_core.spec.files import EVERYWHERE, SpecFiles
-from oku_core.spec.request_template import RequestMix, RequestTemplate, pick_request
+from oku_core.spec.request_template import RequestMix, RequestTemplate, ask_servers, pick_request
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.file_reference import FileRef, find_file_reference
-from oku_workers.engines.request_parts import list_values
+from oku_workers.engines.http.request_parts import list_values
 
 _DELAY_SERVER = "http://delay-server"
 """In place of the addresses of delay servers, which are gone."""

@@ -14,11 +14,11 @@ from oku_core.messaging.lease import Lease
 from oku_core.process.redaction import redact, redact_beginning
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.secrets import SpecSources
-from oku_workers.engines.answer_checks import Answer, decode_body, showing_answers
-from oku_workers.engines.engine_context import EngineContext
+from oku_workers.engines.contract.engine_context import EngineContext
 from oku_workers.engines.engine_registry import build_engine
+from oku_workers.engines.http.answer_checks import ReceivedAnswer, decode_body, showing_answers
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed import Feed
+from oku_workers.feed.feed import Feed
 
 SHOWN_BODY_BYTES = 16 << 10
 """How much of the body of an answer is shown."""
@@ -56,7 +56,7 @@ async def send_once(prepared: PreparedRequest) -> ShownOutcome:
     """Send a request and wait for what becomes of it; `EngineError` if its engine cannot."""
     # What goes wrong with it is told as its outcome, not as a line of a log.
     logging.getLogger("oku_workers").addHandler(logging.NullHandler())
-    request, answers, feed = prepared.request, list[Answer](), Feed()
+    request, answers, feed = prepared.request, list[ReceivedAnswer](), Feed()
     with showing_answers(answers.append):
         context = EngineContext(tls=prepared.tls, rows=request.build_rows())
         engine = build_engine(request.spec, feed, Supervisor(), context)
@@ -73,7 +73,7 @@ async def send_once(prepared: PreparedRequest) -> ShownOutcome:
     return _describe(execution, answers)
 
 
-def _describe(execution: Execution, answers: list[Answer]) -> ShownOutcome:
+def _describe(execution: Execution, answers: list[ReceivedAnswer]) -> ShownOutcome:
     [tally] = execution.tallies
     outcome = OUTCOMES[tally.outcomes.index(1)]
     reasons = [counted.reason for counted in tally.failures.build_reasons()]
@@ -86,7 +86,7 @@ def _describe(execution: Execution, answers: list[Answer]) -> ShownOutcome:
     )
 
 
-def _show(answer: Answer) -> ShownAnswer:
+def _show(answer: ReceivedAnswer) -> ShownAnswer:
     # `splitlines` would also split at bytes of a value that are none of a line end, such as 0x85.
     line, *headers = answer.head.decode("latin-1").strip().replace("\r\n", "\n").split("\n")
     body = decode_body(answer.head, answer.body)

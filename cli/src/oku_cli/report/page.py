@@ -43,8 +43,7 @@ from oku_core.spec.load import WARM_UP
 from oku_core.tables.formatting import format_interval
 
 _NOTHING_OVER_TIME = (
-    "There are no samples of this run: it was too short, or an older version of Oku made it. "
-    "Its account and its totals are complete."
+    "There are no samples of this run: it was too short. Its account and its totals are complete."
 )
 
 

@@ -30,7 +30,7 @@ class RunHistory:
         spec: its spec, under the names that users write.
         extent: the index behind the last one that is shown of its request space; at least 1.
         periods: when its clock ran, if it has a rate or a time that ends it.
-        samples: its samples, oldest first; there are none if an older Oku made the run.
+        samples: its samples, oldest first.
         events: its events, oldest first.
         leases: what became of its leases.
         coverage: how far its request space is covered, and what of it may have been sent again.
@@ -53,8 +53,7 @@ class RunHistoryHead(msgspec.Struct):
     at: float
     summary: Summary
     spec: dict[str, Any]
-    extent: int | None = None
-    """As in `RunHistory`; None if the coordinator is an older Oku, which shows the whole space."""
+    extent: int
     periods: list[RunPeriod] = []
 
 
@@ -120,7 +119,7 @@ def decode_head(line: bytes) -> RunHistoryHead:
 
 
 def _begin_history(head: RunHistoryHead) -> RunHistory:
-    extent = max(1, head.summary.requests if head.extent is None else head.extent)
+    extent = max(1, head.extent)
     return RunHistory(
         at=head.at,
         summary=head.summary,

@@ -11,7 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from oku_cli.user_code.syntax import parse_python
 from oku_core.errors import UserError
-from oku_core.user_code.functions import LIBRARIES
+from oku_core.spec.spec import LIBRARIES
 
 CheckFile = Callable[[Path], None]
 _PACKAGE = "__init__.py"

@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from oku_cli.user_code.syntax import iter_module_statements
 from oku_core.errors import UserError, format_value
-from oku_core.spec.spec import Hook
-from oku_core.user_code.functions import ARGUMENTS, SCENARIO
+from oku_core.spec.spec import ARGUMENTS, SCENARIO, Hook
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 

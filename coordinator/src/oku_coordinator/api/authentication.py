@@ -10,7 +10,7 @@ from aiohttp import web
 
 from oku_coordinator.api.authentication_log import RefusedCallers
 from oku_coordinator.api.streams import Handler
-from oku_core.messaging.credential import Credential, CredentialFault
+from oku_core.messaging.credentials import Credential, CredentialFault
 
 _METRICS = "/metrics"
 _OPEN_PATHS = frozenset({"/healthz", "/readyz", _METRICS})

@@ -12,7 +12,7 @@ from aiohttp import hdrs, web
 
 from oku_coordinator.api.connection_table import find_origin
 from oku_coordinator.api.log_throttle import LogThrottle
-from oku_core.messaging.credential import Credential, CredentialFault
+from oku_core.messaging.credentials import Credential, CredentialFault
 
 _log = logging.getLogger(__package__)
 

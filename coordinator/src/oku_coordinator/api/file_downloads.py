@@ -13,9 +13,8 @@ from aiohttp.abc import AbstractStreamWriter
 from oku_coordinator.api.authentication_log import RefusedCallers
 from oku_coordinator.api.connection_table import ConnectionLimits
 from oku_coordinator.files.file_store import FileStore, UnknownFileError
-from oku_core.messaging.credential import Credential, CredentialFault
+from oku_core.messaging.credentials import TICKET_SCHEME, Credential, CredentialFault, judge_ticket
 from oku_core.messaging.signing import Signer
-from oku_core.messaging.ticket import TICKET_SCHEME, judge_ticket
 from oku_core.spec.values.file_reference import is_digest
 
 DOWNLOAD_LIMITS = ConnectionLimits(most=256, most_per_address=64)

@@ -1,7 +1,7 @@
 """The calls by which a command uploads the files of a run: what is here of one, and one more piece of it.
 
-A caller proves with each that it has the file (`oku_core.spec.values.file_proof`). Otherwise it is told that
-nothing is here.
+A caller proves with each that it has the file (`oku_core.spec.values.file_reference`). Otherwise it is told
+that nothing is here.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from oku_coordinator.files.file_store import FileStore, StoredFile
 from oku_coordinator.files.uploads import Uploads
 from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
-from oku_core.spec.values.file_proof import PROOF_HEADER, FileClaim
+from oku_core.spec.values.file_reference import PROOF_HEADER, FileClaim
 
 MOST_PIECE_BYTES = 16 << 20
 """The largest piece; a caller sends a larger file in several."""

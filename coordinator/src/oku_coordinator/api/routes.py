@@ -54,7 +54,7 @@ from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.json_reader import decode_json
 from oku_core.spec.parser import Source, parse_spec
-from oku_core.spec.values.file_proof import PROOFS, FileClaim
+from oku_core.spec.values.file_reference import PROOFS, FileClaim
 
 _log = logging.getLogger(__name__)
 

@@ -17,12 +17,8 @@ from typing import Any
 from celery.utils.threads import bound_open_broker_sockets
 
 from oku_coordinator.ledger.storage.storage_health import StorageError
-from oku_core.messaging.celery_app import CHECKPOINTS_QUEUE, PROGRESS_EVENT, App
-from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.messaging.codec import decode_checkpoints, decode_progress
-from oku_core.messaging.progress import Progress
-from oku_core.messaging.rejection import RejectedMessageError
-from oku_core.messaging.transport import (
+from oku_core.broker.celery_app import CHECKPOINTS_QUEUE, PROGRESS_EVENT, App
+from oku_core.broker.transport import (
     CHECKPOINTS_POLL_S,
     acknowledge,
     build_checkpoints_transport_options,
@@ -33,6 +29,10 @@ from oku_core.messaging.transport import (
     read_json_body,
     take_many,
 )
+from oku_core.messaging.checkpoint import CheckpointBatch
+from oku_core.messaging.codec import decode_checkpoints, decode_progress
+from oku_core.messaging.progress import Progress
+from oku_core.messaging.signing import RejectedMessageError
 from oku_core.process.supervision import Health, describe_error, keep_going
 
 _log = logging.getLogger(__name__)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import msgspec
 
+from oku_core.broker.sending import Outbound
 from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Stop
-from oku_core.messaging.sending import Outbound
 
 
 class _Waiting(NamedTuple):

@@ -12,7 +12,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 from oku_coordinator.broker.outbound_queue import OutboundQueue
-from oku_core.messaging.celery_app import App
+from oku_core.broker.celery_app import App
+from oku_core.broker.sending import Outbound, send_to_workers
+from oku_core.broker.transport import find_connection_errors, is_amqp
 from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import (
     CallHook,
@@ -24,8 +26,6 @@ from oku_core.messaging.order import (
     Intervals,
     Stop,
 )
-from oku_core.messaging.sending import Outbound, send_to_workers
-from oku_core.messaging.transport import find_connection_errors, is_amqp
 
 _log = logging.getLogger(__name__)
 

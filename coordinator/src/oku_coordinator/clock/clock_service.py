@@ -16,8 +16,7 @@ from oku_core.messaging.clock_exchange import (
     decode_question,
     seal_answer,
 )
-from oku_core.messaging.rejection import RejectedMessageError
-from oku_core.messaging.signing import Signer
+from oku_core.messaging.signing import RejectedMessageError, Signer
 from oku_core.process.supervision import Health, keep_going
 
 _PAUSE_S = 0.001

@@ -17,8 +17,7 @@ import msgspec
 from oku_core.json_reader import JsonDecoder, JsonError
 from oku_core.messaging.order import ClockNotice
 from oku_core.messaging.progress import Progress
-from oku_core.process.clock import SteadyClock
-from oku_core.process.kernel_id import fetch_kernel_id
+from oku_core.process.clock import SteadyClock, fetch_kernel_id
 from oku_core.process.private_files import write_private
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import NamedTuple
 
-from oku_core.spec.values.file_proof import FileClaim
-from oku_core.spec.values.file_reference import is_digest
+from oku_core.spec.values.file_reference import FileClaim, is_digest
 
 _PROOF_MARK, _PART = ".", ".part"
 
@@ -13,7 +12,7 @@ class FileName(NamedTuple):
     """The name of a file.
 
     Attributes:
-        claim: its digest and its proof, which is empty for a file of an older Oku.
+        claim: its digest and its proof.
         is_part: whether more of it is to come.
     """
 
@@ -22,22 +21,21 @@ class FileName(NamedTuple):
 
     def __str__(self) -> str:
         """The name in the folder."""
-        digest, proof = self.claim
-        return f"{digest}{_PROOF_MARK if proof else ''}{proof}{_PART if self.is_part else ''}"
+        return f"{_PROOF_MARK.join(self.claim)}{_PART if self.is_part else ''}"
 
 
 def read_name(name: str) -> FileName | None:
     """Parse a name; None if it is not that of a file of a run."""
     whole = name.removesuffix(_PART)
-    digest, mark, proof = whole.partition(_PROOF_MARK)
-    if not is_digest(digest) or bool(mark) != is_digest(proof):
+    digest, _, proof = whole.partition(_PROOF_MARK)
+    if not (is_digest(digest) and is_digest(proof)):
         return None
     return FileName(FileClaim(digest, proof), is_part=whole != name)
 
 
 def find_stored_file(folder: Path, digest: str) -> Path | None:
     """The file with a digest in the folder of a coordinator that does not run; None if it is not there."""
-    for path in sorted(folder.glob(f"{digest}*"), reverse=True):
+    for path in folder.glob(f"{digest}*"):
         name = read_name(path.name)
         if name is not None and not name.is_part:
             return path

@@ -19,7 +19,7 @@ from oku_coordinator.files.file_name import FileName, read_name
 from oku_coordinator.settings import FileLimits
 from oku_core.errors import UserError
 from oku_core.process.private_files import make_private_folder, open_private
-from oku_core.spec.values.file_proof import FileClaim, FileHash
+from oku_core.spec.values.file_reference import FileClaim, FileHash
 
 _READ_BYTES = 1 << 20
 _KEPT_FREE = 256 << 20
@@ -62,8 +62,7 @@ class _Complete(NamedTuple):
 
     Attributes:
         size: its length in bytes.
-        proof: that a caller has it; empty for a file of an older Oku, which has to be uploaded again for new
-            runs.
+        proof: that a caller has it.
     """
 
     size: int
@@ -115,7 +114,7 @@ class FileStore:
     def is_proven(self, claim: FileClaim) -> bool:
         """Whether a file is complete, and this is its proof."""
         stored = self._complete.get(claim.digest)
-        return stored is not None and stored.proof != "" and hmac.compare_digest(stored.proof, claim.proof)
+        return stored is not None and hmac.compare_digest(stored.proof, claim.proof)
 
     def find(self, digest: str) -> Path:
         """The path of a file that is complete; `UnknownFileError` if there is none."""
@@ -193,10 +192,7 @@ class FileStore:
         except OSError as error:
             raise NoRoomError(f"the file cannot be written at the coordinator: {error.strerror}") from error
         self._announced.pop(claim, None)
-        former = self._complete.get(claim.digest)
         self._complete[claim.digest] = _Complete(self._partial.pop(claim, 0), claim.proof)
-        if former is not None and not former.proof:
-            self._path(FileClaim(claim.digest, "")).unlink(missing_ok=True)
         self._wanted[claim.digest] = self._clock()
 
     def abandon(self, claim: FileClaim) -> None:
@@ -235,9 +231,7 @@ class FileStore:
 
     def _remove(self, digest: str) -> None:
         if (stored := self._complete.pop(digest, None)) is not None:
-            # A process that was killed as it gave a file its proof has left it under both names.
-            for proof in (stored.proof, ""):
-                self._path(FileClaim(digest, proof)).unlink(missing_ok=True)
+            self._path(FileClaim(digest, stored.proof)).unlink(missing_ok=True)
 
     def _forget_partial(self, claim: FileClaim) -> None:
         self._path(claim, is_part=True).unlink(missing_ok=True)
@@ -255,7 +249,7 @@ class FileStore:
             size, (digest, proof) = entry.stat(follow_symlinks=False).st_size, name.claim
             if name.is_part:
                 self._partial[name.claim] = size
-            elif proof or digest not in self._complete:
+            else:
                 self._complete[digest] = _Complete(size, proof)
 
     def _path(self, claim: FileClaim, *, is_part: bool = False) -> Path:

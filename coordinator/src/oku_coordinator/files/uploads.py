@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from weakref import WeakValueDictionary
 
 from oku_coordinator.files.file_store import FileStore, StoredFile
-from oku_core.spec.values.file_proof import FileClaim
+from oku_core.spec.values.file_reference import FileClaim
 
 
 class OffsetError(Exception):

@@ -1,6 +1,6 @@
 """Kubernetes as the coordinator sees it: one object, or none outside a cluster."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +12,7 @@ from oku_coordinator.kube.scale_plan import check_bounds, choose_workers
 from oku_coordinator.kube.scaler import Scaler, describe
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.servers.served_count import is_one_server
 from oku_coordinator.settings import KubeSettings
 from oku_core.process.supervision import Supervisor
@@ -26,17 +27,17 @@ class KubeFacade:
         server_urls: of the delay servers. One that names all of them, a headless Service, is waited for until
             it does; the pods are asked at the port of the first.
         ledger: says which run has its turn.
-        wake: called when a run may begin that could not before.
+        signals: begin a round when a run may begin that could not before.
     """
 
     def __init__(
-        self, settings: KubeSettings, server_urls: Sequence[str], ledger: Ledger, wake: Callable[[], None]
+        self, settings: KubeSettings, server_urls: Sequence[str], ledger: Ledger, signals: LoopSignals
     ) -> None:
         self._settings = settings
         self._cluster = enter_cluster(settings.namespace)
         self.dns = ServerDns(urlsplit(server_urls[0]).hostname or "") if has_one_name(server_urls) else None
         """Waits for the name of the delay servers, if they have one for all."""
-        self._scaler = Scaler(settings, self._cluster, ledger, wake, self.dns)
+        self._scaler = Scaler(settings, self._cluster, ledger, signals, self.dns)
         self.servers = (
             PodServers(self._cluster, settings.servers, server_urls[0]) if settings.servers else None
         )

@@ -28,6 +28,7 @@ from oku_coordinator.kube.pods import Pod
 from oku_coordinator.kube.scale_plan import IdleClock, choose_servers, choose_workers
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.settings import KubeSettings
 from oku_core.process.supervision import Health, Supervisor, cancel
 
@@ -43,7 +44,7 @@ class Scaler:
         settings: names and bounds.
         cluster: the API.
         ledger: says which run has its turn, and who holds its leases.
-        wake: called when a run may begin that could not before.
+        signals: begin a round when a run may begin that could not before.
         dns: by which workers find the delay servers; None when they need none.
         clock: monotonic seconds.
     """
@@ -53,14 +54,14 @@ class Scaler:
         settings: KubeSettings,
         cluster: Cluster,
         ledger: Ledger,
-        wake: Callable[[], None],
+        signals: LoopSignals,
         dns: ServerDns | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
         self._cluster = cluster
         self._ledger = ledger
-        self._wake = wake
+        self._signals = signals
         self._dns = dns
         self._clock = clock
         self._idle = IdleClock(settings.idle_s)
@@ -179,7 +180,7 @@ class Scaler:
             servers = await self._explain(servers, self._settings.servers)
         elif self._ready_for != run.run:
             self._ready_for = run.run
-            self._wake()
+            self._signals.wake()
         self.servers = servers
 
     async def _look_at_workers(self) -> Sequence[Pod]:

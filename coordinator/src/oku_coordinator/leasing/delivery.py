@@ -17,10 +17,9 @@ from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.hook import NO_SETUP, SetupData, build_spec_key
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number
 from oku_core.messaging.order import Control
-from oku_core.messaging.server_requests import ask_servers
-from oku_core.schedule.active_period import ActivePeriod
-from oku_core.schedule.wave import Wave
+from oku_core.schedule.wave import ActivePeriod, Wave
 from oku_core.spec.files import list_files
+from oku_core.spec.request_template import ask_servers
 from oku_core.spec.spec import Hook, Spec
 
 

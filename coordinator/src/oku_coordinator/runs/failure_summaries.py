@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results.summary import FailureSummary
-from oku_core.spec.request_line import RequestLines
+from oku_core.spec.description import RequestLines
 from oku_core.spec.spec import Spec
 
 MOST_FAILURES, MOST_IN_TICK = 100, 3

@@ -6,7 +6,7 @@ from oku_coordinator.files.file_store import FileStore, FileTooLargeError, Unkno
 from oku_coordinator.ledger import Ledger
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.file_proof import PROOFS, FileClaim
+from oku_core.spec.values.file_reference import PROOFS, FileClaim
 
 _NOT_HERE = f"was not uploaded to this coordinator, or {PROOFS} has no proof that you have it"
 

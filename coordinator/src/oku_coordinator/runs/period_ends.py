@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
-from oku_core.schedule.active_period import ActivePeriod
+from oku_core.schedule.wave import ActivePeriod
 
 Periods = Sequence[tuple[ActivePeriod, float]]
 """Periods of activity, each with what the clock of the run says at its end; infinite for one that goes on."""

@@ -23,8 +23,8 @@ from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.results.hook_summary import HookState
 from oku_core.spec.body_memory import FindFile, find_memory_fault
+from oku_core.spec.description import describe_shortage
 from oku_core.spec.files import NOWHERE, SpecFiles, list_files
-from oku_core.spec.load_description import describe_shortage
 from oku_core.spec.spec import Hook, Spec
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from oku_core.data.data_error import DataError
-from oku_core.data.rows import read_rows
+from oku_core.data.data_format import DataError
+from oku_core.data.row_reader import read_rows
 from oku_core.errors import UserError
 from oku_core.results.run_rows import MOST_ROWS, RunRows
 from oku_core.spec.spec import Spec

@@ -10,8 +10,10 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from oku_coordinator.broker.sender import Broker
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord, RunRow
+from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.followers import Followers
 from oku_coordinator.runs.readiness import Readiness
 from oku_coordinator.runs.retention import delete_run
@@ -23,7 +25,7 @@ from oku_coordinator.runs.threshold_watch import ThresholdWatch
 from oku_coordinator.servers.served_count import ServedCounter, ServedTotal
 from oku_coordinator.servers.server_watch import UNSEEN
 from oku_core.accounting.run_state import SENDING_STATES, RunState, TearingDownError
-from oku_core.process.memory import measure_peak_rss_mb
+from oku_core.process.resources import measure_peak_rss_mb
 from oku_core.results.event import Event, EventType
 from oku_core.results.inner_lines import build_inner_lines
 from oku_core.results.lines import (
@@ -46,8 +48,8 @@ class Runs:
     Args:
         ledger: keeps the runs.
         served: asks the delay servers what they counted.
-        wake: called when a run has changed.
-        fetch_broker_mb: the peak memory of the broker, None when nobody knows; may block.
+        signals: begin a round when a run has changed.
+        broker: may know its peak memory.
         readiness: what is refused here, and what runs wait for.
         clock: Unix time.
 
@@ -60,19 +62,19 @@ class Runs:
         self,
         ledger: Ledger,
         served: ServedCounter,
-        wake: Callable[[], None],
-        fetch_broker_mb: Callable[[], float | None],
+        signals: LoopSignals,
+        broker: Broker,
         readiness: Readiness,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._clock = clock
         self._ledger = ledger
         self._served = served
-        self._wake = wake
-        self._fetch_broker_mb = fetch_broker_mb
+        self._signals = signals
+        self._broker = broker
         self._readiness = readiness
         self.followers = Followers(ledger)
-        self.thresholds = ThresholdWatch(ledger, wake, clock)
+        self.thresholds = ThresholdWatch(ledger, signals, clock)
 
     async def admit(self, spec: Spec, proofs: Mapping[str, str]) -> None:
         """Refuse the spec of a caller with a `UserError`: what `submit` cannot know of it.
@@ -94,7 +96,7 @@ class Runs:
         self._readiness.check(spec)
         self._readiness.check_queue()
         record = self._ledger.runs.create(build_run_id(now), spec, now, key)
-        self._wake()
+        self._signals.wake()
         return record
 
     def retry(self, run: str) -> RunRecord:
@@ -103,7 +105,7 @@ class Runs:
         self._readiness.check_user_code(self._ledger.runs.fetch(run).spec)
         self._readiness.check_queue()
         record = self._ledger.runs.create_retry(build_run_id(now), run, now)
-        self._wake()
+        self._signals.wake()
         return record
 
     def fetch_page(self, most: int, after: str, reference: str | None = None) -> list[RunRow]:
@@ -147,13 +149,13 @@ class Runs:
         record = self._change(run, ending, reason)
         if at_once and record.is_active:
             self._ledger.runs.drop_in_flight(run)
-            self._wake()
+            self._signals.wake()
             return self._ledger.runs.fetch(run)
         return record
 
     def _give_up_teardown(self, run: str, why: str) -> RunRecord:
         self._ledger.hooks.give_up_teardown(run, f"was given up: {why}", self._clock())
-        self._wake()
+        self._signals.wake()
         self.followers.announce_rest()
         return self._ledger.runs.fetch(run)
 
@@ -229,7 +231,7 @@ class Runs:
             return False
         self.followers.hold_back(run, is_held=False)
         processes = [ProcessSummary(name="coordinator", peak_mb=round(measure_peak_rss_mb(), 1))]
-        if (broker_mb := await asyncio.to_thread(self._fetch_broker_mb)) is not None:
+        if (broker_mb := await asyncio.to_thread(self._broker.fetch_peak_mb)) is not None:
             processes.append(ProcessSummary(name="broker", peak_mb=round(broker_mb, 1)))
         self._ledger.runs.keep_processes(run, [*processes, *(answer.processes if answer else ())])
         summary, now = self._sum_up(record, answer), self._clock()
@@ -263,7 +265,7 @@ class Runs:
         if record.state == state:
             return record
         record = self._ledger.runs.change_state(run, state, self._clock(), reason)
-        self._wake()
+        self._signals.wake()
         if record.is_at_rest:
             self.followers.announce_rest()
         return record

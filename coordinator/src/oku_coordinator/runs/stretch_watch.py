@@ -13,7 +13,7 @@ from oku_coordinator.runs.period_ends import Periods, list_ends
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
 from oku_core.results.stretch_seconds import SeriesSeconds, build_live, find_busy_to
-from oku_core.schedule.active_period import ActivePeriod
+from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.load_plan import build_load_plan
 from oku_core.spec.spec import Spec
 from oku_core.thresholds.stretches import SeenSecond, Stretch, looks_live

@@ -34,10 +34,9 @@ from oku_core.results.summary import (
 )
 from oku_core.results.timing_summary import build_timing_summary
 from oku_core.results.validity import WindowFill, build_validity, flag_off_plan, flag_unknown_served
+from oku_core.spec.description import describe_load, describe_target
 from oku_core.spec.load import WARM_UP
-from oku_core.spec.load_description import describe_load
 from oku_core.spec.load_plan import read_clock_s
-from oku_core.spec.target_description import describe_target
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict, sum_up
 
 

@@ -5,10 +5,11 @@ What is known is kept in memory: a restarted coordinator begins to count anew, a
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.target_outage import Change, TargetOutage, find_stop_after_s, format_limit
 from oku_core.accounting.run_state import RunState, TransitionError
 from oku_core.results.event import Event, EventType
@@ -25,12 +26,12 @@ class TargetWatch:
 
     Args:
         ledger: keeps the events, and the states of runs.
-        wake: called when a run was ended.
+        signals: begin a round when a run was ended.
     """
 
-    def __init__(self, ledger: Ledger, wake: Callable[[], None]) -> None:
+    def __init__(self, ledger: Ledger, signals: LoopSignals) -> None:
         self._ledger = ledger
-        self._wake = wake
+        self._signals = signals
         self._run: str | None = None
         self._outage = TargetOutage()
         self._notice = ""
@@ -98,7 +99,7 @@ class TargetWatch:
         with contextlib.suppress(TransitionError):  # it ends already: its last request did, or a threshold
             self._ledger.runs.change_state(run.run, RunState.PAUSING, tick.sample.at, reason)
             _log.error("run %s ends: %s", run.run, reason, extra={"run": run.run})
-            self._wake()
+            self._signals.wake()
 
 
 def _name_one(run: RunRecord) -> str:

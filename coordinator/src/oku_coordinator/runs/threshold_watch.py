@@ -12,6 +12,7 @@ import msgspec
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdRecord
+from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.settled_series import SettledSeries
 from oku_coordinator.runs.stretch_watch import Look, StretchWatch
 from oku_coordinator.runs.threshold_summaries import judge_thresholds
@@ -29,13 +30,13 @@ class ThresholdWatch:
 
     Args:
         ledger: keeps the account, and what is lost.
-        wake: called when a run is ended.
+        signals: begin a round when a run is ended.
         clock: Unix time.
     """
 
-    def __init__(self, ledger: Ledger, wake: Callable[[], None], clock: Callable[[], float]) -> None:
+    def __init__(self, ledger: Ledger, signals: LoopSignals, clock: Callable[[], float]) -> None:
         self._ledger = ledger
-        self._wake = wake
+        self._signals = signals
         self._clock = clock
         self._run: str | None = None
         self._stretches: StretchWatch | None = None
@@ -93,4 +94,4 @@ class ThresholdWatch:
             with contextlib.suppress(TransitionError):  # its last request has ended meanwhile
                 self._ledger.runs.change_state(run.run, RunState.CANCELLING, self._clock(), reason)
                 _log.warning("run %s ends: %s", run.run, reason, extra={"run": run.run})
-                self._wake()
+                self._signals.wake()

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
+from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.servers.served_count import ServedCounter, ServerCount
 from oku_core.process.supervision import Health, Supervisor, cancel
 
@@ -37,7 +38,7 @@ class ServerWatch:
     Args:
         counter: asks the servers.
         ledger: keeps what was seen.
-        wake: called when a run may begin that could not before.
+        signals: begin a round when a run may begin that could not before.
         clock: Unix time.
     """
 
@@ -45,12 +46,12 @@ class ServerWatch:
         self,
         counter: ServedCounter,
         ledger: Ledger,
-        wake: Callable[[], None],
+        signals: LoopSignals,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._counter = counter
         self._ledger = ledger
-        self._wake = wake
+        self._signals = signals
         self._clock = clock
         self._seen: str | None = None
         """The run that was looked at before it began."""
@@ -97,7 +98,7 @@ class ServerWatch:
             self._ledger.runs.note_servers(run.run, [UNSEEN], self._clock())
         self._misses = 0
         self._seen = run.run
-        self._wake()
+        self._signals.wake()
 
     async def _look_at_active(self, run: RunRecord) -> None:
         self._seen = run.run

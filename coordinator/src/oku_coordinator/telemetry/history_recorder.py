@@ -14,7 +14,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.telemetry.coverage_recorder import build_coverage
 from oku_core.accounting.histogram import coarsen
 from oku_core.accounting.outcome import build_no_counts, count_sent
-from oku_core.messaging.host_end import HostEnd
+from oku_core.messaging.process_ends import HostEnd
 from oku_core.messaging.progress import Progress, RunProgress
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import (

@@ -14,8 +14,8 @@ from oku_coordinator.telemetry.run_metrics import RunCollector, RunFigures
 from oku_coordinator.telemetry.target_metrics import INNER, TARGETS, RequestCollector, RequestFigures
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.messaging.credential import Credential, CredentialFault
-from oku_core.messaging.rejection import Rejection
+from oku_core.messaging.credentials import Credential, CredentialFault
+from oku_core.messaging.signing import Rejection
 
 ReadFigures = Callable[[], Sequence[RequestFigures]]
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_core.messaging.flight_record import FlightRecord
+from oku_core.messaging.process_ends import FlightRecord
 
 _MOST_KEPT = 10_000
 """Records of so many processes are kept, the newest."""

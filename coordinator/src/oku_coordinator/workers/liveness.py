@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.hook import HookAttempt
-from oku_core.messaging.host_end import HostEnd
+from oku_core.messaging.process_ends import HostEnd
 from oku_core.messaging.progress import Progress
 
 EVENTS_PER_S = 1000

@@ -27,7 +27,7 @@ class VersionSkew:
         self._lock = threading.Lock()
         self._heard: dict[tuple[str, int], float] = {}
 
-    def note(self, error: OtherProtocolError) -> None:
+    def record(self, error: OtherProtocolError) -> None:
         """One of them has spoken."""
         now, key = self._clock(), (error.worker, error.protocol)
         with self._lock:

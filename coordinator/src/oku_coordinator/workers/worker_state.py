@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from oku_coordinator.workers.run_rate import RunRate
 from oku_core.accounting.outcome import count_sent
 from oku_core.messaging.hook import HookAttempt
-from oku_core.messaging.host_end import HostEnd
 from oku_core.messaging.lease import read_lease_run
+from oku_core.messaging.process_ends import HostEnd
 from oku_core.messaging.progress import LeaseProgress, Progress
 
 

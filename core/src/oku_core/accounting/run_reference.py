@@ -15,8 +15,3 @@ def check_reference(reference: str) -> None:
         raise ValueError(f"is empty; give {LATEST}, an id, a name, or a part of an id")
     if not reference.isprintable():
         raise ValueError(f"{format_value(reference)} is not printable text")
-
-
-def may_mean(reference: str, run: str, name: str) -> bool:
-    """Whether a text, other than `latest`, may stand for the run with this id and name."""
-    return reference == name or reference in run

@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from oku_core.data.data_error import DataError
+from oku_core.data.data_format import DataError
 from oku_core.data.scan import LONGEST_ROW_BYTES, OFFSET_BYTES, ROWS_OF_BLOCK
 
 

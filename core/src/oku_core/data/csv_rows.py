@@ -12,8 +12,7 @@ from itertools import accumulate, compress
 from operator import methodcaller
 from typing import Final
 
-from oku_core.data.columns import check_columns
-from oku_core.data.data_error import LineError
+from oku_core.data.data_format import LineError, check_columns
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

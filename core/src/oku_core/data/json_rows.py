@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import astuple
 
-from oku_core.data.columns import MOST_COLUMNS, is_column_name
-from oku_core.data.data_error import LineError
+from oku_core.data.data_format import MOST_COLUMNS, LineError, is_column_name
 from oku_core.json_reader import JsonDecoder, JsonError, JsonTypeError, check_depth
 
 _OBJECT: JsonDecoder[dict[str, msgspec.Raw]] = JsonDecoder(dict[str, msgspec.Raw])

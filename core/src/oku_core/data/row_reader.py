@@ -6,16 +6,16 @@ side. Where lanes leave out so many rows that each block is asked for one, that 
 """
 
 import csv
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
 from oku_core.data.block_file import BlockFile
-from oku_core.data.csv_rows import find_row, parse_columns
-from oku_core.data.data_error import DataError
-from oku_core.data.data_format import DataFormat
+from oku_core.data.csv_rows import find_row, parse_columns, parse_rows
+from oku_core.data.data_format import DataError, DataFormat
 from oku_core.data.escape import Escape
-from oku_core.data.json_rows import find_line, parse_lines
+from oku_core.data.json_rows import find_line, parse_lines, parse_objects
 from oku_core.data.scan import ROWS_OF_BLOCK, Table
 
 CACHE_BYTES = 8 << 20
@@ -163,3 +163,76 @@ class RowReader:
             columns = parse_lines(content, self._columns)
         written = [escape.write_all(columns[number]) for number, escape in self._written]
         return list(zip(*written, strict=True))
+
+
+class RowValues:
+    """Gives the values of a row as they are written into a request, whatever the index is.
+
+    Args:
+        values: what of the row is wanted.
+        row: its values by their columns.
+
+    Attributes:
+        values: as given.
+        row: as given; another one may take its place.
+    """
+
+    def __init__(self, values: Sequence[Value], row: Mapping[str, str] | None = None) -> None:
+        self.values: Final = tuple(values)
+        self.row = row or {}
+
+    def read(self, _: int) -> Row:
+        """The values of the row, in UTF-8 and in the order of `values`; `DataError` if it lacks one."""
+        try:
+            return tuple(
+                value.escape.write_all([self.row[value.column].encode()])[0] for value in self.values
+            )
+        except KeyError as error:
+            raise DataError(f"the row has no {error.args[0]}") from None
+
+
+TextRow = Mapping[str, str]
+"""The values of a row by their columns; in JSON lines, a row may lack those that no request uses."""
+MOST_CHARACTERS = 16 << 20
+"""So much text some rows have together, their columns counted with each."""
+
+
+def read_rows(data_path: Path, index_path: Path, table: Table, rows: int, wanted: range) -> list[TextRow]:
+    """The rows of some requests in a row; the rows begin anew after the last.
+
+    Long rows are fewer than asked for, but at least one: together they have no more than `MOST_CHARACTERS`.
+
+    Args:
+        data_path: the file.
+        index_path: its row index.
+        table: its format and columns.
+        rows: how many rows it has.
+        wanted: the indices of the requests.
+
+    Raises:
+        DataError: the files cannot be read, or are not what they should be.
+    """
+    known, block = -1, list[TextRow]()
+    found: list[TextRow] = []
+    characters = 0
+    with closing(BlockFile(data_path, index_path, rows)) as file:
+        try:
+            for index in wanted:
+                number, place = divmod(index % rows, ROWS_OF_BLOCK)
+                if number != known:
+                    known, block = number, _parse(file.read(number), table)
+                characters += sum(len(column) + len(value) for column, value in block[place].items())
+                if found and characters > MOST_CHARACTERS:
+                    break
+                found.append(block[place])
+        except OSError as error:
+            raise DataError(f"data cannot be read: {error.strerror}") from error
+        except (ValueError, IndexError, csv.Error) as error:
+            raise DataError(f"the data or its row index is damaged: {error}") from error
+    return found
+
+
+def _parse(content: bytes, table: Table) -> list[TextRow]:
+    if table.format is DataFormat.CSV:
+        return [dict(zip(table.columns, row, strict=True)) for row in parse_rows(content)]
+    return parse_objects(content, table.columns)

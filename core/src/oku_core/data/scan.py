@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from oku_core.data.csv_rows import BYTE_ORDER_MARK, CsvRows, find_rows_end, parse_columns, read_header
-from oku_core.data.data_error import DataError, LineError
-from oku_core.data.data_format import DataFormat, find_format
+from oku_core.data.data_format import DataError, DataFormat, LineError, find_format
 from oku_core.data.escape import CONTROL_CHARACTER
 from oku_core.data.json_rows import JsonRows, find_lines_end, parse_lines, read_keys
 from oku_core.errors import format_value

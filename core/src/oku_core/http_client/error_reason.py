@@ -12,8 +12,8 @@ import ssl
 
 from oku_core.accounting.failure_reason import LONGEST_REASON, UNTRUSTED
 from oku_core.accounting.outcome import OUTCOMES, Outcome
-from oku_core.data.data_error import DataError
-from oku_core.http_client.redirection import RedirectError
+from oku_core.data.data_format import DataError
+from oku_core.http_client.client_rules import RedirectError
 from oku_core.http_client.response_reader import MalformedResponseError
 from oku_core.process.redaction import redact
 

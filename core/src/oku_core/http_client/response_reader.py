@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from oku_core.http_client.limits import (
+from oku_core.http_client.client_rules import (
     LARGEST_BODY_BYTES,
     LONGEST_FRAMING_BYTES,
     LONGEST_HEAD_BYTES,

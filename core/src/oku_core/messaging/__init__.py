@@ -1,1 +1,1 @@
-"""The messages between coordinator and workers: what they say, how they are signed, and how they travel."""
+"""The messages between coordinator and workers: what they contain, and how they are encoded and signed."""

@@ -9,8 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from oku_core.json_reader import JsonDecoder, JsonError
-from oku_core.messaging.rejection import MalformedMessageError
-from oku_core.messaging.signing import PROTOCOL, MessageKind, SealedMessage, Signer
+from oku_core.messaging.signing import PROTOCOL, MalformedMessageError, MessageKind, SealedMessage, Signer
 
 LONGEST_DATAGRAM = 1000
 """In bytes; it fits into one packet of every network."""

@@ -14,8 +14,15 @@ from oku_core.messaging.checkpoint import CheckpointBatch, find_batch_fault
 from oku_core.messaging.lease import LeaseBatch
 from oku_core.messaging.order import Order
 from oku_core.messaging.progress import Progress
-from oku_core.messaging.rejection import MalformedMessageError, RejectedMessageError, Rejection
-from oku_core.messaging.signing import PROTOCOL, MessageKind, SealedMessage, Signer
+from oku_core.messaging.signing import (
+    PROTOCOL,
+    MalformedMessageError,
+    MessageKind,
+    RejectedMessageError,
+    Rejection,
+    SealedMessage,
+    Signer,
+)
 from oku_core.spec.spec import decode_part, encode_part
 
 _T = TypeVar("_T")

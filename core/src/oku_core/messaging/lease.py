@@ -10,8 +10,7 @@ import msgspec
 
 from oku_core.accounting.index_ranges import IndexRanges, Range
 from oku_core.messaging.hook import build_spec_key
-from oku_core.schedule.active_period import ActivePeriod
-from oku_core.schedule.wave import Wave
+from oku_core.schedule.wave import ActivePeriod, Wave
 from oku_core.spec.spec import Spec
 
 MOST_RANGES = 10_000

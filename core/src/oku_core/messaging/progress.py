@@ -10,9 +10,8 @@ import msgspec
 
 from oku_core.accounting.histogram import HistogramSnapshot, coarsen
 from oku_core.accounting.outcome import build_no_counts, is_account
-from oku_core.messaging.flight_record import FlightRecord, find_records_fault
 from oku_core.messaging.hook import HookAttempt
-from oku_core.messaging.host_end import HostEnd, find_host_ends_fault
+from oku_core.messaging.process_ends import FlightRecord, HostEnd, find_host_ends_fault, find_records_fault
 
 MOST_TROUBLES = 10
 _LONGEST_TROUBLE = 300

@@ -1,11 +1,15 @@
-"""Unix time that does not jump: the wall clock is read once, and the monotonic clock carries it on.
+"""Unix time that does not jump, and the name of the kernel whose monotonic clock this process reads.
 
-When the clock of a machine is set, by hand or by NTP, `time.time()` jumps. The difference between two
-readings of a `SteadyClock` is still correct, and the timestamps of one process stay in order.
+When the clock of a machine is set, by hand or by NTP, `time.time()` jumps. A `SteadyClock` reads it once, and
+the monotonic clock carries it on: the difference between two readings stays correct, and the timestamps of
+one process stay in order. Processes that name the same kernel share their monotonic clock exactly.
 """
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 _NS_PER_S = 1_000_000_000
 SMALLEST_STEP_S = 1.0
@@ -63,3 +67,28 @@ class SteadyClock:
     def _set_offset(self, offset_s: float) -> None:
         self._offset_s = offset_s
         self._offset_ns = round(offset_s * _NS_PER_S)
+
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_TIME_NAMESPACE = Path("/proc/self/ns/time")
+_DARWIN_BOOT_ID = ("/usr/sbin/sysctl", "-n", "kern.bootsessionuuid")
+
+
+def fetch_kernel_id() -> str:
+    """The id of this boot of this kernel, with the time namespace; empty if the system does not say."""
+    boot = fetch_boot_id()
+    try:
+        namespace = _TIME_NAMESPACE.readlink() if _TIME_NAMESPACE.is_symlink() else ""
+    except OSError:
+        return ""
+    return f"{boot} {namespace}".strip() if boot else ""
+
+
+def fetch_boot_id() -> str:
+    """The id of this boot of this machine; empty if the system does not say."""
+    try:
+        if sys.platform == "darwin":
+            return subprocess.check_output(_DARWIN_BOOT_ID, text=True).strip()  # noqa: S603  # of the system
+        return _BOOT_ID.read_text().strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""

@@ -12,8 +12,10 @@ import struct
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from enum import IntFlag
+from enum import IntFlag, StrEnum
 from pathlib import Path
+
+from oku_core.errors import UserError
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION = 1
@@ -153,3 +155,18 @@ def _add_rule(call: CallKernel, ruleset: int, path: Path, allowed: FileRight) ->
     finally:
         if not path.is_relative_to(_PROC):
             os.close(file)
+
+
+class Confinement(StrEnum):
+    """Whether a worker confines user code."""
+
+    OFF = "off"
+    ON = "on"
+    """Where the kernel can; where it cannot, user code runs unconfined, and its run has a notice."""
+    REQUIRED = "required"
+    """Nothing is run where the kernel cannot."""
+
+    def check(self) -> None:
+        """Refuse with a `UserError` what this machine cannot do."""
+        if self is Confinement.REQUIRED and find_version() == 0:
+            raise UserError("--require-confinement: the kernel has no Landlock, which confines user code")

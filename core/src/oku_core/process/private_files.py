@@ -1,18 +1,23 @@
-"""Folders and files that only their owner can read or change.
+"""Folders and files that only their owner can read or change, with locks and ready files among them.
 
 Anyone who may write to a folder can place a link where a file is about to be created, or keep a file open
 that is about to be filled. So folders that belong to others, or that others may write to, are refused. A file
-must be created by us or belong to us, and is never opened through a link.
+must be created by us or belong to us, and is never opened through a link. By a ready file, a server tells its
+parent process where it listens.
 """
 
 import contextlib
 import errno
+import fcntl
 import glob
 import os
 import pwd
 import stat
 import tempfile
+import time
 from pathlib import Path
+
+from oku_core.errors import UserError
 
 _FOLDER, _FILE = 0o700, 0o600
 _OTHERS = 0o077
@@ -234,3 +239,45 @@ def _name_user(number: int) -> str:
         return pwd.getpwuid(number).pw_name
     except KeyError:
         return f"user {number}"
+
+
+class FileLock:
+    """An advisory lock on a file that ends with the process that holds it.
+
+    Raises:
+        BlockingIOError: another process held it for all of `wait_s`.
+    """
+
+    def __init__(self, path: Path, wait_s: float = 0.0) -> None:
+        self._file = open_private(path, os.O_CREAT | os.O_RDWR)
+        deadline = time.monotonic() + wait_s
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    self.release()
+                    raise
+                time.sleep(0.05)
+            else:
+                return
+
+    def release(self) -> None:
+        """Release the lock."""
+        os.close(self._file)
+
+
+def remove_ready_file(path: Path) -> None:
+    """Remove the file of an earlier server; raise `UserError` if that is impossible."""
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"--ready-file: {path} cannot be replaced: {error.strerror}") from error
+
+
+def write_ready_file(path: Path, address: str) -> None:
+    """Announce that the server accepts connections at `address`; raise `UserError` if that is impossible."""
+    try:
+        write_private(path, f"{address}\n")
+    except OSError as error:
+        raise UserError(f"--ready-file: {path} cannot be written: {error.strerror}") from error

@@ -1,12 +1,146 @@
 """Keeps secrets out of texts that leave a process: log lines, notices, messages to users.
 
 Every text that Oku has not written entirely itself goes through `redact`. Above all, these are errors of
-libraries: they quote whole URLs, with a password before the host or a token in the query.
+libraries: they quote whole URLs, with a password before the host or a token in the query. Known secrets are
+found in every form that code usually gives them: plain, quoted, encoded, in lines.
 """
 
+import base64
+import html
+import json
 import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from string import ascii_letters, digits
+from urllib.parse import quote, quote_plus
 
-from oku_core.process.secret_texts import SecretTexts
+SHORTEST_PART = 4
+"""A shorter secret, or line of one, occurs in any text by chance."""
+_ESCAPED_HEX = re.compile("%[0-9A-F]{2}")  # own text: what `quote` has written
+_NEVER_QUOTED = frozenset(f"{ascii_letters}{digits}_-")
+_MARKS = frozenset("%+&\\")
+"""A text without them has nothing that is quoted."""
+_BASE64_BYTES = 3
+_BEFORE = (0, 2, 3)
+"""How many characters of Base64 depend on what comes before, if that ends with so many bytes of a group."""
+_AFTER = (0, 3, 2)
+"""How many depend on what comes behind, padding included, if the text ends with so many bytes of a group."""
+
+
+class SecretTexts:
+    """Some secrets, in all their forms.
+
+    Args:
+        secrets: none of them empty.
+    """
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self.secrets = frozenset(secrets)
+        forms = {form for secret in self.secrets for form in _list_forms(secret)}
+        # The longest is replaced first, because it may contain a shorter one.
+        self._forms = sorted(forms, key=lambda form: (-len(form), form))
+        self._patterns = [_build_pattern(text) for text in _list_quotable(self.secrets)]
+        self._words = _build_words(self.secrets)
+
+    def replace(self, text: str, mask: str) -> str:
+        """A text with the mask in place of each secret."""
+        for form in self._forms:
+            text = text.replace(form, mask)
+        if not _MARKS.isdisjoint(text):
+            for pattern in self._patterns:
+                text = pattern.sub(mask, text)
+        return text
+
+    def replace_words(self, text: str, mask: str) -> str:
+        """A text with the mask in place of each secret that is too short for `replace` and stands alone."""
+        return text if self._words is None else self._words.sub(mask, text)
+
+    def find_unfinished(self, text: str) -> int:
+        """Where a secret begins that goes on behind the end of a text; its length if none does."""
+        places = (_find_unfinished(form, text) for form in self._forms)
+        return min(places, default=len(text))
+
+
+def _list_forms(secret: str) -> Iterator[str]:
+    for text in (secret, *_list_lines(secret)):
+        if len(text) >= SHORTEST_PART:
+            quoted = {text, *_list_quoted(text)}
+            yield from quoted
+            yield from chain.from_iterable(map(_list_quoted, quoted))  # such as JSON in a URL
+            yield from _list_encoded(text.encode(errors="surrogateescape"))
+            yield text.lower()  # as the host of a URL
+
+
+def _list_lines(secret: str) -> Iterator[str]:
+    yield " ".join(secret.split())
+    yield from map(str.strip, secret.splitlines())
+
+
+def _list_quoted(text: str) -> Iterator[str]:
+    """As URLs, Python, JSON, HTML, and readers that take UTF-8 for Latin-1 write a text."""
+    content = text.encode(errors="surrogateescape")
+    for escaped in (quote(content, safe=""), quote(content), quote_plus(content)):
+        yield escaped
+        yield _ESCAPED_HEX.sub(lambda found: found[0].lower(), escaped)
+    both_quotes = "'\""  # with them, Python escapes the single one
+    yield from (repr(text)[1:-1], repr(text + both_quotes)[1:-4], ascii(text)[1:-1], repr(content)[2:-1])
+    for is_ascii in (False, True):
+        yield json.dumps(text, ensure_ascii=is_ascii)[1:-1]
+    yield html.escape(text)
+    yield content.decode("latin-1")
+
+
+def _list_encoded(content: bytes) -> Iterator[str]:
+    """In hexadecimal digits, and in Base64, alone and within something longer, such as user and password."""
+    yield from (content.hex(), content.hex().upper())
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        yield encode(content).decode()
+        for before in range(_BASE64_BYTES):
+            encoded = encode(bytes(before) + content).decode()
+            after = _AFTER[(before + len(content)) % _BASE64_BYTES]
+            yield encoded[_BEFORE[before] : len(encoded) - after]
+
+
+def _list_quotable(secrets: Iterable[str]) -> list[str]:
+    """The texts of secrets of which writers quote different characters; the longest is the first."""
+    lines = set(chain.from_iterable(map(_list_lines, secrets)))
+    escaped = {form for line in lines for form in (line, json.dumps(line)[1:-1])}
+    found = (text for text in escaped if len(text) >= SHORTEST_PART and not _NEVER_QUOTED.issuperset(text))
+    return sorted(found, key=lambda text: (-len(text), text))
+
+
+def _build_pattern(text: str) -> re.Pattern[str]:
+    """What finds a text whichever of its characters are quoted: clients disagree on those of a URL."""
+    return re.compile("".join(map(_match_quoted, text)))
+
+
+def _match_quoted(char: str) -> str:
+    if char in _NEVER_QUOTED:
+        return char
+    content = char.encode(errors="surrogateescape")
+    ways = ["".join(f"%(?:25)?(?i:{byte:02x})" for byte in content)]  # a URL may be within another one
+    ways += [rf"\\{{0,3}}{re.escape(char)}", re.escape(html.escape(char))]
+    if char == " ":
+        ways.append(r"\+|%2[Bb]")
+    return f"(?:{'|'.join(ways)})"
+
+
+def _build_words(secrets: Iterable[str]) -> re.Pattern[str] | None:
+    """What finds short secrets where they stand alone."""
+    short = {secret for secret in secrets if len(secret) < SHORTEST_PART}
+    forms = short | {quote(secret, safe="") for secret in short}
+    words = "|".join(map(re.escape, sorted(forms, key=len, reverse=True)))
+    return re.compile(rf"(?<!\w)(?:{words})(?!\w)") if words else None
+
+
+def _find_unfinished(form: str, text: str) -> int:
+    place = max(0, len(text) - len(form) + 1)
+    while (place := text.find(form[0], place)) >= 0:
+        if form.startswith(text[place:]):
+            return place
+        place += 1
+    return len(text)
+
 
 MASK = "***"
 

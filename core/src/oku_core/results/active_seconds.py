@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.results.series import SeriesRow
-from oku_core.schedule.active_period import ActivePeriod
+from oku_core.schedule.wave import ActivePeriod
 
 _LONGEST_GAP_S = 3600
 """Seconds in which nothing happened are told one by one, as far as there are not more in a row."""

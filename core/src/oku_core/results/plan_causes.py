@@ -6,7 +6,7 @@ from typing import NamedTuple
 from oku_core.accounting.histogram import Histogram, bucket_bounds_us
 from oku_core.accounting.outcome import LOST, count_answered, count_sent
 from oku_core.results.summary import OffPlanCause
-from oku_core.spec.load_rules import IN_FLIGHT_S
+from oku_core.spec.load import IN_FLIGHT_S
 
 _FEWEST = 0.01
 """A cause that stands for a smaller share of what was missed is not told."""

@@ -13,8 +13,8 @@ from oku_core.results.active_seconds import list_active
 from oku_core.results.plan_causes import Load, find_causes
 from oku_core.results.series import SeriesRow
 from oku_core.results.summary import PlanSummary
-from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.due_counts import DueCounts
+from oku_core.schedule.wave import ActivePeriod
 
 MOST_OFF = 0.01
 """The share of what is due in a second by which what is sent may differ."""

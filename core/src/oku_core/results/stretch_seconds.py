@@ -12,7 +12,7 @@ from oku_core.accounting.outcome import count_sent
 from oku_core.results.active_seconds import ActiveSecond, find_whole_end, list_active
 from oku_core.results.sample import Sample
 from oku_core.results.series import SeriesRow
-from oku_core.schedule.active_period import ActivePeriod
+from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.load_plan import LoadPlan
 from oku_core.thresholds.stretches import SeenSecond
 

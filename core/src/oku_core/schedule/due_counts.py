@@ -8,10 +8,10 @@ import math
 from bisect import bisect_right
 from typing import NamedTuple
 
-from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.block import MOST_DRAWN
 from oku_core.schedule.poisson import ARRIVALS_STREAM
 from oku_core.schedule.schedule import Schedule, Segment
+from oku_core.schedule.stage import Arrivals
 from oku_core.uniform import list_uniform
 
 _HALF = 0.5

@@ -13,10 +13,10 @@ from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
-from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.block import Block, RandomBlock
 from oku_core.schedule.poisson import ARRIVALS_STREAM
 from oku_core.schedule.schedule import Schedule
+from oku_core.schedule.stage import Arrivals
 from oku_core.schedule.wave import Wave
 from oku_core.uniform import list_uniform
 

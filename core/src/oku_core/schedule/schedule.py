@@ -13,9 +13,8 @@ from fractions import Fraction
 from itertools import groupby
 from typing import NamedTuple
 
-from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.poisson import BlockCounts
-from oku_core.schedule.stage import Stage
+from oku_core.schedule.stage import Arrivals, Stage
 
 _HALF = Fraction(1, 2)
 

@@ -3,8 +3,22 @@
 All numbers are fractions, so that sums over stages are exact.
 """
 
+import math
+from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from fractions import Fraction
+from itertools import accumulate
+
+
+class Arrivals(StrEnum):
+    """How arrivals follow a rate."""
+
+    EVEN = "even"
+    """At equal distances, or at those of a ramp; the default."""
+    POISSON = "poisson"
+    """At random and independent of each other, as those of many users are; drawn from a seed."""
 
 
 @dataclass(frozen=True)
@@ -61,3 +75,36 @@ class Stage:
             replace(self, duration=elapsed, end=level),
             replace(self, duration=self.duration - elapsed, begin=level),
         )
+
+
+_HALF = Fraction(1, 2)
+
+
+class ConcurrencyPlan:
+    """The requests in flight that the stages of a closed run ask for, over all workers; immutable.
+
+    Args:
+        stages: what the concurrency is, one after the other; at least one.
+    """
+
+    def __init__(self, stages: Iterable[Stage]) -> None:
+        self.stages = tuple(stages)
+        durations = (stage.duration for stage in self.stages)
+        *self._begins, self.duration_s = accumulate(durations, initial=Fraction(0))
+
+    def find_limit(self, time_s: float | Fraction) -> int:
+        """The most requests in flight at a time of the run's clock; before and behind it, at its ends."""
+        time = min(max(Fraction(time_s), Fraction(0)), self.duration_s)
+        number = bisect_right(self._begins, time) - 1
+        level = self.stages[number].level_after(time - self._begins[number])
+        return math.floor(level + _HALF)
+
+
+def share_of(total: int, rank: int, of: int) -> int:
+    """What the worker with a rank from 0 has of a total that `of` workers share as evenly as it goes."""
+    return total // of + (rank < total % of)
+
+
+def count_in_flight(rate: float | Fraction, latency_s: float) -> int:
+    """How many are in flight at a rate per second if each takes so long: Little's law, rounded up."""
+    return math.ceil(round(float(rate) * latency_s, 6))

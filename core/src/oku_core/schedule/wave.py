@@ -5,7 +5,32 @@ every W-th arrival of the wave from the k-th on, so that the arrivals of all lan
 one process sent them; its coordinates are contiguous, so that a lease of them is a range.
 """
 
+import math
+from bisect import bisect_right
+
 import msgspec
+
+from oku_core.schedule.schedule import Schedule
+
+
+class ActivePeriod(msgspec.Struct, frozen=True):
+    """When the clock of a schedule runs.
+
+    Attributes:
+        starts_at: the Unix time, on the coordinator's clock, at which the period starts.
+        offset_s: what the schedule's clock says at that moment.
+    """
+
+    starts_at: float
+    offset_s: float
+
+    def unix_time(self, schedule_s: float) -> float:
+        """The Unix time, on the coordinator's clock, at which the schedule's clock says `schedule_s`."""
+        return self.starts_at + (schedule_s - self.offset_s)
+
+    def schedule_s(self, unix_time: float) -> float:
+        """What the schedule's clock says at a Unix time of the coordinator's clock."""
+        return self.offset_s + (unix_time - self.starts_at)
 
 
 class Wave(msgspec.Struct, frozen=True):
@@ -68,3 +93,31 @@ class Wave(msgspec.Struct, frozen=True):
     def count_in_lane(self, lane: int, rank: int) -> int:
         """How many of the wave's first `rank` arrivals a lane has."""
         return -((lane - rank) // self.lanes)
+
+
+_LEAST_LENGTH_S = 2
+_LANES_PER_SECOND = 100
+"""How many lanes a coordinator deals out in a second."""
+
+
+def plan_wave(schedule: Schedule, block: int, lanes: int) -> Wave | None:
+    """The next wave that begins with a block, or behind it where it has no arrival; None at the end.
+
+    It lasts at least 2 s, and a second for each 100 lanes, unless its stage is shorter; and less than twice
+    as long. It never crosses the end of a stage, so it lies in one phase.
+
+    Args:
+        schedule: the schedule.
+        block: the number of the first block that is in no wave: `next_block` of the wave before, at first 0.
+        lanes: among how many lanes to divide it.
+    """
+    begin = schedule.count_before_block(block)
+    if begin >= schedule.requests:
+        return None
+    count_before, numbers = schedule.count_before_block, range(schedule.blocks)
+    block = bisect_right(numbers, begin, block, key=lambda number: count_before(number + 1))
+    length = max(_LEAST_LENGTH_S, math.ceil(lanes / _LANES_PER_SECOND))
+    left = schedule.find_segment_of_block(block).stop_block - block
+    stop = block + (left if left < 2 * length else length)
+    blocks = tuple(count_before(number) - begin for number in range(block + 1, stop + 1))
+    return Wave(begin, blocks[-1], lanes, block, blocks)

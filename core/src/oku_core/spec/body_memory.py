@@ -8,10 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.body_bytes import measure_body, read_body
 from oku_core.spec.values.file_reference import FileRef, find_file_reference
-from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, NAMED_PLACEHOLDER
 from oku_core.spec.values.quantity import format_bytes
+from oku_core.spec.values.template import INDEX_PLACEHOLDER, NAMED_PLACEHOLDER, measure_body, read_body
 
 FindFile = Callable[[FileRef], Path]
 """Gives the path of a file of a run; `OSError` if it is not here."""

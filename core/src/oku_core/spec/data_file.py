@@ -6,8 +6,7 @@ from typing import Any
 
 import msgspec
 
-from oku_core.data.columns import check_columns
-from oku_core.data.data_format import DataFormat
+from oku_core.data.data_format import DataFormat, check_columns
 from oku_core.data.scan import OFFSET_BYTES, ROWS_OF_BLOCK, Scan, Table
 from oku_core.errors import format_value
 from oku_core.spec.values.file_reference import FileRef

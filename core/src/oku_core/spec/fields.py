@@ -10,32 +10,24 @@ from enum import StrEnum
 from typing import Any
 
 from oku_core.errors import format_value
-from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.stage import Arrivals
 from oku_core.spec.data_file import parse_data_file
-from oku_core.spec.expectation import parse_within_s
 from oku_core.spec.spec import LONGEST_RUN, OPEN_END, URL_REQUESTS, Engine, Hook, Spec
-from oku_core.spec.target import build_target_mapping, parse_targets
-from oku_core.spec.values.body import parse_body
+from oku_core.spec.target import build_target_mapping, parse_targets, parse_within_s
 from oku_core.spec.values.check import (
     parse_contained,
+    parse_expect_status,
     parse_expected_headers,
     parse_json_values,
     parse_sizes,
 )
-from oku_core.spec.values.code_file import parse_code_file, parse_code_files
 from oku_core.spec.values.delay import parse_delay
-from oku_core.spec.values.expected_status import parse_expect_status
-from oku_core.spec.values.file_reference import find_file_reference
-from oku_core.spec.values.header import parse_headers
-from oku_core.spec.values.late import parse_late
-from oku_core.spec.values.method import parse_method
-from oku_core.spec.values.name import parse_name, parse_names
+from oku_core.spec.values.file_reference import find_file_reference, parse_code_file, parse_code_files
+from oku_core.spec.values.load_values import parse_late, parse_stages, parse_stop_when_down
 from oku_core.spec.values.pattern import parse_patterns
-from oku_core.spec.values.quantity import parse_count, parse_duration_s
-from oku_core.spec.values.rate import parse_rate
-from oku_core.spec.values.scalar import parse_text
-from oku_core.spec.values.stage import parse_stages
-from oku_core.spec.values.stop_when_down import parse_stop_when_down
+from oku_core.spec.values.quantity import parse_count, parse_duration_s, parse_rate
+from oku_core.spec.values.request_content import parse_body, parse_headers
+from oku_core.spec.values.scalar import parse_method, parse_name, parse_names, parse_text
 from oku_core.spec.values.threshold import parse_thresholds
 from oku_core.spec.values.url import parse_base_url, parse_proxy, parse_urls
 

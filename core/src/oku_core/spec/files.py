@@ -17,10 +17,9 @@ import msgspec
 from oku_core.errors import UserError, format_value
 from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.body import MOST_BODY_BYTES
-from oku_core.spec.values.body_bytes import read_body
 from oku_core.spec.values.file_reference import FileRef, describe_file, find_file_reference
-from oku_core.spec.values.header import Header, find_framing_fault
+from oku_core.spec.values.request_content import MOST_BODY_BYTES, Header, find_framing_fault
+from oku_core.spec.values.template import read_body
 
 MOST_BYTES = 1 << 20
 """The largest file that is read, in bytes: four times the bundle of all public certificate authorities."""

@@ -1,15 +1,23 @@
-"""The load of a spec over time: its stages, schedule and phases, which follow from the spec alone."""
+"""The load of a spec over time: its stages, schedule and phases, and which of its keys contradict each other.
 
-from collections.abc import Iterable, Iterator
+A fault is the key that is to blame and what is wrong; the parser adds where that key was given.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from fractions import Fraction
 from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
+import msgspec
+
+from oku_core.errors import format_value
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.stage import Stage
-from oku_core.spec.spec import Spec
-from oku_core.spec.values.quantity import find_exact_seconds
+from oku_core.spec.spec import LONGEST_RUN, OPEN_END, Spec
+from oku_core.spec.values.quantity import find_exact_seconds, format_duration, parse_exact_duration
 
 WARM_UP = "warm-up"
 """The phase that a run begins with if its spec has a warm-up."""
@@ -90,3 +98,112 @@ def _group(stages: Iterable[Stage]) -> Iterator[PhaseTime]:
         end_s = begin_s + sum(part.duration for part in parts)
         yield PhaseTime(name, begin_s, end_s)
         begin_s = end_s
+
+
+IN_FLIGHT_S = 2
+"""A run with a rate may have what it sends in so many seconds in flight, unless its spec says otherwise."""
+
+MOST_CONCURRENCY = 1_000_000
+"""The most requests that a worker may have in flight."""
+
+Fault = tuple[str, str]
+
+
+def complete_load(spec: Spec, given: Collection[str]) -> Spec:
+    """Add the number of requests and the concurrency that follow from a rate, a duration or stages.
+
+    Args:
+        spec: a spec without a fault of `find_load_fault`.
+        given: the keys that the user gave.
+    """
+    stages, added = list_stages(spec), {}
+    if spec.is_open:
+        added["requests"] = build_schedule(spec).requests
+    elif spec.is_timed and "requests" not in given:
+        has_end = spec.data is not None and not spec.data.repeat
+        added["requests"] = spec.requests if has_end else OPEN_END
+    if stages and "concurrency" not in given:
+        peak = max(stage.peak for stage in stages) * (IN_FLIGHT_S if spec.is_open else 1)
+        added |= {"concurrency": max(1, math.ceil(peak)), "shares_concurrency": True}
+    elif spec.connections is not None and "concurrency" not in given:
+        added["concurrency"] = min(spec.connections * spec.streams, MOST_CONCURRENCY)
+    return msgspec.structs.replace(spec, **added)
+
+
+def find_load_fault(spec: Spec, given: Collection[str]) -> Fault | None:
+    """Say which key of a load contradicts another one, or asks for what no run can do; None if none does.
+
+    Args:
+        spec: a spec whose load is not yet complete.
+        given: the keys that the user gave.
+    """
+    return next(_iter_faults(spec, given), None)
+
+
+def _iter_faults(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
+    """The faults; each assumes that there is none before it."""
+    yield from _iter_conflicts(spec, given)
+    yield from _iter_stage_faults(spec)
+    plan = "stages" if spec.stages else "rate" if spec.is_open else "duration"
+    if spec.is_open:
+        yield from _iter_count_faults(spec, given, plan)
+    length_s = spec.length_s
+    if length_s is None:
+        return
+    if length_s > parse_exact_duration(LONGEST_RUN):
+        yield plan, f"with {_show_plan(spec)} the run would last longer than {LONGEST_RUN}"
+    if spec.warm_up_s is not None and find_exact_seconds(spec.warm_up_s) >= length_s:
+        yield "warm-up", f"{spec.warm_up_s:g}s is not shorter than the run, which lasts {float(length_s):g}s"
+
+
+def _iter_conflicts(spec: Spec, given: Collection[str]) -> Iterator[Fault]:
+    if spec.stages:
+        if "rate" in given:
+            yield "rate", "cannot be combined with stages, which have their own rates"
+        if "duration" in given:
+            yield "duration", "cannot be combined with stages, which have their own durations"
+        kinds = {stage.is_rate: stage for stage in spec.stages}
+        if len(kinds) > 1:
+            rate, count = format_value(kinds[True]), format_value(kinds[False])
+            yield "stages", f"{rate} is a rate and {count} a number in flight; all stages must be of one kind"
+        if "concurrency" in given and not spec.is_open:
+            yield "concurrency", "cannot be combined with stages of concurrency"
+    if spec.is_open:
+        for key in ("range-size", "max-rate"):
+            if key in given:
+                yield key, "cannot be combined with a rate"
+        if not spec.stages and not {"duration", "requests", "data"} & set(given):
+            yield "rate", f"{format_value(spec.rate)} has no end: give duration or requests as well"
+
+
+def _iter_stage_faults(spec: Spec) -> Iterator[Fault]:
+    names = [stage.name for stage in list_stages(msgspec.structs.replace(spec, warm_up_s=None))]
+    if repeated := next((name for name, count in Counter(names).items() if count > 1), None):
+        yield "stages", f"two stages are called {format_value(repeated)}"
+    if WARM_UP in names:
+        yield "stages", f"{WARM_UP} is the name of another phase"
+    if spec.stages and not any(stage.end or stage.begin for stage in spec.stages):
+        yield "stages", "nothing is ever sent"
+
+
+def _iter_count_faults(spec: Spec, given: Collection[str], plan: str) -> Iterator[Fault]:
+    count = build_schedule(spec).requests
+    if not count:
+        yield plan, f"{_show_plan(spec)} does not make a single {spec.counted.removesuffix('s')}"
+    if count > OPEN_END:
+        yield plan, f"{_show_plan(spec)} makes more than {OPEN_END:_} {spec.counted}"
+    if "requests" in given and spec.requests != count:
+        others = plan if spec.stages else "rate and duration"
+        yield "requests", f"{spec.requests} contradicts {others}, which make {count}"
+
+
+def _show_plan(spec: Spec) -> str:
+    """What the user wrote of a rate: the rate and how long it lasts, or all stages."""
+    if spec.rate is None:
+        return format_value(", ".join(spec.stages))
+    end = (
+        f"in {format_duration(spec.duration_s)}"
+        if spec.duration_s is not None
+        else f"for {spec.requests} {spec.counted}"
+    )
+    return f"{format_value(spec.rate)} {end}"

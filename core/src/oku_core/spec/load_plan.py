@@ -11,9 +11,8 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Protocol
 
-from oku_core.schedule.concurrency import ConcurrencyPlan
 from oku_core.schedule.due_counts import DueCount, DueCounts
-from oku_core.schedule.stage import Stage
+from oku_core.schedule.stage import ConcurrencyPlan, Stage
 from oku_core.spec.load import PhaseTime, build_schedule, list_phase_times, list_stages
 from oku_core.spec.spec import OPEN_END, Spec
 

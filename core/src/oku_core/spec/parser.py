@@ -11,19 +11,27 @@ from typing import Any
 
 from oku_core.errors import UserError, format_value
 from oku_core.spec.data_file import DataFile, build_data_mapping
-from oku_core.spec.data_rules import find_data_fault, find_rows_fault
-from oku_core.spec.expectation import find_body_check
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field
-from oku_core.spec.http2_rules import find_http2_fault
-from oku_core.spec.load_rules import Fault, complete_load, find_load_fault
-from oku_core.spec.pattern_rules import find_pattern_fault
+from oku_core.spec.load import Fault, complete_load, find_load_fault
 from oku_core.spec.request_template import list_headers
+from oku_core.spec.rules import (
+    REQUEST_KEYS,
+    find_data_fault,
+    find_http2_fault,
+    find_pattern_fault,
+    find_rows_fault,
+    find_threshold_fault,
+    find_user_code_fault,
+)
 from oku_core.spec.spec import OPEN_END, URL_REQUESTS, Engine, Spec
-from oku_core.spec.target import add_content_type
-from oku_core.spec.threshold_rules import find_threshold_fault
-from oku_core.spec.user_code_rules import REQUEST_KEYS, find_user_code_fault
-from oku_core.spec.values.body import find_body_type
-from oku_core.spec.values.header import CLOSE, Header, asks_to_close, find_framing_fault
+from oku_core.spec.target import add_content_type, find_body_check
+from oku_core.spec.values.request_content import (
+    CLOSE,
+    Header,
+    asks_to_close,
+    find_body_type,
+    find_framing_fault,
+)
 from oku_core.spec.values.url import is_absolute
 
 _DEFAULTS = Spec()

@@ -1,21 +1,80 @@
-"""What the requests of a spec are: one template for each kind, and which of them an index asks.
+"""Builds the requests of a spec: one template for each kind, and which of them an index asks.
 
-Which one that is depends on the spec and the index alone. Of every block of as many indices as all weights
-sum to, each target gets exactly its weight; the order within a block is drawn from the seed (decision 39).
+The kind depends on the spec and the index alone. Of every block of as many indices as all weights sum to,
+each target gets exactly its weight; the order within a block is drawn from the seed (decision 39) and repeats
+after some thousands of indices. So a binary search in one period counts the requests of any number of
+indices.
 """
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
 from math import gcd, lcm
+from typing import NamedTuple
 
 import msgspec
 
-from oku_core.spec.expectation import Expectation
 from oku_core.spec.spec import Spec
-from oku_core.spec.target import Target
-from oku_core.spec.values.header import Header
+from oku_core.spec.target import Expectation, Target
+from oku_core.spec.values.delay import DELAY_HEADER, RUN_HEADER, SEED_HEADER
+from oku_core.spec.values.request_content import Header
+from oku_core.spec.values.template import INDEX_PLACEHOLDER
 from oku_core.spec.values.url import Url, join_url
 from oku_core.uniform import draw_bits
+
+
+class TurnCount(NamedTuple):
+    """The indices that ask one target.
+
+    Attributes:
+        target: its place among the targets.
+        requests: how many they are; at least 1.
+        first: the rank of the lowest of them.
+        last: the rank of the highest of them.
+    """
+
+    target: int
+    requests: int
+    first: int
+    last: int
+
+
+class TurnCounts:
+    """Counts evenly spaced indices by target; the lowest index has rank 0.
+
+    Args:
+        turns: which target each index asks, in the order of the indices from 0, repeated for ever.
+        indices: in rising order.
+    """
+
+    def __init__(self, turns: Sequence[int], indices: range) -> None:
+        length = len(turns)
+        self._period = length // gcd(length, indices.step)
+        self._ranks: dict[int, list[int]] = {}
+        """By target, the ranks within one period that ask it."""
+        begin, step = indices.start, indices.step
+        for rank in range(self._period):
+            self._ranks.setdefault(turns[(begin + rank * step) % length], []).append(rank)
+
+    def count(self, start: int, stop: int) -> list[TurnCount]:
+        """The counts of the ranks `start <= r < stop`, for each target that any of them asks."""
+        counts = []
+        for target, ranks in self._ranks.items():
+            before, until = self._count_before(ranks, start), self._count_before(ranks, stop)
+            if before < until:
+                first, last = self._find_rank(ranks, before), self._find_rank(ranks, until - 1)
+                counts.append(TurnCount(target, until - before, first, last))
+        return counts
+
+    def _count_before(self, ranks: Sequence[int], rank: int) -> int:
+        rounds, rest = divmod(rank, self._period)
+        return rounds * len(ranks) + bisect_left(ranks, rest)
+
+    def _find_rank(self, ranks: Sequence[int], number: int) -> int:
+        """The rank of the index that asks a target as the `number`-th one, from 0."""
+        rounds, place = divmod(number, len(ranks))
+        return rounds * self._period + ranks[place]
+
 
 _DRAWN = 16_384
 """The order repeats after at least so many indices, which a worker draws in some milliseconds."""
@@ -170,3 +229,26 @@ def _draw_turns(weights: tuple[int, ...], seed: int) -> Sequence[int]:
             block[last], block[other] = block[other], block[last]
         turns += block
     return turns
+
+
+def ask_servers(spec: Spec, count_name: str, server_urls: Sequence[str]) -> Spec:
+    """The spec as workers get it: as it is, unless it brings no target.
+
+    Then it has the addresses of our own delay servers and the headers that tell them for which run a request
+    counts, and the delay and the seed that it asks for. No other target hears of the run.
+
+    Args:
+        spec: of a run.
+        count_name: the name under which they count its requests.
+        server_urls: where the delay servers are.
+    """
+    if not spec.brings_servers:
+        return spec
+    headers = [Header(f"{RUN_HEADER}: {count_name}")]
+    if spec.delay is not None:
+        headers.append(Header(f"{DELAY_HEADER}: {spec.delay}"))
+    if spec.seed is not None:
+        headers.append(Header(f"{SEED_HEADER}: {spec.seed}"))
+    path = "" if spec.targets else f"/{INDEX_PLACEHOLDER}"
+    urls = tuple(Url(f"{url.rstrip('/')}{path}") for url in server_urls)
+    return msgspec.structs.replace(spec, urls=urls, headers=(*spec.headers, *headers))

@@ -21,13 +21,15 @@ from oku_core.spec.files import NOWHERE, SpecFileError, SpecFiles, list_files
 from oku_core.spec.request_template import list_headers
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
-from oku_core.spec.values.body_bytes import FileText, read_body, write_body
-from oku_core.spec.values.header import Header, find_framing_fault
-from oku_core.spec.values.placeholder import (
+from oku_core.spec.values.request_content import Header, find_framing_fault
+from oku_core.spec.values.template import (
     INDEX_PLACEHOLDER,
     LITERAL_MARK,
     SECRET_PLACEHOLDER,
+    FileText,
     list_names,
+    read_body,
+    write_body,
 )
 from oku_core.spec.values.url import Url
 

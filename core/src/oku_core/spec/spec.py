@@ -1,6 +1,6 @@
 """The spec: the immutable description of a run. `oku_core.spec.fields` defines what users may write."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from fractions import Fraction
 
@@ -8,19 +8,15 @@ import msgspec
 
 from oku_core.errors import format_value
 from oku_core.json_reader import JsonDecoder
-from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.stage import Arrivals
 from oku_core.spec.data_file import DataFile
-from oku_core.spec.expectation import Expectation
-from oku_core.spec.target import Target
-from oku_core.spec.values.check import JsonValue, SizeBound
-from oku_core.spec.values.code_file import CodeFile
+from oku_core.spec.target import Expectation, Target
+from oku_core.spec.values.check import ExpectedStatus, JsonValue, SizeBound
 from oku_core.spec.values.delay import Delay, parse_delay
-from oku_core.spec.values.expected_status import ExpectedStatus
-from oku_core.spec.values.header import Header
-from oku_core.spec.values.late import Late
-from oku_core.spec.values.quantity import find_exact_seconds
-from oku_core.spec.values.rate import Rate
-from oku_core.spec.values.stage import StageText
+from oku_core.spec.values.file_reference import CodeFile
+from oku_core.spec.values.load_values import Late, StageText
+from oku_core.spec.values.quantity import Rate, find_exact_seconds
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.threshold import Threshold
 from oku_core.spec.values.url import Url, is_absolute
 
@@ -243,3 +239,16 @@ _DECODER: JsonDecoder[Spec] = JsonDecoder(Spec, decode_part)
 def decode_spec(content: bytes | str) -> Spec:
     """Read a spec that `encode_spec` wrote."""
     return _DECODER.decode(content)
+
+
+SCENARIO = "scenario"
+"""The coroutine function that each iteration calls."""
+ARGUMENTS: Mapping[str, tuple[str, ...]] = {
+    SCENARIO: ("index", "http", "row", "setup_data"),
+    Hook.SETUP: ("http",),
+    Hook.TEARDOWN: ("http", "setup_data"),
+}
+"""By function, the arguments that it may have; it gets those that it names."""
+
+LIBRARIES = frozenset({"oku", "locust"})
+"""The packages that user code is written for: an import of these names never finds a file of user code."""

@@ -17,9 +17,8 @@ from oku_core.spec.data_file import DataFile
 from oku_core.spec.fields import FIELDS
 from oku_core.spec.files import TLS_FILE_KEYS
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.code_file import CodeFile
 from oku_core.spec.values.delay import Delay
-from oku_core.spec.values.file_reference import find_file_reference
+from oku_core.spec.values.file_reference import CodeFile, find_file_reference
 from oku_core.spec.values.url import Url
 
 _KEYS_OF_FILES = {*TLS_FILE_KEYS, "body"}

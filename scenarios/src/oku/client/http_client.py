@@ -8,14 +8,13 @@ from typing import NamedTuple
 
 from yarl import URL
 
-from oku.client.connection import Connection
-from oku.client.origin import Origin, Way
+from oku.client.client_connection import CONNECT_ERROR, TIMEOUT, ClientConnection, TransportError
+from oku.client.client_origin import ClientOrigin, Way
 from oku.client.request_plan import RequestPlan, build_plan_url
-from oku.client.transport_error import CONNECT_ERROR, TIMEOUT, TransportError
 from oku_core.data.escape import IN_HEADER
-from oku_core.http_client.defaults import DEFAULT_HEADERS
+from oku_core.http_client.client_rules import DEFAULT_HEADERS
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.header import asks_to_close
+from oku_core.spec.values.request_content import asks_to_close
 from oku_core.spec.values.template import Rows, Template
 
 _MOST_PLANS = 2_000
@@ -85,8 +84,8 @@ class HttpClient:
             map(str.lower, DEFAULT_HEADERS), ("host", "proxy-authorization")
         )
         self._plans: dict[tuple[str, str], RequestPlan] = {}
-        self._origins: dict[tuple[str, str | None, int | None], Origin] = {}
-        self._busy: set[Connection] = set()
+        self._origins: dict[tuple[str, str | None, int | None], ClientOrigin] = {}
+        self._busy: set[ClientConnection] = set()
         self._sweep_s = _SWEEP_S
         self.note_timeout(spec.timeout_s)
         self._loop = asyncio.get_running_loop()
@@ -109,7 +108,7 @@ class HttpClient:
             self._plans[key] = plan
         return plan
 
-    def find_origin(self, url: URL) -> Origin:
+    def find_origin(self, url: URL) -> ClientOrigin:
         """Where the connections for a URL go."""
         key = url.scheme, url.raw_host, url.port
         origin = self._origins.get(key)
@@ -118,7 +117,7 @@ class HttpClient:
                 oldest = next(iter(self._origins))
                 self._origins.pop(oldest).retire()
                 self._plans.clear()
-            origin = self._origins[key] = Origin(url, self._way)
+            origin = self._origins[key] = ClientOrigin(url, self._way)
         return origin
 
     def build_head(
@@ -177,7 +176,7 @@ class HttpClient:
 
     async def exchange(
         self,
-        origin: Origin,
+        origin: ClientOrigin,
         request: bytes,
         deadline_ns: int,
         *,
@@ -240,7 +239,7 @@ class HttpClient:
         self._sweeper = self._loop.call_later(self._sweep_s, self._sweep)
 
 
-async def _connect(origin: Origin, deadline_ns: int) -> Connection:
+async def _connect(origin: ClientOrigin, deadline_ns: int) -> ClientConnection:
     try:
         return await origin.connect(deadline_ns)
     except TimeoutError as error:

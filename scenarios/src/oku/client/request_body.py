@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from oku_core.http_client.defaults import BODY_TYPE
+from oku_core.http_client.client_rules import BODY_TYPE
 
 Fields = Mapping[str, object] | Sequence[tuple[str, object]]
 """Names and values of a query or of a form."""

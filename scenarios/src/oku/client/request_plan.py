@@ -6,12 +6,12 @@ from urllib.parse import quote
 
 from yarl import URL
 
-from oku.client.origin import Origin, build_basic
-from oku_core.data.columns import INDEX_NAME
+from oku.client.client_origin import ClientOrigin, build_basic
+from oku_core.data.data_format import INDEX_NAME
 from oku_core.errors import format_value
-from oku_core.http_client.urls import build_origin, build_target
+from oku_core.http_client.client_rules import build_origin, build_target
 from oku_core.process.redaction import redact
-from oku_core.spec.values.placeholder import NAMED_PLACEHOLDER, read_literally
+from oku_core.spec.values.template import NAMED_PLACEHOLDER, read_literally
 from oku_core.spec.values.url import Url, is_absolute, join_url
 
 _MALFORMED = re.compile(r"[\r\n\0]")
@@ -43,7 +43,7 @@ class RequestPlan:
     )  # fmt: skip
 
     def __init__(
-        self, method: str, url: Url, columns: Collection[str], find_origin: Callable[[URL], Origin]
+        self, method: str, url: Url, columns: Collection[str], find_origin: Callable[[URL], ClientOrigin]
     ) -> None:
         if not _METHOD.fullmatch(method):
             raise ValueError(f"{_show(method)} is not a method")

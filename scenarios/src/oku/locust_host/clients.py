@@ -10,9 +10,13 @@ from typing import Any
 import locust.user.users
 from locust import FastHttpUser
 
-from oku.host.user_module import LoadError
-from oku.locust_host.redirects import RedirectingHttpSession, set_up_fast_client
-from oku.locust_host.spec_identity import SpecIdentity, build_headers
+from oku.locust_host.locust_redirects import (
+    RedirectingHttpSession,
+    SpecIdentity,
+    build_headers,
+    set_up_fast_client,
+)
+from oku.sandbox.user_module import LoadError
 from oku_core.http_client.tls import TlsError, build_tls
 from oku_core.spec.files import EVERYWHERE, SpecFiles
 from oku_core.spec.spec import Spec

@@ -18,11 +18,11 @@ from locust.exception import (
 )
 from locust.user.task import DefaultTaskSet
 
-from oku.host.session import Iteration, RequestResult, Session
-from oku.host.user_module import describe_exception, format_traceback
+from oku.host_session import HostSession, Iteration, RequestResult
 from oku.locust_host.request_outcome import OK as REQUEST_OK
 from oku.locust_host.request_outcome import classify
-from oku.locust_host.user_state import OkuView, RunData, UserState, find_state
+from oku.locust_host.user_state import OkuView, SharedData, UserState, find_state
+from oku.sandbox.user_module import describe_exception, format_traceback
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.process.redaction import redact
 from oku_core.user_code.messages import HIGHEST_FIGURE, HIGHEST_STATUS
@@ -71,7 +71,7 @@ class Iterations:
         is_closing: whether all that is under way is dropped.
     """
 
-    def __init__(self, session: Session, folder: Path, limit_s: float | None, timeout_s: float) -> None:
+    def __init__(self, session: HostSession, folder: Path, limit_s: float | None, timeout_s: float) -> None:
         self._session = session
         self._folder = folder
         self._limit_s = limit_s
@@ -83,7 +83,7 @@ class Iterations:
         self.on_news: Callable[[], None] = _ignore
         self.has_news = self.is_closing = False
 
-    def install(self, data: RunData) -> None:
+    def install(self, data: SharedData) -> None:
         """Have Locust's users ask for an iteration before each leaf task, and give them `self.oku`."""
         for kind in (TaskSet, DefaultTaskSet):
             _patch(kind, self.play, self.enter)

@@ -6,7 +6,7 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -17,15 +17,17 @@ from locust import FastHttpUser, HttpUser, TaskSet, User, argument_parser, log
 from locust.env import Environment
 from locust.util.load_locustfile import is_shape_class, is_user_class
 
-from oku.host.user_module import LoadError, load_module
 from oku.locust_host.clients import set_up_clients
-from oku.locust_host.rows import open_rows
 from oku.locust_host.runner import OkuRunner, reads_stats
 from oku.locust_host.shapes import refuse_shape
-from oku.locust_host.user_state import RunData
+from oku.locust_host.user_state import SharedData
+from oku.sandbox.user_module import LoadError, load_module
+from oku_core.data.data_format import DataError
+from oku_core.data.escape import AS_TEXT
+from oku_core.data.row_reader import RowReader, Value
 from oku_core.json_reader import decode_json
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.placeholder import read_literally
+from oku_core.spec.values.template import read_literally
 from oku_core.user_code.messages import Start
 
 _log = logging.getLogger(__name__)
@@ -36,7 +38,7 @@ _CONFIG_FILES = ("locust.conf", "pyproject.toml")
 class Installer(Protocol):
     """Has Locust do as the host wants, before user code is loaded."""
 
-    def install(self, data: RunData) -> None:
+    def install(self, data: SharedData) -> None:
         """Patch Locust."""
         ...
 
@@ -69,7 +71,7 @@ def load(start: Start, spec: Spec, installer: Installer) -> Loaded:
     assert spec.scenario is not None
     folder, file = Path(os.fsdecode(start.folder)), spec.scenario.path
     paths = {digest: os.fsdecode(path) for digest, path in start.paths.items()}
-    installer.install(RunData(open_rows(spec, paths), decode_json(start.setup_data)))
+    installer.install(SharedData(_open_rows(spec, paths), decode_json(start.setup_data)))
     set_up_clients(spec, paths)
     module = _import(folder, file)
     classes = _choose_classes(module, spec, file)
@@ -83,6 +85,33 @@ def load(start: Start, spec: Spec, installer: Installer) -> Loaded:
     _get_ready(environment, file)
     _check_classes(environment, file)
     return Loaded(environment, runner, any(map(_has_farewell, environment.user_classes)))
+
+
+def _open_rows(spec: Spec, paths: Mapping[str, str]) -> Callable[[int], dict[str, str]] | None:
+    """Open the data of a spec; gives what reads the row of an index, or None if there is no data.
+
+    Args:
+        spec: the spec.
+        paths: where its files are, by their digests.
+
+    Raises:
+        LoadError: they cannot be opened.
+    """
+    data = spec.data
+    if data is None:
+        return None
+    values = [Value(column, AS_TEXT) for column in data.columns]
+    try:
+        reader = RowReader(Path(paths[data.digest]), Path(paths[data.index]), data.table, data.rows, values)
+    except DataError as error:
+        raise LoadError(f"data {data.name} cannot be used: {error}") from error
+
+    def read_row(index: int) -> dict[str, str]:
+        return {
+            column: value.decode() for column, value in zip(data.columns, reader.read(index), strict=True)
+        }
+
+    return read_row
 
 
 def _has_farewell(kind: type[User] | type[TaskSet]) -> bool:

@@ -14,7 +14,7 @@ from geventhttpclient.useragent import RetriesExceeded
 from locust.contrib.fasthttp import LocustBadStatusCode
 from locust.exception import CatchResponseError, ResponseError
 
-from oku.locust_host.redirects import RedirectFailureError
+from oku.locust_host.locust_redirects import RedirectFailureError
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.http_client.error_reason import explain_error, explain_status, explain_timeout
 

@@ -13,7 +13,7 @@ from locust.exception import StopUser
 from locust.runners import WorkerNode
 from locust.user.task import LOCUST_STATE_STOPPING
 
-from oku.host.session import Session
+from oku.host_session import HostSession
 from oku.locust_host.iterations import Iterations
 from oku.locust_host.user_state import UserState, find_state
 
@@ -38,7 +38,7 @@ class UserPool:
     def __init__(
         self,
         environment: Environment,
-        session: Session,
+        session: HostSession,
         iterations: Iterations,
         on_empty: Callable[[], None],
     ) -> None:

@@ -9,7 +9,7 @@ import gevent
 if TYPE_CHECKING:
     from locust import User
 
-    from oku.host.session import Iteration
+    from oku.host_session import Iteration
 
 _STATE = "_oku_state"
 
@@ -61,7 +61,7 @@ def find_state(user: "User") -> UserState:
 
 
 @dataclass(frozen=True)
-class RunData:
+class SharedData:
     """What all users of a run see.
 
     Attributes:
@@ -82,7 +82,7 @@ class OkuView:
         state: of the user whose it is.
     """
 
-    data: RunData = field(repr=False)
+    data: SharedData = field(repr=False)
     state: UserState = field(repr=False)
 
     @property

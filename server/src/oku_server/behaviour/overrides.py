@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 from oku_core.digits import parse_digits
 from oku_core.errors import format_value
-from oku_core.messaging.server_headers import DELAY_HEADER, SEED_HEADER
-from oku_core.spec.values.delay import Delay, parse_delay
+from oku_core.spec.values.delay import DELAY_HEADER, SEED_HEADER, Delay, parse_delay
 
 MOST_OVERRIDES = 64
 """How many different overrides are cached."""

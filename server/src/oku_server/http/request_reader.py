@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 
-from oku_core.messaging.server_headers import DELAY_HEADER, RUN_HEADER, SEED_HEADER
+from oku_core.spec.values.delay import DELAY_HEADER, RUN_HEADER, SEED_HEADER
 from oku_server.behaviour.overrides import NO_OVERRIDES, Overrides, OverridesError, parse_overrides
 from oku_server.behaviour.plan import find_name
 from oku_server.counts.count_table import NO_RUN, CountTable

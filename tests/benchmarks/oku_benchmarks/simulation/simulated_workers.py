@@ -26,7 +26,7 @@ import redis
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
 from oku_benchmarks.simulation.simulated_worker import SimulatedWorker
-from oku_core.messaging.celery_app import (
+from oku_core.broker.celery_app import (
     CHECKPOINTS_QUEUE,
     ORDERS_EXCHANGE,
     PROGRESS_EVENT,
@@ -34,10 +34,10 @@ from oku_core.messaging.celery_app import (
     build_control_queue,
     build_lease_queue,
 )
+from oku_core.broker.sending import send_checkpoints
 from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.messaging.codec import decode_leases, decode_order, seal_checkpoints, seal_progress
 from oku_core.messaging.order import Control, Intervals, Stop
-from oku_core.messaging.sending import send_checkpoints
 from oku_core.messaging.signing import Signer
 
 _SLOT_S = 0.01

@@ -3,12 +3,11 @@ from pathlib import Path
 import pytest
 from tests.kit.coordinators.fresh_ledger import open_ledger
 from tests.kit.coordinators.leases import deal_lease
-from tests.kit.file_claims import build_claim
+from tests.kit.file_claims import name_by_claim
 from tests.kit.runs.scanned import keep_data
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
-from oku_coordinator.files.file_name import FileName
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
@@ -88,7 +87,7 @@ async def test_a_run_at_rest_can_be_cancelled_once(data_dir: DataDir) -> None:
 
 
 async def test_rows_and_files_of_a_run_are_those_of_the_folder(tmp_path: Path) -> None:
-    """Also those of an older Oku, whose names have no proof; one that is not there any more is named."""
+    """One that is not there any more is named."""
     folder = DataDir(tmp_path / "data")
     folder.hold()
     spec = Spec(requests=2, data=keep_data(tmp_path, "a\n1\n2\n", folder.files))
@@ -99,12 +98,9 @@ async def test_rows_and_files_of_a_run_are_those_of_the_folder(tmp_path: Path) -
     backend = LedgerBackend(folder)
     assert spec.data is not None
 
-    for is_older in (True, False):
-        if not is_older:
-            for path in list(folder.files.iterdir()):
-                path.rename(folder.files / str(FileName(build_claim(path.read_bytes()))))
-        assert (await backend.fetch_rows("run-1", 1, 2)).rows == [{"a": "2"}]
-        assert await backend.fetch_run_file("run-1", spec.data.digest) == b"a\n1\n2\n"
+    name_by_claim(folder.files)
+    assert (await backend.fetch_rows("run-1", 1, 2)).rows == [{"a": "2"}]
+    assert await backend.fetch_run_file("run-1", spec.data.digest) == b"a\n1\n2\n"
     for path in folder.files.glob(f"{spec.data.digest}*"):
         path.rename(f"{path}.part")
     with pytest.raises(UserError, match="this file of the run is not there any more"):

@@ -1,16 +1,11 @@
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from aiohttp import web
-from aiohttp.test_utils import TestServer
 from tests.kit.coordinators.fresh_ledger import open_ledger
 
 from oku_cli.backends.data_dir import DataDir
 from oku_cli.backends.ledger_backend import LedgerBackend
 from oku_cli.backends.run_lookup import find_run
-from oku_cli.remote.client import Client
-from oku_cli.remote.endpoint import Endpoint
 from oku_core.errors import UserError
 from oku_core.spec.spec import Spec
 
@@ -90,25 +85,3 @@ async def test_a_folder_without_runs_says_how_to_start_one(tmp_path: Path) -> No
     with pytest.raises(UserError, match="there are no runs yet, start one with: oku run --data-dir"):
         await find_run(LedgerBackend(folder), "latest")
     assert not folder.absolute.exists()
-
-
-@pytest.fixture
-async def old_coordinator() -> AsyncIterator[Client]:
-    """A client of a coordinator that knows no references and lists all of its runs."""
-
-    async def list_runs(_: web.Request) -> web.Response:
-        return web.json_response([{"run": "261101-ab", "name": "nightly", "state": "completed"}])
-
-    application = web.Application()
-    application.router.add_get("/api/runs", list_runs)
-    async with TestServer(application) as server, Client(Endpoint(str(server.make_url("")), "t")) as client:
-        yield client
-
-
-async def test_a_coordinator_that_lists_other_runs_does_not_have_one_taken_for_another(
-    old_coordinator: Client,
-) -> None:
-    """The run that is about to be cancelled is one that was named."""
-    assert await find_run(old_coordinator, "261101-ab") == "261101-ab"
-    with pytest.raises(UserError, match="there is no run 261102-cd"):
-        await find_run(old_coordinator, "261102-cd")

@@ -16,7 +16,7 @@ from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.secrets import list_secrets
 from oku_core.spec.spec import Spec
-from oku_workers.engines.request_parts import take_apart
+from oku_workers.engines.http.request_parts import take_apart
 
 JSON = ("Content-Type", "application/json")
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)

@@ -10,10 +10,10 @@ from oku_cli.remote.remote_run import RunStart
 from oku_cli.remote.watch import Watch
 from oku_core.errors import UserError
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.code_file import CodeFile
 from oku_core.spec.values.delay import parse_delay
-from oku_core.spec.values.rate import Rate
-from oku_core.spec.values.stage import StageText
+from oku_core.spec.values.file_reference import CodeFile
+from oku_core.spec.values.load_values import StageText
+from oku_core.spec.values.quantity import Rate
 from oku_core.spec.values.url import Url
 
 

@@ -14,8 +14,8 @@ from oku_cli.local.stack_plan import StackPlan
 from oku_cli.process import child as child_module
 from oku_cli.process.child import Child
 from oku_cli.user_code.included_files import MOST_FILES
+from oku_core.process.landlock import Confinement
 from oku_core.spec.secrets import SecretSource
-from oku_core.user_code.confinement import Confinement
 
 Build = Callable[..., LocalStack]
 PLAN = StackPlan(workers=2, servers=1, delay="0..3s", seed=7)

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from oku_cli.local import valkey
+from oku_core.broker.celery_app import build_app
 from oku_core.errors import UserError
-from oku_core.messaging.celery_app import build_app
 
 
 def test_the_socket_lies_in_the_brokers_folder(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from oku_cli.remote.client import Client, NotUploadedError, RunDeletedError
 from oku_cli.remote.endpoint import Endpoint, UnreachableError
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
-from oku_core.spec.values.file_proof import FileClaim
+from oku_core.spec.values.file_reference import FileClaim
 
 
 async def answer(request: web.Request) -> web.StreamResponse:

@@ -15,7 +15,7 @@ from oku_core.errors import UserError
 from oku_core.results.summary import Summary
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.file_proof import FileClaim
+from oku_core.spec.values.file_reference import FileClaim
 
 
 def test_a_run_is_titled_with_its_target_and_its_load() -> None:

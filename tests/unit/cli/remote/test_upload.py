@@ -10,7 +10,7 @@ from oku_cli.remote.endpoint import UnreachableError
 from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_cli.remote.upload import upload_files
 from oku_core.errors import UserError
-from oku_core.spec.values.file_proof import FileClaim
+from oku_core.spec.values.file_reference import FileClaim
 
 CONTENT = bytes(range(256)) * 100
 

@@ -12,9 +12,8 @@ from oku_core.errors import UserError
 from oku_core.results.run_rows import RunRows
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.spec import Engine, Hook, Spec
-from oku_core.spec.values.code_file import CodeFile
-from oku_core.spec.values.file_reference import FileRef
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.file_reference import CodeFile, FileRef
+from oku_core.spec.values.quantity import Rate
 
 CODE = b"async def scenario(index): pass\n"
 SCENARIO = CodeFile.build("a.py", FileRef.build(hashlib.sha256(CODE).hexdigest(), len(CODE), "a.py"))

@@ -155,7 +155,7 @@ def make_summary(make_summary: Callable[..., Summary]) -> Callable[..., Summary]
 
 def write_lines(**fields: Any) -> Iterator[bytes]:
     """Yield the lines of a history with these fields, without newlines."""
-    head = {name: fields[name] for name in ("at", "summary", "spec", "periods") if name in fields}
+    head = {name: fields[name] for name in ("at", "summary", "spec", "extent", "periods") if name in fields}
     yield msgspec.json.encode(head)[:-1]
     for name in ("samples", "events", "leases", "slices", "again"):
         yield f',"{name}":['.encode()
@@ -183,6 +183,7 @@ def make_history(make_summary: Callable[..., Summary]) -> Callable[..., RunHisto
             "at": START + 20,
             "summary": summary,
             "spec": build_mapping(Spec(requests=summary.requests, name=summary.name)),
+            "extent": summary.requests,
             "samples": [
                 make_sample(second, [1000 + 100 * i for i in range(100)], done=100 * second)
                 for second in range(1, 11)

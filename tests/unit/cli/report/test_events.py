@@ -33,7 +33,7 @@ def test_of_very_many_events_the_first_and_the_last_are_shown() -> None:
 
 
 def test_a_run_without_events_says_so() -> None:
-    """An older Oku may have made it."""
+    """An empty table would look like a fault."""
     assert "No events were recorded." in Page(build_events([], None)).text
 
 

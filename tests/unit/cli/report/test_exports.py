@@ -16,10 +16,12 @@ MakeHistory = Callable[..., RunHistory]
 
 def test_json_has_no_secrets(make_history: MakeHistory) -> None:
     """Only the first line can contain any, and its other fields stay as they were."""
-    head = {"at": 1.0, "summary": make_history().summary, "spec": {"header": ["Authorization: secret"]}}
+    history = make_history()
+    spec = {"header": ["Authorization: secret"]}
+    head = {"at": 1.0, "summary": history.summary, "spec": spec, "extent": history.extent}
     masked = msgspec.json.decode(mask_head(msgspec.json.encode(head)[:-1]) + b"}")
     assert masked["spec"] == {"header": ["Authorization: ***"]}
-    assert masked["summary"] == msgspec.to_builtins(make_history().summary)
+    assert masked["summary"] == msgspec.to_builtins(history.summary)
 
 
 def test_csv_has_a_line_for_each_sample(make_history: MakeHistory) -> None:

@@ -115,7 +115,7 @@ def test_numbers_can_be_read_out(make_history: MakeHistory) -> None:
             assert len(series["values"]) == len(track["x"]) == len(track["heads"])
 
 
-def test_a_run_of_an_older_oku_says_that_there_are_no_samples(make_history: MakeHistory) -> None:
+def test_a_run_that_was_too_short_says_that_there_are_no_samples(make_history: MakeHistory) -> None:
     """Everything else is shown, the chart of leases included."""
     page = Page(build_page(make_history(samples=[], events=[])))
     assert page.faults == []

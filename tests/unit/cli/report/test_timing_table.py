@@ -42,5 +42,5 @@ COUNTS = {
 
 
 def test_a_run_that_has_not_connected_has_no_table(make_summary: MakeSummary) -> None:
-    """Nor has one of an older version."""
+    """There is nothing to show."""
     assert build_timing(make_summary()) is None

@@ -36,8 +36,8 @@ from oku_core.results.summary import (
 )
 from oku_core.results.tick import TargetTick, Tick
 from oku_core.spec.spec import OPEN_END, Engine
+from oku_core.spec.values.load_values import LONGEST_STAGE_NAME
 from oku_core.spec.values.quantity import format_bytes, format_duration
-from oku_core.spec.values.stage import LONGEST_STAGE_NAME
 from oku_core.tables import formatting as f
 from oku_core.tables.formatting import format_count
 

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from oku_coordinator.api.authentication_log import LOG_THROTTLE, RefusedCallers
 from oku_coordinator.api.log_throttle import EVERY_S, MOST_KINDS
-from oku_core.messaging.credential import Credential, CredentialFault
+from oku_core.messaging.credentials import Credential, CredentialFault
 
 
 class World:

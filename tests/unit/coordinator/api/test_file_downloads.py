@@ -9,9 +9,8 @@ from tests.kit.nasty_headers import NASTY_HEADERS
 
 from oku_coordinator.api.file_downloads import build_download_api
 from oku_coordinator.files.file_store import FileStore
-from oku_core.messaging.credential import Credential, CredentialFault
+from oku_core.messaging.credentials import TICKET_SCHEME, Credential, CredentialFault, build_ticket
 from oku_core.messaging.signing import Signer
-from oku_core.messaging.ticket import TICKET_SCHEME, build_ticket
 
 CONTENT = b"what is in a file"
 CLAIM = build_claim(CONTENT)

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import msgspec
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.readiness import build_readiness
 from tests.kit.nasty_headers import NASTY_HEADERS
 from yarl import URL
@@ -21,6 +22,7 @@ from oku_coordinator.api.authentication import close_metrics
 from oku_coordinator.api.routes import build_api
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
+from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.readiness import QueueFullError
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
@@ -30,13 +32,13 @@ from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_core.messaging.credential import CredentialFault
+from oku_core.messaging.credentials import CredentialFault
 from oku_core.results.summary import Summary
 from oku_core.results.tick import Tick
 from oku_core.spec.fields import FIELD_BY_KEY
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.code_file import CodeFile
+from oku_core.spec.values.file_reference import CodeFile
 
 TOKEN = "0123456789"
 Client = TestClient[Any, Any]
@@ -50,7 +52,7 @@ class World:
 
     def __init__(self, ledger: Ledger) -> None:
         counter, conditions = ServedCounter(NamedServers([]), ledger), build_readiness(ledger)
-        self.runs = Runs(ledger, counter, lambda: None, lambda: None, conditions)
+        self.runs = Runs(ledger, counter, LoopSignals(), BrokerTwin(), conditions)
         self.metrics = Metrics()
         self.obstacle = ""
 

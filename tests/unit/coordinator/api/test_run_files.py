@@ -7,6 +7,7 @@ import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
+from tests.kit.file_claims import name_by_claim
 from tests.kit.nasty_headers import NASTY_HEADERS
 from tests.kit.runs.scanned import keep_data
 from yarl import URL
@@ -44,6 +45,7 @@ async def client(tmp_path: Path) -> AsyncIterator[Client]:
     data = keep_data(tmp_path, "a,b\n1,x\n2,y\n3,z\n", files)
     for content, digest in DIGESTS.items():
         (files / digest).write_bytes(content)
+    name_by_claim(files)
     ledger = Ledger(tmp_path / "ledger.sqlite3")
     body, key, *authorities = (
         FileRef.build(digest, len(content), "f") for content, digest in DIGESTS.items()

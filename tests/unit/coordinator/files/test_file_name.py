@@ -3,22 +3,20 @@ from pathlib import Path
 from tests.kit.file_claims import build_claim
 
 from oku_coordinator.files.file_name import FileName, find_stored_file, read_name
-from oku_core.spec.values.file_proof import FileClaim
 
 CLAIM = build_claim(b"what is in a file")
-OLDER = FileClaim(CLAIM.digest, "")
 
 
 def test_a_name_says_what_a_file_is() -> None:
-    """Whole or a part, with its proof, or without one as an older Oku left it."""
-    for claim in (CLAIM, OLDER):
-        for is_part in (False, True):
-            name = FileName(claim, is_part)
-            assert read_name(str(name)) == name
+    """Whole or a part, with its proof."""
+    for is_part in (False, True):
+        name = FileName(CLAIM, is_part)
+        assert read_name(str(name)) == name
     for text in (
         "",
         "notes.txt",
         "0" * 63,
+        CLAIM.digest,
         f"{CLAIM.digest}.",
         f"{CLAIM.digest}.x",
         f".{CLAIM.proof}",
@@ -30,11 +28,10 @@ def test_a_name_says_what_a_file_is() -> None:
 def test_a_file_is_found_by_its_digest(tmp_path: Path) -> None:
     """A part is none, and what else begins like it is not looked at."""
     assert find_stored_file(tmp_path, CLAIM.digest) is None
-    for name in (FileName(CLAIM, is_part=True), FileName(OLDER, is_part=True), f"{CLAIM.digest}.old"):
+    for name in (FileName(CLAIM, is_part=True), f"{CLAIM.digest}.old"):
         (tmp_path / str(name)).touch()
     assert find_stored_file(tmp_path / "none", CLAIM.digest) is None
     assert find_stored_file(tmp_path, CLAIM.digest) is None
-    for claim in (OLDER, CLAIM):
-        path = tmp_path / str(FileName(claim))
-        path.touch()
-        assert find_stored_file(tmp_path, CLAIM.digest) == path
+    path = tmp_path / str(FileName(CLAIM))
+    path.touch()
+    assert find_stored_file(tmp_path, CLAIM.digest) == path

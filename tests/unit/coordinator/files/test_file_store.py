@@ -12,7 +12,7 @@ from oku_coordinator.files.file_store import (
     UnknownFileError,
 )
 from oku_coordinator.settings import FileLimits
-from oku_core.spec.values.file_proof import FileClaim
+from oku_core.spec.values.file_reference import FileClaim
 
 CONTENT = b"what is in a file"
 CLAIM = build_claim(CONTENT)
@@ -185,29 +185,3 @@ def test_the_whole_content_without_its_proof_is_not_kept(store: FileStore) -> No
     with pytest.raises(DigestError, match="and its proof"):
         store.complete(guess)
     assert store.hand_over(DIGEST) is None
-
-
-def test_a_file_of_an_older_oku_serves_its_runs_and_is_claimed_by_nobody(tmp_path: Path) -> None:
-    """It has no proof in its name, so another run needs a new upload."""
-    folder = tmp_path / "files"
-    folder.mkdir(mode=0o700)
-    (folder / DIGEST).write_bytes(CONTENT)
-    (folder / f"{OTHER.digest}.part").write_bytes(b"abc")
-    store = FileStore(folder, FileLimits(unused_s=-1.0))
-    assert store.find(DIGEST).read_bytes() == CONTENT
-    for proof in ("", CLAIM.proof):
-        assert not store.describe(FileClaim(DIGEST, proof)).is_complete
-    put(store)
-    assert store.find(DIGEST).read_bytes() == CONTENT
-    store.sweep({DIGEST})
-    assert [path.name for path in folder.iterdir()] == [NAME]
-
-
-def test_a_file_under_both_names_goes_as_one(tmp_path: Path) -> None:
-    """As a process leaves it that was killed while it replaced the file of an older Oku."""
-    put(FileStore(tmp_path / "files"))
-    (tmp_path / "files" / DIGEST).write_bytes(CONTENT)
-    store = FileStore(tmp_path / "files")
-    assert store.is_proven(CLAIM)
-    store.delete(DIGEST)
-    assert list((tmp_path / "files").iterdir()) == []

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
+from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.readiness import build_readiness
 from tests.unit.coordinator.kube.twin import Kubernetes
 
@@ -13,6 +14,7 @@ from oku_coordinator.kube import facade as facade_module
 from oku_coordinator.kube.cluster import Cluster
 from oku_coordinator.kube.facade import KubeFacade
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.servers.served_count import NamedServers, ServedCounter
 from oku_coordinator.settings import CoordinatorSettings, KubeSettings
@@ -33,7 +35,7 @@ def pod(monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> None:
 async def test_the_facade_scales_until_it_is_ended(ledger: Ledger, kubernetes: Kubernetes) -> None:
     """It begins as soon as it is started."""
     ledger.runs.create("r1", Spec(urls=(Url("http://h/"),), workers=3), 0.0)
-    facade = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
+    facade = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, LoopSignals())
     facade.start(Supervisor())
     async with asyncio.timeout(5):
         while kubernetes.replicas["w"] != 3:  # noqa: ASYNC110  # it is asked, it does not call
@@ -56,16 +58,16 @@ def test_the_name_of_the_delay_servers_is_that_of_their_url(
     ledger: Ledger, urls: list[str], host: str | None
 ) -> None:
     """An address is not a name; of several names nobody knows which pod has which."""
-    dns = KubeFacade(SETTINGS, urls, ledger, lambda: None).dns
+    dns = KubeFacade(SETTINGS, urls, ledger, LoopSignals()).dns
     assert (dns and dns.host) == host
 
 
 async def test_what_is_beyond_the_bounds_is_refused_when_it_is_submitted(ledger: Ledger) -> None:
     """The API refuses it, and says what the bounds are."""
-    facade = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, lambda: None)
+    facade = KubeFacade(SETTINGS, ["http://oku-server:8080"], ledger, LoopSignals())
     counter = ServedCounter(NamedServers([]), ledger)
     readiness = build_readiness(ledger, kube=facade)
-    runs = Runs(ledger, counter, lambda: None, lambda: None, readiness)
+    runs = Runs(ledger, counter, LoopSignals(), BrokerTwin(), readiness)
     api = build_api(runs, Metrics(), "t", lambda: "", None, facade.describe)
     headers = {"Authorization": "Bearer t"}
     async with TestClient[Any, Any](TestServer(api), headers=headers) as client:

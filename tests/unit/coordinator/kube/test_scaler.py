@@ -2,6 +2,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.counting_signals import CountingSignals
 from tests.kit.coordinators.leases import deal_lease
 from tests.unit.coordinator.kube.twin import Kubernetes, refuse
 
@@ -37,7 +38,7 @@ class World:
         self.cluster = cluster
         self.settings = settings
         self.now = 1000.0
-        self.wakes = 0
+        self.signals = CountingSignals()
         self.named: set[str] | None = None
         """What the name of the delay servers stands for; None for those that there are."""
         self.name: ServerDns | None = ServerDns("oku-servers", self._look_up, lambda: self.now, self._sleep)
@@ -45,7 +46,7 @@ class World:
 
     def build_scaler(self) -> Scaler:
         """A scaler as a coordinator has it that has just started."""
-        return Scaler(self.settings, self.cluster, self.ledger, self._wake, self.name, lambda: self.now)
+        return Scaler(self.settings, self.cluster, self.ledger, self.signals, self.name, lambda: self.now)
 
     def submit(self, run: str = "r1", **spec: Any) -> RunRecord:
         """A run that waits for its turn; its target is somebody else's."""
@@ -68,9 +69,6 @@ class World:
     async def _look_up(self, host: str) -> set[str]:
         assert host == "oku-servers"
         return {"127.0.0.1"} if self.named is None else self.named
-
-    def _wake(self) -> None:
-        self.wakes += 1
 
 
 @pytest.fixture
@@ -177,7 +175,7 @@ async def test_a_run_waits_for_its_delay_servers(world: World, kubernetes: Kuber
     kubernetes.add_pod("s", "s-3")
     await world.look()
     assert world.scaler.has_servers(run)
-    assert world.wakes == 1
+    assert world.signals.wakes == 1
 
 
 async def test_a_run_that_wants_fewer_delay_servers_waits_for_the_others_to_go(
@@ -217,7 +215,7 @@ async def test_a_run_begins_when_the_name_of_its_delay_servers_stands_for_them(
     await world.look()
     assert world.scaler.has_servers(run)
     assert world.scaler.servers == PodReadiness(2, 2)
-    assert world.wakes == 1
+    assert world.signals.wakes == 1
 
 
 async def test_a_name_is_not_asked_for_before_the_delay_servers_are_ready(
@@ -245,7 +243,7 @@ async def test_delay_servers_that_go_while_a_run_waits_for_workers_are_waited_fo
     await world.look()
     assert world.scaler.has_servers(run)
     await world.look()
-    assert world.wakes == 1
+    assert world.signals.wakes == 1
     gone = kubernetes.pods["s"].pop()
     await world.look()
     assert not world.scaler.has_servers(run)

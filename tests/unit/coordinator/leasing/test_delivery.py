@@ -9,7 +9,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord, RunRecord
 from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.progress import Progress
-from oku_core.messaging.server_requests import ask_servers
+from oku_core.spec.request_template import ask_servers
 
 SERVERS = ["http://s1:1", "http://s2:2/"]
 BeginRun = Callable[..., RunRecord]

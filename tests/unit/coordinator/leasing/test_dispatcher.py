@@ -14,7 +14,7 @@ from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.quantity import Rate
 
 
 class World:

@@ -16,8 +16,8 @@ from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.workers.liveness import Roster
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.flight_record import FlightRecord
 from oku_core.messaging.order import Control
+from oku_core.messaging.process_ends import FlightRecord
 from oku_core.messaging.progress import LeaseProgress, Progress
 from oku_core.spec.spec import Spec
 

@@ -8,8 +8,7 @@ from oku_coordinator.workers.liveness import Roster
 from oku_core.messaging.progress import Progress
 from oku_core.results.event import EventType
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.code_file import CodeFile
-from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.file_reference import CodeFile, FileRef
 
 _CODE = Spec(
     requests=9, engine=Engine.PYTHON, scenario=CodeFile.build("s.py", FileRef.build("0" * 64, 1, "s.py"))

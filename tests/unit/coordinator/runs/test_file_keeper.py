@@ -15,8 +15,7 @@ from oku_core.errors import UserError
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.target import Target
-from oku_core.spec.values.code_file import CodeFile
-from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.file_reference import CodeFile, FileRef
 
 CONTENT = b"what is in a file"
 CLAIM = build_claim(CONTENT)

@@ -15,8 +15,7 @@ from oku_core.messaging.hook import NO_SETUP, HookAttempt, HookReport, SetupData
 from oku_core.messaging.order import Fetch, UserCode
 from oku_core.messaging.progress import Progress
 from oku_core.spec.spec import Engine, Hook, Spec
-from oku_core.spec.values.code_file import CodeFile
-from oku_core.spec.values.file_reference import FileRef
+from oku_core.spec.values.file_reference import CodeFile, FileRef
 
 FILE = FileRef.build("1" * 64, 20_000_000, "body.json")
 CODE_SPEC = Spec(engine=Engine.PYTHON, scenario=CodeFile.build("scenario.py", FILE), workers=1)

@@ -26,13 +26,13 @@ from oku_core.accounting.outcome import NOT_SENT, build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
 from oku_core.messaging.hook import HookAttempt
-from oku_core.messaging.host_end import HostEnd, HostEndReason
 from oku_core.messaging.lease import build_lease_id
+from oku_core.messaging.process_ends import HostEnd, HostEndReason
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.spec.files import SpecFiles
 from oku_core.spec.spec import Engine, Hook, Spec
 from oku_core.spec.values.file_reference import FileRef
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.quantity import Rate
 
 if TYPE_CHECKING:
     from oku_coordinator.kube.facade import KubeFacade

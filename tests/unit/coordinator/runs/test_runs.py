@@ -3,6 +3,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.broker_twin import BrokerTwin
+from tests.kit.coordinators.counting_signals import CountingSignals
 from tests.kit.coordinators.leases import apply_batches, deal_lease
 from tests.kit.coordinators.readiness import build_readiness
 
@@ -52,16 +54,16 @@ def served() -> ServedTwin:
 
 
 @pytest.fixture
-def wakes() -> list[None]:
-    """A list with an item for each time that the coordinator was woken."""
-    return []
+def signals() -> CountingSignals:
+    """They count how often the coordinator was woken."""
+    return CountingSignals()
 
 
 @pytest.fixture
-def runs(ledger: Ledger, served: ServedTwin, wakes: list[None]) -> Runs:
+def runs(ledger: Ledger, served: ServedTwin, signals: CountingSignals) -> Runs:
     """Runs at a time that stands still."""
     readiness = build_readiness(ledger)
-    return Runs(ledger, served, lambda: wakes.append(None), lambda: 8.04, readiness, lambda: NOW)
+    return Runs(ledger, served, signals, BrokerTwin(peak_mb=8.04), readiness, lambda: NOW)
 
 
 def build_tick(ledger: Ledger, run: str) -> Tick:
@@ -84,13 +86,13 @@ def test_the_id_of_a_run_tells_its_time() -> None:
     assert max(ids) < build_run_id(NOW + 1)
 
 
-def test_a_run_is_submitted(runs: Runs, wakes: list[None]) -> None:
+def test_a_run_is_submitted(runs: Runs, signals: CountingSignals) -> None:
     """It waits for its turn, and the coordinator is woken."""
     record = runs.submit(Spec(requests=1_000_000, name="soak"))
     assert (record.spec.requests, record.name, record.state) == (1_000_000, "soak", RunState.PENDING)
     assert record.created_at == NOW
     assert [listed.run for listed in runs.fetch_page(10, "")] == [record.run]
-    assert len(wakes) == 1
+    assert signals.wakes == 1
 
 
 def lead_to(runs: Runs, ledger: Ledger, state: RunState) -> str:
@@ -177,28 +179,28 @@ def test_a_run_that_is_torn_down_cannot_be_paused_and_a_cancel_waits_no_more(
     assert ledger.runs.fetch("r1").reason == "teardown was given up: the run was cancelled"
 
 
-def test_a_change_wakes_the_coordinator(runs: Runs, ledger: Ledger, wakes: list[None]) -> None:
+def test_a_change_wakes_the_coordinator(runs: Runs, ledger: Ledger, signals: CountingSignals) -> None:
     """A command that changes nothing does not."""
     run = lead_to(runs, ledger, RunState.RUNNING)
-    wakes.clear()
+    signals.wakes = 0
     runs.pause(run)
-    assert len(wakes) == 1
+    assert signals.wakes == 1
     runs.pause(run)
-    assert len(wakes) == 1
+    assert signals.wakes == 1
 
 
 @pytest.mark.parametrize("state", [RunState.RUNNING, RunState.PAUSING, RunState.CANCELLING])
 def test_a_run_that_is_active_can_be_cancelled_at_once(
-    runs: Runs, ledger: Ledger, wakes: list[None], state: RunState
+    runs: Runs, ledger: Ledger, signals: CountingSignals, state: RunState
 ) -> None:
     """Its requests in flight have no time to finish, and a run that goes on later has its grace again."""
     run = lead_to(runs, ledger, state)
     assert ledger.runs.fetch(run).drain_s == Spec().drain_s > 0
-    wakes.clear()
+    signals.wakes = 0
     record = runs.cancel(run, at_once=True)
     assert (record.state, record.drain_s) == (RunState.CANCELLING, 0.0)
     assert ledger.runs.fetch(run).drain_s == 0.0
-    assert wakes
+    assert signals.wakes
     ledger.runs.change_state(run, RunState.FAILED, NOW)
     assert runs.resume(run).drain_s == Spec().drain_s
 

@@ -8,7 +8,7 @@ from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress
 from oku_core.results.summary import Flag
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.quantity import Rate
 
 OPEN = Spec(requests=100, rate=Rate("10/s"), duration_s=10.0)
 

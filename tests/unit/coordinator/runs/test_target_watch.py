@@ -2,6 +2,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.counting_signals import CountingSignals
 from tests.kit.coordinators.leases import apply_batches, build_batch, build_checkpoint, build_part, deal_lease
 from tests.kit.coordinators.ticks import build_tick
 from tests.kit.outcomes import make_counts, make_reasons
@@ -25,12 +26,9 @@ class World:
     def __init__(self, ledger: Ledger, begin_run: Callable[..., RunRecord]) -> None:
         self.ledger = ledger
         self._begin_run = begin_run
-        self.woken = 0
-        self.watch = TargetWatch(ledger, self._wake)
+        self.signals = CountingSignals()
+        self.watch = TargetWatch(ledger, self.signals)
         self.second = 100
-
-    def _wake(self) -> None:
-        self.woken += 1
 
     def begin(self, **spec: Any) -> None:
         """Begin the run."""
@@ -127,9 +125,9 @@ def test_a_run_of_which_nothing_was_ever_ok_fails_with_the_reason(world: World) 
     silence = "no request has been ok for 10 s, most ended as connect error"
     assert world.notices == [f"{silence}; the run ends after 30 s of this"]
     world.pass_seconds(int(NEVER_OK_STOP_S) - 11, REFUSED)
-    assert (world.run.state, world.woken) == (RunState.RUNNING, 0)
+    assert (world.run.state, world.signals.wakes) == (RunState.RUNNING, 0)
     world.pass_seconds(1, REFUSED)
-    assert (world.run.state, world.woken) == (RunState.FAILED, 1)
+    assert (world.run.state, world.signals.wakes) == (RunState.FAILED, 1)
     assert world.run.reason == (
         "the target is down: no request was ever ok within 30 s, most ended as connect error; "
         "--stop-when-down says how long to go on"
@@ -164,7 +162,7 @@ def test_a_run_that_ends_for_another_reason_in_the_same_second_keeps_that_one(wo
     world.ledger.runs.change_state("r1", RunState.CANCELLING, 130.0, "threshold lost: ok >= 1%: abort")
     tick = build_tick(130.0, {"outcomes": REFUSED, "outcomes_so_far": REFUSED})
     world.watch.take(before, tick, is_heard=True)
-    assert (world.run.state, world.run.reason, world.woken) == (
+    assert (world.run.state, world.run.reason, world.signals.wakes) == (
         RunState.CANCELLING,
         "threshold lost: ok >= 1%: abort",
         0,

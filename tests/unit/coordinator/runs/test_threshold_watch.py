@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kit.coordinators.counting_signals import CountingSignals
 from tests.kit.coordinators.leases import build_batch, build_checkpoint, build_part, deal_lease
 from tests.kit.outcomes import make_counts
 
@@ -39,7 +40,7 @@ class World:
     """A watch of the runs of a ledger, which has one run of 100 requests."""
 
     def __init__(self, ledger: Ledger, begin: Callable[..., Any], *thresholds: str) -> None:
-        self.ledger, self.woken = ledger, 0
+        self.ledger, self.signals = ledger, CountingSignals()
         self.lease: LeaseRecord | None = None
         self.ended: dict[int, int] = {}
         self.sequence = 0
@@ -48,7 +49,7 @@ class World:
 
     def build_watch(self) -> ThresholdWatch:
         """The watch of a coordinator that has just started."""
-        return ThresholdWatch(self.ledger, self._wake, lambda: 5.0)
+        return ThresholdWatch(self.ledger, self.signals, lambda: 5.0)
 
     def look(self, at: float = 4.0, record: RunRecord | None = None, **second: Any) -> list[ThresholdVerdict]:
         """What became of the thresholds in a second; the run is as it is now unless it is given."""
@@ -88,9 +89,6 @@ class World:
         """The events of thresholds that were lost."""
         events = self.ledger.history.fetch("r1").events
         return [event.text for event in events if event.type is EventType.THRESHOLD_LOST]
-
-    def _wake(self) -> None:
-        self.woken += 1
 
 
 @pytest.fixture
@@ -164,7 +162,7 @@ def test_a_run_that_is_to_abort_ends_as_a_cancelled_one_does(
     assert world.look() == [_FAILED, _PASSED]
     record = world.ledger.runs.fetch("r1")
     assert (record.state, record.reason) == (RunState.CANCELLED, "threshold lost: max < 5ms: abort")
-    assert world.woken == 1
+    assert world.signals.wakes == 1
     assert world.summarize() == [_FAILED, _PASSED]
 
 
@@ -177,7 +175,7 @@ def test_a_run_that_has_ended_meanwhile_is_not_ended_by_a_threshold(
     answer(ok=99, timeouts=1)
     assert world.ledger.runs.fetch("r1").state is RunState.COMPLETED
     assert world.look(record=before) == [_FAILED]
-    assert (world.ledger.runs.fetch("r1").state, world.woken) == (RunState.COMPLETED, 0)
+    assert (world.ledger.runs.fetch("r1").state, world.signals.wakes) == (RunState.COMPLETED, 0)
 
 
 def test_a_lost_threshold_ends_the_run_also_after_a_crash_of_the_coordinator(

@@ -1,9 +1,11 @@
 from typing import Any
 
 import pytest
+from tests.kit.coordinators.broker_twin import BrokerTwin
 from tests.kit.coordinators.leases import apply_batches, build_incarnation, deal_lease
 
 from oku_coordinator.ledger import Ledger
+from oku_coordinator.loop_signals import LoopSignals
 from oku_coordinator.runs.readiness import NOBODY, Readiness
 from oku_coordinator.runs.runs import Runs
 from oku_coordinator.runs.worker_watch import WorkerWatch
@@ -37,7 +39,7 @@ class World:
         assignment = Assignment(ledger=self.ledger, roster=self.roster, monotonic=lambda: self.now)
         self.readiness = Readiness(self.ledger, self.roster, assignment)
         counter = ServedCounter(NamedServers([]), self.ledger)
-        self.runs = Runs(self.ledger, counter, lambda: None, lambda: None, self.readiness, lambda: self.now)
+        self.runs = Runs(self.ledger, counter, LoopSignals(), BrokerTwin(), self.readiness, lambda: self.now)
         self.watch = WorkerWatch(self.ledger, self.runs, self.readiness)
 
     def submit(self, run: str, after_s: float | None = 300.0, **spec: Any) -> None:

@@ -2,6 +2,7 @@ import asyncio
 from collections.abc import Callable
 
 import pytest
+from tests.kit.coordinators.counting_signals import CountingSignals
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
@@ -44,20 +45,17 @@ class World:
         self.ledger = ledger
         self.now = 1000.0
         self.servers = Servers(ledger, is_fixed=is_fixed)
-        self.wakes = 0
+        self.signals = CountingSignals()
         self.watch = self.build_watch()
 
     def build_watch(self) -> ServerWatch:
         """A watch as a coordinator has it that has just started."""
-        return ServerWatch(self.servers, self.ledger, self._wake, lambda: self.now)
+        return ServerWatch(self.servers, self.ledger, self.signals, lambda: self.now)
 
     @property
     def seen(self) -> set[str]:
         """What the ledger knows."""
         return set(self.ledger.runs.fetch_servers("r1"))
-
-    def _wake(self) -> None:
-        self.wakes += 1
 
 
 @pytest.fixture
@@ -87,7 +85,7 @@ async def test_a_run_begins_when_its_servers_were_looked_at(world: World) -> Non
     assert not world.watch.may_begin(run)
     await world.watch.look()
     assert world.watch.may_begin(run)
-    assert (world.seen, world.wakes) == ({"a", "b"}, 1)
+    assert (world.seen, world.signals.wakes) == ({"a", "b"}, 1)
 
 
 def test_a_run_with_a_target_of_its_own_needs_no_look(world: World) -> None:

@@ -17,7 +17,7 @@ from oku_coordinator.telemetry.history_recorder import (
 )
 from oku_core.accounting.histogram import Histogram, coarsen
 from oku_core.accounting.run_state import RunState
-from oku_core.messaging.host_end import HostEnd, HostEndReason
+from oku_core.messaging.process_ends import HostEnd, HostEndReason
 from oku_core.messaging.progress import Progress, RunProgress
 from oku_core.results.event import Event, EventType
 from oku_core.results.lines import LineKind

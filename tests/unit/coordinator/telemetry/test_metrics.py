@@ -5,7 +5,7 @@ from oku_coordinator.telemetry.metrics import Metrics
 from oku_coordinator.telemetry.protobuf_format import CONTENT_TYPE
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.message_verdict import MessageVerdict
-from oku_core.messaging.credential import Credential, CredentialFault
+from oku_core.messaging.credentials import Credential, CredentialFault
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from tests.kit.coordinators.leases import deal_lease
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.workers.flight_records import FlightRecords
-from oku_core.messaging.flight_record import FlightRecord
+from oku_core.messaging.process_ends import FlightRecord
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.url import Url
 

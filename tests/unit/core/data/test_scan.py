@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from oku_core.data.data_error import DataError
-from oku_core.data.data_format import DataFormat
+from oku_core.data.data_format import DataError, DataFormat
 from oku_core.data.scan import LONGEST_ROW_BYTES, NO_USE, Scan, Table, Use, read_table, scan
 
 ILLEGAL = "has other characters than letters, digits, _, - and ., or more than 100"

@@ -13,8 +13,14 @@ from oku_core.messaging.clock_exchange import (
     seal_answer,
     seal_question,
 )
-from oku_core.messaging.rejection import ForgedMessageError, MalformedMessageError, RejectedMessageError
-from oku_core.messaging.signing import PROTOCOL, MessageKind, Signer
+from oku_core.messaging.signing import (
+    PROTOCOL,
+    ForgedMessageError,
+    MalformedMessageError,
+    MessageKind,
+    RejectedMessageError,
+    Signer,
+)
 
 SIGNER = Signer(b"a key of this test")
 QUESTION = ClockQuestion(nonce="ab" * 16)

@@ -24,13 +24,15 @@ from oku_core.messaging.codec import (
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.order import Control, Intervals, Order, Stop
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
-from oku_core.messaging.rejection import (
+from oku_core.messaging.signing import (
+    PROTOCOL,
     ForgedMessageError,
     MalformedMessageError,
+    MessageKind,
     RejectedMessageError,
     Rejection,
+    Signer,
 )
-from oku_core.messaging.signing import PROTOCOL, MessageKind, Signer
 from oku_core.spec.spec import Spec, encode_part
 from oku_core.spec.values.url import Url
 

@@ -7,7 +7,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import build_no_counts
-from oku_core.messaging.host_end import HostEnd, HostEndReason
+from oku_core.messaging.process_ends import HostEnd, HostEndReason
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 
 

@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from tests.kit import without_landlock
 
+from oku_core.errors import UserError
+from oku_core.process import landlock
 from oku_core.process.landlock import (
     ALL_RIGHTS,
     READ_AND_EXECUTE,
+    Confinement,
     FileRight,
     LandlockScope,
     build_attributes,
@@ -124,7 +127,7 @@ def test_a_filter_of_system_calls_takes_it_away() -> None:
 _RESTRICTED = """
 import contextlib, os, sys, threading
 from pathlib import Path
-from oku.host.confinement import give_up_privileges
+from oku.sandbox.process_confinement import give_up_privileges
 from oku_core.process.landlock import *
 
 give_up_privileges()
@@ -169,3 +172,14 @@ def test_a_process_keeps_what_it_was_left(tmp_path: Path) -> None:
         [sys.executable, "-c", _RESTRICTED, *folders, "thread"], capture_output=True, check=False
     )
     assert b"more than one thread" in threaded.stderr
+
+
+def test_only_what_is_required_can_be_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Elsewhere a run has a notice."""
+    monkeypatch.setattr(landlock, "find_version", lambda: 0)
+    Confinement.OFF.check()
+    Confinement.ON.check()
+    with pytest.raises(UserError, match=r"^--require-confinement: the kernel has no Landlock"):
+        Confinement.REQUIRED.check()
+    monkeypatch.setattr(landlock, "find_version", lambda: 1)
+    Confinement.REQUIRED.check()

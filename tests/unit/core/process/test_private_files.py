@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from oku_core.errors import UserError
 from oku_core.process.private_files import (
+    FileLock,
     NotPrivateError,
     check_private_folder,
     make_data_folder,
@@ -14,9 +16,11 @@ from oku_core.process.private_files import (
     make_private_folder,
     open_private,
     prepare_private_file,
+    remove_ready_file,
     restore_private_folder,
     tighten_private_file,
     write_private,
+    write_ready_file,
 )
 
 FILES = os.O_RDWR | os.O_CREAT
@@ -255,3 +259,48 @@ def test_a_private_folder_gets_its_mode_back(tmp_path: Path, mode: int) -> None:
     restore_private_folder(folder)
     assert find_mode(folder) == 0o700
     restore_private_folder(tmp_path / "missing")
+
+
+def test_a_lock_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A restarted coordinator waits until the old one has gone."""
+    held = FileLock(tmp_path / "lock")
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        held.release()
+
+    monkeypatch.setattr("oku_core.process.private_files.time.sleep", pause)
+    FileLock(tmp_path / "lock", wait_s=60.0).release()
+    assert len(pauses) == 1
+
+
+def test_the_ready_file_has_the_address_in_one_line(tmp_path: Path) -> None:
+    """The file replaces an earlier one, and no temporary file remains."""
+    path = tmp_path / "ready"
+    path.write_text("10.0.0.1:1\n")
+    write_ready_file(path, "127.0.0.1:8080")
+    assert path.read_text() == "127.0.0.1:8080\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_file_of_an_earlier_server_is_removed(tmp_path: Path) -> None:
+    """A parent that waits for the file never finds an old address; a missing file is not an error."""
+    path = tmp_path / "ready"
+    path.write_text("10.0.0.1:1\n")
+    for _ in range(2):
+        remove_ready_file(path)
+        assert not path.exists()
+
+
+def test_a_ready_file_that_cannot_be_written_is_named_with_the_reason(tmp_path: Path) -> None:
+    """A missing folder is the user's mistake."""
+    path = tmp_path / "none" / "ready"
+    with pytest.raises(UserError, match=rf"^--ready-file: {path} cannot be written: No such file"):
+        write_ready_file(path, "127.0.0.1:8080")
+
+
+def test_a_ready_file_that_cannot_be_replaced_is_named_with_the_reason(tmp_path: Path) -> None:
+    """A folder in place of the file is the user's mistake."""
+    with pytest.raises(UserError, match=rf"^--ready-file: {tmp_path} cannot be replaced: "):
+        remove_ready_file(tmp_path)

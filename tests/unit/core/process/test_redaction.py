@@ -1,8 +1,109 @@
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+import base64
+import html
+import json
+from urllib.parse import quote, quote_plus
 
-from oku_core.process.redaction import LONGEST_REDACTED, MASK, hide, redact, redact_beginning
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from requests.utils import requote_uri
+from yarl import URL
+
+from oku_core.process.redaction import (
+    LONGEST_REDACTED,
+    MASK,
+    SHORTEST_PART,
+    SecretTexts,
+    hide,
+    redact,
+    redact_beginning,
+)
+
+SECRET = 'it\'s a \\ "k&y"/ß+?='
+SECRETS = st.text(
+    st.characters(exclude_categories=["Cs", "Zs", "Zl", "Zp", "Cc"]), min_size=SHORTEST_PART, max_size=30
+)
+
+
+@given(SECRETS, st.text("ab\"' ", max_size=4))
+@example(SECRET, "'\"")
+def test_a_secret_is_found_in_every_form(secret: str, beside: str) -> None:
+    """As URLs, Python, JSON and HTML write it, one within the other, and behind a user in Base64."""
+    written = {"itself": secret, "json": json.dumps(secret), "text": json.dumps(secret, ensure_ascii=False)}
+    written |= {"repr": repr(secret + beside), "bytes": repr(secret.encode()), "ascii": ascii(secret)}
+    written |= {"url": quote(secret, safe=""), "path": quote(secret), "form": quote_plus(secret)}
+    written |= {"json in url": quote(json.dumps(secret)), "html": html.escape(secret)}
+    written |= {"Latin-1": secret.encode().decode("latin-1")}
+    written |= {"hex": secret.encode().hex()}
+    written |= {"host": secret.lower(), "text of XML": html.escape(secret, quote=False)}
+    written |= {"JSON of PHP": json.dumps(secret).replace("/", "\\/")}
+    for user in ("", "a:", "ab:", "abc:"):
+        written[f"Base64 {user}"] = base64.b64encode(f"{user}{secret}".encode()).decode()
+    texts = SecretTexts([secret])
+    for form, text in written.items():
+        masked = texts.replace(f"<{text}>", "\0")
+        assert "\0" in masked, form
+        assert text not in masked, form
+
+
+@pytest.mark.parametrize("secret", [SECRET, "a/b c(d)=e+f%g", "x=y;z:'é'*", "p@ss word!$1,2", "~a.b~/c"])
+def test_a_secret_is_found_in_urls_of_clients(secret: str) -> None:
+    """Each client leaves other characters as they are; a URL may be in JSON, HTML or another URL."""
+    urls = [str(URL.build(path=f"/{secret}")), str(URL("/") % {"token": secret}), requote_uri(f"/{secret}")]
+    if "?" not in secret:
+        urls += [str(URL(f"/{secret}")), str(URL(f"/?token={secret}"))]
+    urls += [quote(secret, safe=safe) for safe in ("!'()*", ";,/?:@&=+$!'()*#")]
+    texts = SecretTexts([secret])
+    for url in urls:
+        for text in (
+            url,
+            json.dumps(url),
+            json.dumps(json.dumps(url)),
+            html.escape(url),
+            quote(url, safe=""),
+        ):
+            masked = texts.replace(text, "#")
+            assert masked.strip('\\"') in ("/#", "#", "/?token=#", "%2F#", "%2F%3Ftoken%3D#"), (text, masked)
+
+
+def test_lines_of_a_secret_are_secret() -> None:
+    """Each is printed by itself; the short ones are in any text."""
+    texts = SecretTexts(["-- begin\r\n  first line  \n{\nab\nsecond line\n"])
+    assert texts.replace("x first line y", "#") == "x # y"
+    assert texts.replace("second line", "#") == "#"
+    assert texts.replace("{ab}", "#") == "{ab}"
+
+
+def test_a_short_secret_is_a_word() -> None:
+    """It would be found within other words."""
+    texts = SecretTexts(["ab", "7/"])
+    assert texts.replace("ab", "#") == "ab"
+    assert texts.replace_words("ab, cab, abc; 7/ 7%2F 17/ a", "#") == "#, cab, abc; # # 17/ a"
+    assert SecretTexts(["abcd"]).replace_words("abcd", "#") == "abcd"
+
+
+@pytest.mark.parametrize(
+    ("text", "begins"),
+    [("x hunter2", 9), ("x hunter", 2), ("x h", 2), ("x hunting", 9), ("", 0), ("hunter2 hunt", 8)],
+)
+def test_a_secret_may_be_cut_off(text: str, begins: int) -> None:
+    """What is at the end of a text may be the beginning of one."""
+    assert SecretTexts(["hunter2"]).find_unfinished(text) == begins
+
+
+def test_each_form_may_be_cut_off() -> None:
+    """A half of it is as secret as a half of the secret."""
+    texts = SecretTexts([SECRET])
+    for form in (quote(SECRET, safe=""), repr(SECRET)[1:-1], base64.b64encode(SECRET.encode()).decode()):
+        for length in range(1, len(form)):
+            assert texts.find_unfinished(f"x{form[:length]}") <= 1
+
+
+def test_without_secrets_nothing_is_done() -> None:
+    """So every text costs next to nothing."""
+    texts = SecretTexts()
+    assert texts.replace("a", "#") == texts.replace_words("a", "#") == "a"
+    assert texts.find_unfinished("a") == 1
 
 
 @pytest.mark.parametrize(

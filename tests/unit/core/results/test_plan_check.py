@@ -10,10 +10,10 @@ from oku_core.results.plan_causes import Load
 from oku_core.results.plan_check import PlannedSeconds, check_plan, list_planned
 from oku_core.results.series import SeriesRow
 from oku_core.results.summary import OffPlanCause
-from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.due_counts import DueCounts
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.stage import Stage
+from oku_core.schedule.wave import ActivePeriod
 
 LOAD = Load(make_counts(1000), [0, 0, 0], Histogram(), 10.0, 20, is_own_window=False)
 

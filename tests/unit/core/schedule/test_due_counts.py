@@ -7,11 +7,10 @@ from hypothesis import strategies as st
 from tests.kit.runs.planned_seconds import list_dues_s
 from tests.kit.schedules import schedules
 
-from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.block import MOST_DRAWN
 from oku_core.schedule.due_counts import DueCounts
 from oku_core.schedule.schedule import Schedule
-from oku_core.schedule.stage import Stage
+from oku_core.schedule.stage import Arrivals, Stage
 
 
 def build(*shape: tuple[str, int, int], arrivals: Arrivals = Arrivals.EVEN) -> Schedule:

@@ -8,13 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.schedules import list_waves, schedules
 
-from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.block import MOST_DRAWN
 from oku_core.schedule.lane import Lane
 from oku_core.schedule.schedule import Schedule
-from oku_core.schedule.stage import Stage
-from oku_core.schedule.wave import Wave
-from oku_core.schedule.wave_plan import plan_wave
+from oku_core.schedule.stage import Arrivals, Stage
+from oku_core.schedule.wave import Wave, plan_wave
 
 LANES = st.integers(1, 7) | st.sampled_from([100, 250])
 

@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.schedules import list_waves, schedules
 
-from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.lane import Lane
 from oku_core.schedule.poisson import draw_binomial
 from oku_core.schedule.schedule import Schedule
-from oku_core.schedule.stage import Stage
+from oku_core.schedule.stage import Arrivals, Stage
 
 
 def build_random(begin: int, end: int, duration: int, seed: int) -> Schedule:

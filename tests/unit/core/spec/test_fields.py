@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from oku_core.spec.fields import FIELD_BY_KEY, FIELDS, Field, FieldGroup, describe_default
 from oku_core.spec.parser import Source, SpecError, parse_spec
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER
+from oku_core.spec.values.template import INDEX_PLACEHOLDER
 
 KEYS = [field.key for field in FIELDS]
 

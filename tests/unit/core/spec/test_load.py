@@ -1,16 +1,16 @@
 from fractions import Fraction
 from math import floor
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.runs.specs import specs
 
-from oku_core.schedule.arrivals import Arrivals
-from oku_core.schedule.stage import Stage
+from oku_core.schedule.stage import Arrivals, Stage
 from oku_core.spec.load import MAIN, WARM_UP, build_schedule, list_phase_times, list_stages
-from oku_core.spec.parser import Source, parse_spec
-from oku_core.spec.spec import Spec
+from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
+from oku_core.spec.spec import OPEN_END, Spec
 
 
 def read(**values: object) -> Spec:
@@ -119,3 +119,168 @@ def test_no_request_is_lost_to_rounding(thousandths: int, rate: int) -> None:
     if requests := thousandths * rate // 1000:
         assert read(rate=rate, duration=thousandths / 1000).requests == requests
         assert read(stages=f"{thousandths}ms:{rate}/s").requests == requests
+
+
+RATE = {"rate": "5000/s", "duration": "10m"}
+RAMPS = {"stages": ["1m:0..5000/s", "10m:5000/s", "30s:0/s"]}
+IN_FLIGHT = {"stages": ["1m:0..200", "10m:200"]}
+
+
+def read_rules(values: dict[str, Any], **more: object) -> Spec:
+    """Read a spec from its keys."""
+    return parse_spec(Source("spec.yaml", values | {key.replace("_", "-"): more[key] for key in more}))
+
+
+@pytest.mark.parametrize(
+    ("values", "requests"),
+    [
+        (RATE, 3_000_000),
+        (RAMPS, 150_000 + 3_000_000 + 75_000),
+        ({"rate": "5000/s", "requests": "1M"}, 1_000_000),
+        ({"rate": "1/s", "duration": "1.9s"}, 1),
+        ({"duration": "10m"}, OPEN_END),
+        ({"duration": "10m", "requests": 500}, 500),
+        (IN_FLIGHT, OPEN_END),
+        (IN_FLIGHT | {"requests": 500}, 500),
+        ({"duration": "10m", "url": "http://h/"}, OPEN_END),
+        ({"max-rate": "5/s", "url": "http://h/"}, 1000),
+    ],
+)
+def test_the_number_of_requests_follows_from_the_load(values: dict[str, Any], requests: int) -> None:
+    """A rate makes as many as it says; a time alone has no number."""
+    assert read_rules(values).requests == requests
+
+
+@pytest.mark.parametrize(
+    ("values", "length_s"),
+    [
+        (RATE, 600), (RAMPS, 690), ({"rate": "5000/s", "requests": "1M"}, 200), ({"duration": "10m"}, 600),
+        (IN_FLIGHT, 660), ({}, None), ({"max-rate": "5/s"}, None),
+    ],
+)  # fmt: skip
+def test_the_length_of_a_run_follows_from_the_load(values: dict[str, Any], length_s: int | None) -> None:
+    """It is not known where only a number of requests ends the run."""
+    assert read_rules(values).length_s == length_s
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (RATE, "open"),
+        (RAMPS, "open"),
+        (IN_FLIGHT, "timed"),
+        ({"duration": 5}, "timed"),
+        ({"max-rate": 5}, ""),
+    ],
+)
+def test_a_run_is_open_with_a_rate_and_timed_with_a_duration_without_one(
+    values: dict[str, Any], kind: str
+) -> None:
+    """No run is both, and one of a number of requests alone is neither."""
+    spec = read_rules(values)
+    assert (spec.is_open, spec.is_timed) == (kind == "open", kind == "timed")
+    assert spec.has_clock == (kind in ("open", "timed") or spec.warm_up_s is not None)
+
+
+@pytest.mark.parametrize(
+    ("values", "concurrency", "windows"),
+    [
+        (RATE, 10_000, [10_000, 5000, 3334]),
+        (RAMPS, 10_000, [10_000, 5000, 3334]),
+        ({"rate": "40/h", "duration": "1h"}, 1, [1, 1, 1]),
+        (IN_FLIGHT, 200, [200, 100, 67]),
+        (RATE | {"concurrency": 70}, 70, [70, 70, 70]),
+        ({"duration": "10m"}, 100, [100, 100, 100]),
+        ({}, 100, [100, 100, 100]),
+    ],
+)
+def test_the_window_of_a_worker_follows_from_the_load(
+    values: dict[str, Any], concurrency: int, windows: list[int]
+) -> None:
+    """With a rate, what it sends in 2 s may be in flight over all workers; `concurrency` is for each."""
+    spec = read_rules(values)
+    assert (spec.concurrency, spec.shares_concurrency) == (
+        concurrency,
+        windows[0] != windows[1] or concurrency == 1,
+    )
+    assert [spec.find_window(workers) for workers in (1, 2, 3)] == windows
+    assert ("concurrency" in build_mapping(spec)) == (not spec.shares_concurrency)
+
+
+@pytest.mark.parametrize(
+    ("values", "fault"),
+    [
+        ({"rate": "5000/s"}, "rate: 5000/s has no end: give duration or requests as well"),
+        (RATE | RAMPS, "rate: cannot be combined with stages, which have their own rates"),
+        (RAMPS | {"duration": 5}, "duration: cannot be combined with stages, which have their own durations"),
+        (
+            {"stages": ["1m:0..200", "1m:5/s"]},
+            "stages: 1m:5/s is a rate and 1m:0..200 a number in flight; all stages must be of one kind",
+        ),
+        (IN_FLIGHT | {"concurrency": 5}, "concurrency: cannot be combined with stages of concurrency"),
+        (RATE | {"range-size": 5}, "range-size: cannot be combined with a rate"),
+        (RAMPS | {"range-size": 5}, "range-size: cannot be combined with a rate"),
+        (RATE | {"max-rate": 5}, "max-rate: cannot be combined with a rate"),
+        (RATE | {"requests": 7}, "requests: 7 contradicts rate and duration, which make 3000000"),
+        (RAMPS | {"requests": 7}, "requests: 7 contradicts stages, which make 3225000"),
+        ({"arrivals": "poisson"}, "arrivals: applies only to runs with a rate"),
+        (IN_FLIGHT | {"late": "send"}, "late: applies only to runs with a rate"),
+        ({"rate": "1/h", "duration": "59m"}, "rate: 1/h in 59 min 00 s does not make a single request"),
+        ({"stages": "59m:1/h"}, "stages: 59m:1/h does not make a single request"),
+        (
+            {"rate": "1G/s", "duration": "20d"},
+            "rate: 1G/s in 480 h 00 min makes more than 1_000_000_000_000_000 requests",
+        ),
+        (
+            {"rate": "1/h", "requests": "1M"},
+            "rate: with 1/h for 1000000 requests the run would last longer than 30d",
+        ),
+        (
+            {"stages": ["20d:1/s", "11d:1/s"]},
+            "stages: with 20d:1/s, 11d:1/s the run would last longer than 30d",
+        ),
+        ({"stages": ["20d:1", "11d:1"]}, "stages: with 20d:1, 11d:1 the run would last longer than 30d"),
+        ({"stages": ["1m:0"]}, "stages: nothing is ever sent"),
+        ({"stages": ["a=1m:1", "a=1m:1"]}, "stages: two stages are called a"),
+        ({"stages": ["stage-2=1m:1", "1m:1"]}, "stages: two stages are called stage-2"),
+        ({"stages": ["warm-up=1m:1"]}, "stages: warm-up is the name of another phase"),
+        (RATE | {"warm-up": "10m"}, "warm-up: 600s is not shorter than the run, which lasts 600s"),
+        ({"duration": 1, "warm-up": 2}, "warm-up: 2s is not shorter than the run, which lasts 1s"),
+        (
+            {"rate": "5000/s", "requests": "1M", "warm-up": "5m"},
+            "warm-up: 300s is not shorter than the run, which lasts 200s",
+        ),
+    ],
+)
+def test_keys_that_contradict_each_other_are_told(values: dict[str, Any], fault: str) -> None:
+    """The error is one line that names the key to blame; the flag is named where that was given."""
+    with pytest.raises(SpecError) as caught:
+        read_rules(values)
+    assert str(caught.value) == f"spec.yaml: {fault}"
+
+
+def test_an_error_names_the_flag() -> None:
+    """`stages` in a file is `--stage` on the command line."""
+    with pytest.raises(SpecError, match=r"^--stage: two stages are called a$"):
+        parse_spec(Source(None, {"stages": ("a=1m:1", "a=1m:1")}))
+
+
+def test_numbers_that_agree_are_no_contradiction() -> None:
+    """A stored spec says the number of its requests as well."""
+    assert read_rules(RATE, requests="3M") == read_rules(RATE)
+    assert read_rules(RAMPS, requests=3_225_000) == read_rules(RAMPS)
+
+
+def test_a_warm_up_needs_no_end_that_is_known() -> None:
+    """The first seconds of a run are a phase, also of one that only a number of requests ends."""
+    assert read_rules({"warm_up": "30s"}).warm_up_s == 30.0
+
+
+def test_without_keepalive_the_target_is_told() -> None:
+    """It closes its side, and so keeps what is left of a connection; a header of the user's stays."""
+    assert read_rules({"keepalive": False}).headers == ("Connection: close",)
+    assert read_rules({"keepalive": False, "header": ["A: b", "connection: Close"]}).headers[1:] == (
+        "connection: Close",
+    )
+    with pytest.raises(SpecError, match=r"^spec\.yaml: header: the header Connection contradicts keepalive$"):
+        read_rules({"keepalive": False, "header": "Connection: keep-alive"})

@@ -9,19 +9,17 @@ from hypothesis import strategies as st
 from tests.kit.runs.specs import http2_specs, plain_specs, specs, user_code_specs
 
 from oku_core.errors import UserError
-from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.stage import Arrivals
 from oku_core.spec.fields import FIELDS
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
 from oku_core.spec.spec import Engine, Hook, Spec, decode_spec, encode_spec
 from oku_core.spec.target import Target
-from oku_core.spec.values.check import JsonValue, SizeBound
-from oku_core.spec.values.code_file import CodeFile
+from oku_core.spec.values.check import ExpectedStatus, JsonValue, SizeBound, list_codes
 from oku_core.spec.values.delay import parse_delay
-from oku_core.spec.values.expected_status import ExpectedStatus, list_codes
-from oku_core.spec.values.header import Header
-from oku_core.spec.values.late import Late
-from oku_core.spec.values.rate import Rate
-from oku_core.spec.values.stage import StageText
+from oku_core.spec.values.file_reference import CodeFile
+from oku_core.spec.values.load_values import Late, StageText
+from oku_core.spec.values.quantity import Rate
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.threshold import Threshold
 from oku_core.spec.values.url import Url
 

@@ -1,5 +1,6 @@
 from collections import Counter
 from math import gcd
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -8,6 +9,9 @@ from hypothesis import strategies as st
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import (
     RequestMix,
+    TurnCount,
+    TurnCounts,
+    ask_servers,
     count_target_requests,
     find_target_turns,
     list_target_names,
@@ -15,7 +19,36 @@ from oku_core.spec.request_template import (
 )
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
 from oku_core.spec.target import Target
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
+
+TURNS = st.lists(st.integers(0, 3), min_size=1, max_size=12)
+RANKS = st.integers(0, 60)
+
+
+@given(turns=TURNS, begin=st.integers(0, 30), step=st.integers(1, 30), ranks=st.tuples(RANKS, RANKS))
+def test_it_counts_as_one_would_by_hand(
+    turns: list[int], begin: int, step: int, ranks: tuple[int, int]
+) -> None:
+    """Whatever the turns and the distance of the indices have in common."""
+    indices = range(begin, begin + 60 * step, step)
+    start, stop = sorted(ranks)
+    asked = [turns[index % len(turns)] for index in indices]
+    by_hand = []
+    for target in set(asked[start:stop]):
+        mine = [rank for rank in range(start, stop) if asked[rank] == target]
+        by_hand.append(TurnCount(target, len(mine), mine[0], mine[-1]))
+    assert sorted(TurnCounts(turns, indices).count(start, stop)) == sorted(by_hand)
+
+
+def test_it_counts_among_billions() -> None:
+    """It looks at one period of the turns alone."""
+    counts = TurnCounts([0, 0, 1], range(5, 5 + 3 * 10**12, 1)).count(1, 3 * 10**12 - 1)
+    assert sorted(counts) == [
+        TurnCount(0, 2 * 10**12 - 1, 1, 3 * 10**12 - 2),
+        TurnCount(1, 10**12 - 1, 3, 3 * 10**12 - 3),
+    ]
+
 
 WEIGHTS = st.lists(st.integers(1, 60), min_size=1, max_size=8)
 SEEDS = st.none() | st.integers(0, 2**63 - 1)
@@ -179,3 +212,42 @@ def test_a_single_url_can_be_picked_out_of_several(index: int, urls: int) -> Non
     """So it is without targets."""
     spec = Spec(urls=tuple(Url(f"http://h{number}/") for number in range(urls)), body="b")
     assert RequestMix(pick_request(spec, index)).templates == (RequestMix(spec).find(index),)
+
+
+SERVERS = ["http://s1:1/", "http://s2:2"]
+
+
+def test_own_servers_are_asked_by_address_and_told_the_run() -> None:
+    """Request i goes to `/i` of the servers in turn; the rest of the spec is as it was."""
+    spec = ask_servers(Spec(requests=100, headers=(Header("A: b"),), concurrency=7), "r1", SERVERS)
+    assert spec.urls == ("http://s1:1/{i}", "http://s2:2/{i}")
+    assert spec.headers == ("A: b", "Oku-Run: r1")
+    assert (spec.requests, spec.concurrency) == (100, 7)
+
+
+def test_targets_say_what_they_ask_of_own_servers() -> None:
+    """Their URLs come behind the addresses."""
+    targets = (Target(name="a", url="/a/{i}"),)
+    assert ask_servers(Spec(targets=targets), "r1", SERVERS).urls == ("http://s1:1", "http://s2:2")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({}, []),
+        ({"delay": "0..3s", "seed": 7}, ["Oku-Delay: 0..3s", "Oku-Seed: 7"]),
+        ({"delay": "0s"}, ["Oku-Delay: 0s"]),
+        ({"seed": 0}, ["Oku-Seed: 0"]),
+    ],
+)
+def test_own_servers_are_told_the_delay_and_the_seed_that_a_run_asks_for(
+    asked: dict[str, Any], said: list[str]
+) -> None:
+    """A run that asks for none has what the servers were started with."""
+    assert ask_servers(Spec(**asked), "r1", SERVERS).headers == ("Oku-Run: r1", *said)
+
+
+def test_a_target_of_others_is_told_nothing() -> None:
+    """Its spec is sent as it was written."""
+    spec = Spec(urls=(Url("http://example.org/{i}"),), delay="1s", seed=1)  # type: ignore[arg-type]
+    assert ask_servers(spec, "r1", SERVERS) == spec

@@ -9,7 +9,7 @@ from oku_core.spec.data_file import DataFile
 from oku_core.spec.secrets import SecretError, SecretSource, list_secrets, reads_sources
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 
 HIDDEN = "hunter2-0815"

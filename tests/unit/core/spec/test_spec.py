@@ -6,7 +6,7 @@ from tests.kit.runs.specs import specs
 
 from oku_core.json_reader import JsonTypeError
 from oku_core.spec.spec import Engine, Spec, decode_spec, encode_part, encode_spec
-from oku_core.spec.values.expected_status import list_codes
+from oku_core.spec.values.check import list_codes
 
 
 def test_every_attribute_has_a_default() -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
-from oku_core.messaging.celery_app import LEASE_TASK, build_app
+from oku_core.broker.celery_app import LEASE_TASK, build_app
 from oku_core.messaging.codec import LeaseBatchHead, seal_leases
 from oku_core.messaging.lease import Lease, LeaseBatch
 from oku_core.messaging.signing import PROTOCOL, MessageKind, Signer
@@ -15,7 +15,7 @@ from oku_core.spec.values.url import Url
 from oku_workers.broker.lease_task import LeaseTask
 
 if TYPE_CHECKING:
-    from oku_core.messaging.rejection import RejectedMessageError
+    from oku_core.messaging.signing import RejectedMessageError
 
 SIGNER = Signer(MESSAGE_KEY)
 

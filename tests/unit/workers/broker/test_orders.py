@@ -8,7 +8,7 @@ from kombu.connection import Connection
 from oku_core.messaging.order import ClockNotice, Control, Intervals, Stop
 from oku_workers.broker.coordinator_link import CoordinatorLink
 from oku_workers.broker.orders import Orders, listen_to_orders
-from oku_workers.leases.worker_identity import WorkerIdentity
+from oku_workers.settings import WorkerIdentity
 from oku_workers.timing.coordinator_clock import CoordinatorClock
 
 

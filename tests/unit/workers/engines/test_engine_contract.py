@@ -10,22 +10,19 @@ from tests.kit.workers.http2_benches import MultiplexedBench, Nghttp2Bench
 from tests.kit.workers.leftovers import without_collector
 
 from oku_core.accounting.failure_reason import ReasonCount
-from oku_core.data.data_error import DataError
-from oku_core.data.data_format import DataFormat
+from oku_core.data.data_format import DataError, DataFormat
 from oku_core.data.escape import IN_HEADER
 from oku_core.data.row_reader import Value
 from oku_core.http_client.error_reason import NO_ROW
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.data_file import DataFile
-from oku_core.spec.expectation import Expectation
 from oku_core.spec.request_template import find_target_turns
 from oku_core.spec.spec import HTTP_ENGINES, Engine, Spec
-from oku_core.spec.target import Target
-from oku_core.spec.values.expected_status import ExpectedStatus
-from oku_core.spec.values.header import Header
+from oku_core.spec.target import Expectation, Target
+from oku_core.spec.values.check import ExpectedStatus
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
 from oku_workers.engines.engine_registry import build_engine
-from oku_workers.executions.feed import Feed
 from oku_workers.executions.tally import (
     CONNECT_ERROR,
     DISCONNECTED,
@@ -35,6 +32,7 @@ from oku_workers.executions.tally import (
     UNEXPECTED_STATUS,
     Tally,
 )
+from oku_workers.feed.feed import Feed
 
 BuildBench = Callable[..., EngineBench]
 BENCHES: tuple[type[EngineBench], ...] = (AiohttpBench, HttptoolsBench, Nghttp2Bench, MultiplexedBench)

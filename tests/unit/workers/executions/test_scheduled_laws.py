@@ -13,11 +13,11 @@ from tests.kit.workers.simulated_loop import SimulatedLoop
 
 from oku_core.accounting.outcome import NOT_DEALT
 from oku_core.accounting.range_set import iter_ranges
-from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.lane import Lane
+from oku_core.schedule.stage import Arrivals
 from oku_core.spec.request_template import find_target_turns
 from oku_core.spec.target import Target
-from oku_core.spec.values.late import Late
+from oku_core.spec.values.load_values import Late
 from oku_core.spec.values.url import Url
 from oku_workers.executions.scheduled_execution import ScheduledExecution
 

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 from tests.kit.brokers.message_key import MESSAGE_KEY
 
-from oku_core.messaging.celery_app import PROGRESS_EVENT, build_app
+from oku_core.broker.celery_app import PROGRESS_EVENT, build_app
 from oku_core.messaging.codec import decode_progress
-from oku_core.messaging.flight_record import FlightRecord
+from oku_core.messaging.process_ends import FlightRecord
 from oku_core.messaging.progress import Progress
 from oku_core.process.supervision import Health
 from oku_workers.flight.flight_recorder import NoRecorder

@@ -10,13 +10,13 @@ from tests.kit.workers.scheduled_bench import BOOTED_NS, NS, FakeTiming
 
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.rate import Rate
-from oku_workers.engines.host_load import HostLoad
+from oku_core.spec.values.quantity import Rate
+from oku_workers.engines.contract.engine_protocol import HostLoad
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed import Feed
-from oku_workers.executions.paced_feed import PacedFeed
+from oku_workers.executions.open_lease import OpenLease
 from oku_workers.executions.tally import OK
-from oku_workers.leases.open_lease import OpenLease
+from oku_workers.feed.feed import Feed
+from oku_workers.feed.paced_feed import PacedFeed
 from oku_workers.leases.run_watch import RunWatch
 
 REQUESTS = 10**9

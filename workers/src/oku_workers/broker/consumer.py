@@ -9,11 +9,10 @@ import msgspec
 from celery.worker.consumer import Consumer
 from kombu.transport.pyamqp import Transport as AmqpTransport
 
-from oku_core.messaging.celery_app import LEASE_TASK
+from oku_core.broker.celery_app import LEASE_TASK
+from oku_core.broker.transport import read_json_body
 from oku_core.messaging.codec import open_task
-from oku_core.messaging.rejection import MalformedMessageError, RejectedMessageError
-from oku_core.messaging.signing import MessageKind
-from oku_core.messaging.transport import read_json_body
+from oku_core.messaging.signing import MalformedMessageError, MessageKind, RejectedMessageError
 
 _log = logging.getLogger(__name__)
 

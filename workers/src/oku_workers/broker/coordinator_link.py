@@ -1,15 +1,20 @@
-"""Whether the coordinator is heard: what the log says of it, and what a readiness probe hears.
+"""The link to the coordinator: checkpoints that are sent, and whether anything is heard from it.
 
 A coordinator speaks to all workers every few seconds, so a worker that hears nothing has lost it or the
 broker. Celery logs that a connection to the broker is lost. That all is well again is logged here, once the
 coordinator is heard.
 """
 
+import asyncio
 import logging
 import math
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
+from oku_core.broker.celery_app import App
+from oku_core.broker.sending import send_checkpoints
+from oku_core.messaging.checkpoint import CheckpointBatch
 from oku_core.process.redaction import redact
 
 _log = logging.getLogger(__name__)
@@ -59,3 +64,24 @@ class CoordinatorLink:
             context = {"silent_s": round(self._untold_s, 1)}
             _log.info("connected to the coordinator again after %.0f s", self._untold_s, extra=context)
             self._untold_s, self._logged_at = None, now
+
+
+class CheckpointSender:
+    """Sends one message after the other.
+
+    Args:
+        app: where they go.
+    """
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self._thread = ThreadPoolExecutor(1, "checkpoints")
+
+    async def send(self, batch: CheckpointBatch) -> None:
+        """Return when the broker has them; raise kombu's `OperationalError` if it is unavailable."""
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(self._thread, send_checkpoints, self._app, batch)
+
+    def end(self) -> None:
+        """Send nothing more."""
+        self._thread.shutdown(wait=False, cancel_futures=True)

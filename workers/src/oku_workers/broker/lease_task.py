@@ -7,9 +7,9 @@ import logging
 from functools import partial
 from typing import Any
 
-from oku_core.messaging.celery_app import LEASE_TASK, App
+from oku_core.broker.celery_app import LEASE_TASK, App
 from oku_core.messaging.codec import UnreadableLeasesError, decode_leases
-from oku_core.messaging.rejection import RejectedMessageError
+from oku_core.messaging.signing import RejectedMessageError
 from oku_workers.leases.lease_runner import LeaseRunner
 from oku_workers.loop_thread import LoopThread
 

@@ -12,16 +12,16 @@ from typing import Any
 from celery import bootsteps
 from kombu.messaging import Consumer
 
-from oku_core.messaging.celery_app import App, build_control_queue, build_orders_queue
+from oku_core.broker.celery_app import App, build_control_queue, build_orders_queue
+from oku_core.broker.transport import read_json_body
 from oku_core.messaging.codec import decode_order
 from oku_core.messaging.order import CallHook, Control, DropHooks, Fetch, Intervals, Order, Stop
-from oku_core.messaging.rejection import RejectedMessageError
-from oku_core.messaging.transport import read_json_body
+from oku_core.messaging.signing import RejectedMessageError
 from oku_workers.broker.coordinator_link import CoordinatorLink
 from oku_workers.health.heartbeat import Heartbeat
 from oku_workers.leases.lease_runner import LeaseRunner
-from oku_workers.leases.worker_identity import WorkerIdentity
 from oku_workers.loop_thread import LoopThread
+from oku_workers.settings import WorkerIdentity
 
 _INTERVAL_HOLDS_S = 60.0
 """A coordinator repeats the intervals every few seconds. After this long without one, any is taken:

@@ -1,1 +1,1 @@
-"""What engines work on: the feed of indices, each execution of a lease, and what is measured of it."""
+"""Each attempt at a lease: what is taken of it, what came of that, and what its checkpoints tell."""

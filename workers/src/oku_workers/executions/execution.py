@@ -27,7 +27,7 @@ from oku_workers.executions.inner_tally import InnerTally
 from oku_workers.executions.tally import Tally
 
 if TYPE_CHECKING:
-    from oku_workers.executions.recording import Recording
+    from oku_workers.executions.flight_recording import FlightRecording
 
 _DENSE_FROM = 4096
 """A lease of fewer requests counts their times in dictionaries, which are slower than lists and take less."""
@@ -127,7 +127,7 @@ class Execution:
         self.end = self.ranges.length
         self.limit = max(lease.limit, 0)
         self.mark = NO_MARK
-        self.recording: Recording | None = None
+        self.recording: FlightRecording | None = None
         self._range = 0
         self.next_coordinate = self.stop = self.ranges.ranges[0][0] if self.end else 0
         self._base = -self.next_coordinate

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from oku_core.messaging.lease import Lease
-from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.lane import MOST_IN_CHUNK, Chunk, Lane
 from oku_core.schedule.schedule import Schedule
+from oku_core.schedule.wave import ActivePeriod
+from oku_core.spec.request_template import TurnCounts
 from oku_core.spec.spec import Spec
-from oku_core.spec.turn_counts import TurnCounts
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.scheduled_tally import ScheduledTally
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import aiohttp
 
-from oku_core.messaging.ticket import TICKET_SCHEME
+from oku_core.messaging.credentials import TICKET_SCHEME
 from oku_core.process.supervision import Supervisor
 from oku_core.spec.values.file_reference import FileRef
 from oku_workers.files.file_cache import (

@@ -10,7 +10,7 @@ import os
 from functools import partial
 from pathlib import Path
 
-from oku_core.messaging.flight_record import MOST_RECORDED_LEASES, FlightRecord
+from oku_core.messaging.process_ends import MOST_RECORDED_LEASES, FlightRecord
 from oku_core.process.private_files import make_private_folder, open_private
 from oku_workers.flight.flight_recorder import Write
 from oku_workers.flight.record_file import (

@@ -7,7 +7,7 @@ what a dead worker has not written it has not done.
 from collections.abc import Callable
 from typing import Protocol
 
-from oku_core.messaging.flight_record import FlightRecord
+from oku_core.messaging.process_ends import FlightRecord
 
 Write = Callable[[int], None]
 """Writes the first position of a lease that will certainly not be taken before the next call."""

@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from oku_core.json_reader import JsonDecoder, JsonError
-from oku_core.messaging.flight_record import MOST_RECORDED_LEASES, FlightRecord
 from oku_core.messaging.lease import read_lease_number, read_lease_run
+from oku_core.messaging.process_ends import MOST_RECORDED_LEASES, FlightRecord
 
 VERSION = 1
 HEAD_BYTES, SLOT_BYTES = 512, 128

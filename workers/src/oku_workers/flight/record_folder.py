@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from oku_core.messaging.flight_record import MOST_RECORDS, FlightRecord
+from oku_core.messaging.process_ends import MOST_RECORDS, FlightRecord
 from oku_core.process.private_files import open_private
 from oku_workers.flight.record_file import FILE_BYTES, SUFFIX, UNFINISHED, RecordError, decode_record
 

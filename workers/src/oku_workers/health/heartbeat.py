@@ -9,10 +9,10 @@ import threading
 import time
 from typing import Any
 
-from oku_core.messaging.celery_app import PROGRESS_EVENT, App, build_control_queue, build_lease_queue
+from oku_core.broker.celery_app import PROGRESS_EVENT, App, build_control_queue, build_lease_queue
+from oku_core.broker.transport import build_heartbeat_transport_options
 from oku_core.messaging.codec import seal_progress
 from oku_core.messaging.progress import Progress
-from oku_core.messaging.transport import build_heartbeat_transport_options
 from oku_core.process.supervision import Health, keep_going
 from oku_workers.health.idle_watchdog import IdleWatchdog
 from oku_workers.leases.lease_runner import LeaseRunner

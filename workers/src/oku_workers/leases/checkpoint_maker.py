@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 
 from oku_core.messaging.checkpoint import CheckpointBatch
-from oku_workers.leases.engine_switch import EngineSwitch
-from oku_workers.leases.open_lease import OpenLease
+from oku_workers.executions.open_lease import OpenLease
 from oku_workers.leases.run_watch import RunWatch
-from oku_workers.leases.worker_identity import WorkerIdentity
-from oku_workers.leases.worker_meter import WorkerMeter
+from oku_workers.meters.worker_meter import WorkerMeter
+from oku_workers.runs.engine_switch import EngineSwitch
+from oku_workers.settings import WorkerIdentity
 
 _FEW_ENDED, _FEW_OF = 1, 10
 """While there is more to take, so many leases that have ended, or one in so many of all, wait for the next

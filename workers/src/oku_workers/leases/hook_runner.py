@@ -11,12 +11,11 @@ from oku_core.process.redaction import redact
 from oku_core.process.supervision import cancel
 from oku_core.spec.spec import Hook, Spec
 from oku_core.user_code.messages import Returned
-from oku_workers.engines.engine_context import EngineContext
-from oku_workers.engines.engine_error import EngineError
-from oku_workers.engines.user_code.hook_call import HostLostError
+from oku_workers.engines.contract.engine_context import EngineContext, EngineError
+from oku_workers.engines.user_code.hook_caller import HostLostError
 from oku_workers.leases.checkpointer import Send
-from oku_workers.leases.engine_switch import EngineSwitch
-from oku_workers.leases.worker_identity import WorkerIdentity
+from oku_workers.runs.engine_switch import EngineSwitch
+from oku_workers.settings import WorkerIdentity
 
 _log = logging.getLogger(__name__)
 

@@ -12,34 +12,34 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 
 from oku_core.messaging.codec import LeaseBatchHead
-from oku_core.messaging.flight_record import FlightRecord
 from oku_core.messaging.lease import Lease, LeaseBatch, read_lease_number, read_lease_run
 from oku_core.messaging.order import Control, Fetch, FilesAddress, Stop
+from oku_core.messaging.process_ends import FlightRecord
 from oku_core.messaging.progress import MOST_TROUBLES, Progress
 from oku_core.process.supervision import Supervisor, cancel
-from oku_core.schedule.active_period import ActivePeriod
 from oku_core.schedule.schedule import Schedule
+from oku_core.schedule.wave import ActivePeriod
 from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.file_reference import FileRef
-from oku_workers.engines.engine_error import EngineError
-from oku_workers.engines.user_code.hook_call import call_hook
+from oku_workers.engines.contract.engine_context import EngineError
+from oku_workers.engines.user_code.hook_caller import call_hook
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed import ignore
-from oku_workers.executions.recording import Recording
+from oku_workers.executions.flight_recording import FlightRecording
+from oku_workers.executions.open_lease import OpenLease
 from oku_workers.executions.scheduled_execution import ScheduledExecution
+from oku_workers.feed.feed import ignore
 from oku_workers.flight.flight_recorder import FlightRecorder, NoRecorder
 from oku_workers.leases.checkpoint_maker import CheckpointMaker
 from oku_workers.leases.checkpointer import COALESCE_S, Checkpointer, Send
-from oku_workers.leases.engine_switch import EngineSwitch
 from oku_workers.leases.hook_runner import Call, HookRunner
-from oku_workers.leases.intake import Intake, Objection
-from oku_workers.leases.open_lease import OpenLease
+from oku_workers.leases.lease_inbox import LeaseInbox, Objection
 from oku_workers.leases.run_log import RunLog
-from oku_workers.leases.run_pacer import RunPacer
 from oku_workers.leases.run_watch import RunWatch
-from oku_workers.leases.worker_identity import WorkerIdentity
-from oku_workers.leases.worker_meter import WorkerMeter
+from oku_workers.meters.worker_meter import WorkerMeter
+from oku_workers.runs.engine_switch import EngineSwitch
+from oku_workers.runs.run_pacer import RunPacer
+from oku_workers.settings import WorkerIdentity
 
 _log = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class LeaseRunner:
         self._engines = engines
         self._meter = meter or WorkerMeter()
         self.coordinator_clock = engines.timing.coordinator_clock
-        self._intake = Intake(worker.incarnation, self._meter.clock.now)
+        self._inbox = LeaseInbox(worker.incarnation, self._meter.clock.now)
         self.hooks = HookRunner(worker, engines, send, self._meter.clock.now, call)
         spread = zlib.crc32(worker.incarnation.encode()) / 2**32
         self._leases: dict[str, OpenLease] = {}
@@ -119,7 +119,7 @@ class LeaseRunner:
     @property
     def is_stopping(self) -> bool:
         """Whether it takes no more leases."""
-        return self._intake.is_leaving
+        return self._inbox.is_leaving
 
     @property
     def has_sent_all(self) -> bool:
@@ -129,7 +129,7 @@ class LeaseRunner:
     def take(self, batch: LeaseBatch) -> None:
         """Begin with leases; those that were here before are passed over."""
         self._checkpointer.note_heard()
-        arrivals = self._intake.accept(batch)
+        arrivals = self._inbox.accept(batch)
         if arrivals and self._engines.files is not None:
             self._engines.files.note_tickets(batch.tickets)
         if arrivals:
@@ -159,7 +159,7 @@ class LeaseRunner:
     def refuse(self, head: LeaseBatchHead, reason: str) -> None:
         """Give back leases that can't be read, for a reason that their run's owner can understand."""
         for lease in head.leases if head.incarnation == self._worker.incarnation else ():
-            if lease.id not in self._leases and self._intake.end_unknown(lease.id):
+            if lease.id not in self._leases and self._inbox.end_unknown(lease.id):
                 self._give_back(self._build_unknown(lease.id, head.run), reason)
 
     def control(self, control: Control) -> None:
@@ -176,7 +176,7 @@ class LeaseRunner:
             if (lease := self._leases.get(lease_id)) is not None:
                 lease.confirm(sequence)
                 if lease.is_forgettable:
-                    self._intake.note_over(lease_id)
+                    self._inbox.note_over(lease_id)
                     self._forget(lease)
         self._log_runs()
         if all(lease.is_confirmed for lease in self._leases.values()):
@@ -191,7 +191,7 @@ class LeaseRunner:
     def stop(self, order: Stop) -> None:
         """End the leases of a run early, as ordered: at once, or at a time."""
         self._checkpointer.note_heard()
-        self._intake.stop(order)
+        self._inbox.stop(order)
         wait_s = 0.0 if order.at is None else order.at - self._pacer.read_now()
         if wait_s <= 0:
             self._stop_meant(order)
@@ -203,7 +203,7 @@ class LeaseRunner:
 
     def stop_all(self, grace_s: float) -> None:
         """End every lease early, also those that come from now on."""
-        self._intake.is_leaving = True
+        self._inbox.is_leaving = True
         self.hooks.drop_all()
         # The last word is to reach the broker, whoever is away.
         self._checkpointer.note_heard(begins_anew=True)
@@ -255,7 +255,7 @@ class LeaseRunner:
             sequence=self._progress_count,
             seconds=max(round(delta.seconds, 3), 0.001),
             leases={lease.id: lease.build_progress() for lease in self._leases.values()},
-            specs=self._intake.specs,
+            specs=self._inbox.specs,
             files=self._engines.files.settled if self._engines.files is not None else [],
             loaded=self._engines.loaded,
             code_run=self._engines.code_run,
@@ -313,7 +313,7 @@ class LeaseRunner:
         self._leases[lease.id] = lease
         self._current = lease.run
         if (write := self.recorder.begin(lease.id)) is not None:
-            lease.execution.recording = Recording(write)
+            lease.execution.recording = FlightRecording(write)
         self._meter.add(lease)
         serving = asyncio.get_running_loop().create_task(self._serve(lease))
         self._serving.add(serving)
@@ -332,7 +332,7 @@ class LeaseRunner:
             context = _build_context(lease.execution.lease)
             _log.exception("lease %s failed: %s: %s", lease.id, type(error).__name__, error, extra=context)
             error.__traceback__ = None  # its frames refer to the lease, and the lease to the error
-            self._intake.note_lost(lease.id)
+            self._inbox.note_lost(lease.id)
             self._forget(lease)
             return
         self._meter.settle(lease)
@@ -357,7 +357,7 @@ class LeaseRunner:
     def _shorten(self, lease_id: str, end: int) -> None:
         lease = self._leases.get(lease_id)
         if lease is None:
-            if end <= 0 and self._intake.end_unknown(lease_id):
+            if end <= 0 and self._inbox.end_unknown(lease_id):
                 self._give_back(self._build_unknown(lease_id, read_lease_run(lease_id)))
             return
         execution = lease.execution

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from weakref import ref
 
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.run_meter import RunMeter
-from oku_workers.executions.window_meter import WindowMeter
-from oku_workers.leases.engine_switch import EngineSwitch
-from oku_workers.leases.open_lease import OpenLease
+from oku_workers.executions.open_lease import OpenLease
+from oku_workers.meters.run_meter import RunMeter
+from oku_workers.meters.window_meter import WindowMeter
+from oku_workers.runs.engine_switch import EngineSwitch
 
 if TYPE_CHECKING:
     from collections.abc import Callable

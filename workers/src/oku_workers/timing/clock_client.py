@@ -14,8 +14,7 @@ from typing import Any
 
 from oku_core.messaging.clock_exchange import ClockQuestion, decode_answer, seal_question
 from oku_core.messaging.order import ClockNotice
-from oku_core.messaging.rejection import RejectedMessageError
-from oku_core.messaging.signing import Signer
+from oku_core.messaging.signing import RejectedMessageError, Signer
 from oku_core.process.supervision import Health, Supervisor, cancel
 from oku_workers.timing.clock_estimate import ClockSample
 from oku_workers.timing.coordinator_clock import CoordinatorClock

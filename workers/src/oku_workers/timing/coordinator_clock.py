@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 
 from oku_core.messaging.order import ClockNotice
-from oku_core.process.kernel_id import fetch_kernel_id
+from oku_core.process.clock import fetch_kernel_id
 from oku_workers.timing.clock_estimate import ClockEstimate, ClockSample, ClockSamples, SlewedOffset
 
 _NS_PER_S = 1_000_000_000

@@ -10,7 +10,7 @@ from oku_workers.timing.coordinator_clock import CoordinatorClock
 from oku_workers.timing.precise_timer import PreciseTimer
 
 
-class Timer(Protocol):
+class LoopTimer(Protocol):
     """Calls back at a time of the monotonic clock."""
 
     def arm(self, at_ns: int) -> None:
@@ -26,7 +26,7 @@ class Timer(Protocol):
         ...
 
 
-BuildTimer = Callable[[asyncio.AbstractEventLoop, Callable[[], object]], Timer]
+BuildTimer = Callable[[asyncio.AbstractEventLoop, Callable[[], object]], LoopTimer]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,7 @@ from typing import Any
 
 from oku_cli.options.option_group import OptionGroup, option
 from oku_core.errors import UserError
-from oku_core.user_code.confinement import Confinement
+from oku_core.process.landlock import Confinement
 
 _Command = Callable[..., Any]
 

@@ -9,7 +9,7 @@ import click
 
 from oku_cli.options.option_group import OptionGroup, option
 from oku_core.errors import UserError, format_value
-from oku_core.messaging.secret_rules import HOW_TO_MAKE, find_weakness
+from oku_core.messaging.credentials import HOW_TO_MAKE, find_weakness
 
 VARIABLE = "OKU_MESSAGE_KEY"
 _FLAG = "--message-key-file"

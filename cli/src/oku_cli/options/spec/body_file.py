@@ -15,7 +15,7 @@ from oku_cli.options.spec.named_file import find_file
 from oku_cli.remote.local_file import LocalFile, read_local_file
 from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source
-from oku_core.spec.values.body import MOST_BODY_BYTES, parse_body
+from oku_core.spec.values.request_content import MOST_BODY_BYTES, parse_body
 
 MARK = "@"
 _BODY, _TARGETS = "body", "targets"

@@ -19,7 +19,7 @@ from oku_cli.user_code.scenario_file import ScenarioFile, read_scenario_file
 from oku_core.errors import UserError, format_value
 from oku_core.spec.parser import Source
 from oku_core.spec.spec import USER_CODE_ENGINES, Engine
-from oku_core.spec.values.code_file import CODE_PATH, CodeFile, is_code_path
+from oku_core.spec.values.file_reference import CODE_PATH, CodeFile, is_code_path
 
 _SCENARIO, _INCLUDE, _ENGINE, _HOOKS, _DATA = "scenario", "include", "engine", "hooks", "data"
 _MARK = "@sha256:"

@@ -12,7 +12,7 @@ import msgspec
 from oku_cli.options.spec.named_file import find_file
 from oku_cli.options.spec.run_files import ReadSources, build_finder
 from oku_cli.remote.local_file import LocalFile, read_local_file
-from oku_core.data.data_error import DataError
+from oku_core.data.data_format import DataError
 from oku_core.data.escape import IN_HEADER
 from oku_core.data.scan import Scan, Use, read_table, scan
 from oku_core.errors import UserError, format_value
@@ -21,7 +21,7 @@ from oku_core.spec.files import SpecFiles
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.values.file_reference import FileRef
 from oku_core.spec.values.url import Url
-from oku_workers.engines.request_parts import list_values
+from oku_workers.engines.http.request_parts import list_values
 
 _KEY, _SCENARIO = "data", "scenario"
 _REPEAT = ":repeat"

@@ -10,7 +10,7 @@ from click.shell_completion import CompletionItem
 from oku_cli.options.plain_words import is_plain_word
 from oku_cli.user_code.locust_names import list_tags, list_user_classes
 from oku_core.errors import UserError
-from oku_core.schedule.arrivals import Arrivals
+from oku_core.schedule.stage import Arrivals
 from oku_core.spec.spec import Engine
 
 _Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]

@@ -15,8 +15,7 @@ from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing, Piece
 from oku_coordinator.workers.worker_state import WorkerState
 from oku_core.accounting.index_ranges import Range
 from oku_core.schedule.schedule import Schedule
-from oku_core.schedule.wave import Wave
-from oku_core.schedule.wave_plan import plan_wave
+from oku_core.schedule.wave import Wave, plan_wave
 from oku_core.spec.load import build_schedule
 from oku_core.spec.spec import Spec
 

@@ -26,9 +26,9 @@ from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.outcome import Outcome
 from oku_core.accounting.range_set import iter_ranges
 from oku_core.messaging.checkpoint import Part
-from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.lane import Lane, clip_ranges
 from oku_core.schedule.schedule import Schedule
+from oku_core.schedule.stage import Arrivals
 from oku_core.schedule.wave import Wave
 
 _MOST_STEPS = 5 * MOST_RANGES

@@ -18,8 +18,8 @@ from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import Slice, SliceState, build_partition
 from oku_core.accounting.range_set import merge_ranges
 from oku_core.errors import UserError
+from oku_core.spec.description import describe_load
 from oku_core.spec.load import build_schedule
-from oku_core.spec.load_description import describe_load
 from oku_core.spec.spec import OPEN_END, Spec
 
 

@@ -12,8 +12,7 @@ from oku_core.accounting.index_ranges import Range
 from oku_core.schedule.lane import Lane, clip_ranges
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.wave import Wave
-from oku_core.spec.request_template import find_target_turns
-from oku_core.spec.turn_counts import TurnCounts
+from oku_core.spec.request_template import TurnCounts, find_target_turns
 
 _AT_ONCE = 16_384
 """More indices are not visited one by one if they are evenly spaced."""

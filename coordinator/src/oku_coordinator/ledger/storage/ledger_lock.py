@@ -3,8 +3,7 @@
 from pathlib import Path
 
 from oku_core.errors import UserError
-from oku_core.process.file_lock import FileLock
-from oku_core.process.private_files import make_data_folder
+from oku_core.process.private_files import FileLock, make_data_folder
 
 
 def lock_ledger(path: Path, wait_s: float = 0.0, *, trusts_folder: bool = False) -> FileLock:

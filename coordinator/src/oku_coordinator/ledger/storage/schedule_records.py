@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from oku_core.accounting.index_ranges import Range
 from oku_core.results.series import SeriesRow
-from oku_core.schedule.active_period import ActivePeriod
-from oku_core.schedule.wave import Wave
+from oku_core.schedule.wave import ActivePeriod, Wave
 
 
 class PeriodRecord(NamedTuple):

@@ -23,10 +23,9 @@ from oku_core.accounting.run_state import RunState
 from oku_core.digits import parse_digits
 from oku_core.errors import UserError, format_value
 from oku_core.results.lines import RunHead
+from oku_core.spec.description import describe_load, describe_target
 from oku_core.spec.files import list_files
-from oku_core.spec.load_description import describe_load
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
-from oku_core.spec.target_description import describe_target
 
 _COUNT_NAME_BYTES = 16
 MOST_SPECS = 8

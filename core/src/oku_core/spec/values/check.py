@@ -1,17 +1,57 @@
-"""What an answer must be like beside its status, as users write it: patterns, JSON values and sizes."""
+"""Parses the checks of responses: expected statuses, text, JSON values, headers and sizes."""
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self
 
 import msgspec
 
 from oku_core.errors import format_value
 from oku_core.json_reader import JsonError, JsonLimitError, decode_json
-from oku_core.spec.values.header import Header, parse_headers
 from oku_core.spec.values.quantity import parse_size
+from oku_core.spec.values.request_content import Header, parse_headers
 from oku_core.spec.values.scalar import list_values, parse_scalar, parse_text, read_json_value
+
+_STATUS = re.compile(r"[1-5](xx|[0-9][0-9])")
+
+
+class ExpectedStatus(str):
+    """A status code or a class of them; as a string, it is the text that the user wrote.
+
+    Attributes:
+        codes: the status codes that the text stands for.
+    """
+
+    __slots__ = ("codes",)
+    codes: range
+
+    def __new__(cls, text: str) -> Self:
+        """Parse `200` or `2xx`; raise `ValueError` for anything else."""
+        if not _STATUS.fullmatch(text):
+            raise ValueError(f"{format_value(text)} is not a status such as 200 or 2xx")
+        status = super().__new__(cls, text)
+        status.codes = (
+            range(int(text[0]) * 100, int(text[0]) * 100 + 100)
+            if text.endswith("xx")
+            else range(int(text), int(text) + 1)
+        )
+        return status
+
+
+def parse_expect_status(value: object) -> tuple[ExpectedStatus, ...]:
+    """Parse status codes and classes, given as a list or separated by commas: `200,404`, `2xx`."""
+    texts = [parse_scalar(item) for item in list_values(value)]
+    statuses = tuple(ExpectedStatus(part.strip().lower()) for text in texts for part in text.split(","))
+    if not statuses:
+        raise ValueError("no status is given")
+    return statuses
+
+
+def list_codes(statuses: Iterable[ExpectedStatus]) -> frozenset[int]:
+    """The status codes that count as `ok`."""
+    return frozenset(code for status in statuses for code in status.codes)
+
 
 _COMPARISONS: Mapping[str, Callable[[int, int], bool]] = {
     "<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt,

@@ -1,4 +1,6 @@
-"""How long a delay server waits before it answers: distributions written as text, drawn reproducibly.
+"""How long a delay server waits before it responds, and the headers by which requests instruct it.
+
+A delay is a distribution written as text, drawn reproducibly.
 
 | text | delay |
 | --- | --- |
@@ -111,3 +113,8 @@ def _lognormal(text: str, median_s: float, sigma_text: str) -> Delay:
     mean_s = median_s * math.exp(sigma * sigma / 2)
     # A draw can be 0, where inv_cdf is undefined.
     return Delay(text, mean_s, lambda p: min(median_s * math.exp(sigma * normal(p or 2.0**-54)), MAX_DELAY_S))
+
+
+RUN_HEADER = "Oku-Run"
+DELAY_HEADER = "Oku-Delay"
+SEED_HEADER = "Oku-Seed"

@@ -1,11 +1,15 @@
-"""How a spec names a file of its run: by what is in it, so that every worker gets the same bytes.
+"""Names the files of a run in its spec: by a digest of their content, so every worker gets the same bytes.
 
-Such a file was uploaded to the coordinator, which keeps it as long as a run uses it. A path, by contrast, is
-one of the workers' machine, and only they know what is there.
+Digests appear in specs, reports and responses, so they prove nothing. A caller proves that it has a file by a
+second digest, with a key, which appears nowhere. Files of user code have a path as well, by which the code
+opens them.
 """
 
+import hashlib
+import hmac
 import re
-from typing import Self
+from pathlib import PurePosixPath
+from typing import NamedTuple, Self
 
 from oku_core.errors import format_value
 
@@ -69,3 +73,111 @@ def describe_file(text: str) -> str:
 def is_digest(text: str) -> bool:
     """Whether a text is a SHA-256 in hexadecimal, as files of runs are called."""
     return bool(_DIGEST.fullmatch(text))
+
+
+PROOF_HEADER = "Oku-File-Proof"
+"""Has the proof in calls about one file; a call that submits a run has it in its body, as `PROOFS`."""
+PROOFS = "proofs"
+PROOF_KEY = b"oku-file-proof"
+
+
+class FileClaim(NamedTuple):
+    """What a caller knows of a file.
+
+    Attributes:
+        digest: the SHA-256 of its content, in hexadecimal.
+        proof: the HMAC-SHA-256 of its content with `PROOF_KEY`, in hexadecimal.
+    """
+
+    digest: str
+    proof: str
+
+    @classmethod
+    def read(cls, digest: str, proof: object) -> Self:
+        """A claim as a caller gives it; raise `ValueError` if it is none, without showing the proof."""
+        if not is_digest(digest):
+            raise ValueError(f"{format_value(digest)} is not a SHA-256 in hexadecimal")
+        if not isinstance(proof, str) or not is_digest(proof):
+            raise ValueError(f"the proof of {digest} is not an HMAC-SHA-256 in hexadecimal")
+        return cls(digest, proof)
+
+
+class FileHash:
+    """Reads a file piece by piece for digest and proof."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._proof = hmac.new(PROOF_KEY, digestmod="sha256")
+
+    def update(self, piece: bytes) -> None:
+        """The next piece of the content."""
+        self._digest.update(piece)
+        self._proof.update(piece)
+
+    @property
+    def claim(self) -> FileClaim:
+        """Digest and proof of what came so far."""
+        return FileClaim(self._digest.hexdigest(), self._proof.hexdigest())
+
+
+_LONGEST_PATH = 400
+_MARK = "@sha256:"
+CODE_PATH = f"a path of up to {_LONGEST_PATH} printable characters without {_MARK}"
+"""What `is_code_path` asks for, beside that it stays in its folder."""
+
+
+class CodeFile(str):
+    """A file with its path; as a string `PATH@sha256:DIGEST:SIZE:NAME`.
+
+    Attributes:
+        path: where it stands in the folder of the user code, with `/` between folders.
+        file: the file of the run.
+    """
+
+    __slots__ = ("file", "path")
+    path: str
+    file: FileRef
+
+    def __new__(cls, text: str) -> Self:
+        """Read one; raise `ValueError` if it is none."""
+        path, mark, rest = text.partition(_MARK)
+        if not is_code_path(path):
+            raise ValueError(f"{format_value(text)} is not of the form PATH@sha256:DIGEST:SIZE:NAME")
+        code_file = super().__new__(cls, text)
+        code_file.path, code_file.file = path, FileRef(f"{mark}{rest}")
+        return code_file
+
+    @classmethod
+    def build(cls, path: str, file: FileRef) -> Self:
+        """A file of the run at a path."""
+        return cls(f"{path}{file}")
+
+
+def is_code_path(path: str) -> bool:
+    """Whether a path is one that a file of user code may have: relative, and nowhere else."""
+    parts = PurePosixPath(path).parts
+    return (
+        0 < len(path) <= _LONGEST_PATH
+        and path.isprintable()
+        and _MARK not in path
+        and bool(parts)
+        and path == "/".join(parts)
+        and not path.startswith("/")
+        and not {"..", "."} & set(parts)
+    )
+
+
+def parse_code_file(value: object) -> CodeFile:
+    """Parse a file of user code that a command has read; `ValueError` if it is only named."""
+    if not isinstance(value, str) or _MARK not in value:
+        raise ValueError(f"{format_value(value)} is not PATH@sha256:DIGEST:SIZE:NAME; oku run reads a file")
+    return CodeFile(value)
+
+
+def parse_code_files(value: object) -> tuple[CodeFile, ...]:
+    """Parse several of them, or one; `ValueError` if two have the same path."""
+    items = list(value) if isinstance(value, (list, tuple)) else [value]
+    files = tuple(parse_code_file(item) for item in items)
+    if len({file.path for file in files}) != len(files):
+        raise ValueError("two files have the same path")
+    return files

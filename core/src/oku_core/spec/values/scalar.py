@@ -1,4 +1,4 @@
-"""Parses single values from flags, YAML and JSON: text, or what YAML has read as a number."""
+"""Parses single values from flags, YAML and JSON: text, numbers as YAML reads them, names, HTTP methods."""
 
 import math
 import re
@@ -78,3 +78,32 @@ def _read_number(text: str) -> int | float:
     if math.isfinite(number := float(text)):
         return number
     raise ValueError(f"{format_value(text)} is too large for a number")
+
+
+LONGEST_NAME = 100
+"""In characters."""
+
+
+def parse_name(value: object) -> str:
+    """Parse one line of printable characters, which may be empty."""
+    name = parse_text(value)
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        raise ValueError(f"{format_value(name)} is not a name of up to {LONGEST_NAME} printable characters")
+    return name
+
+
+def parse_names(value: object) -> tuple[str, ...]:
+    """Parse several of them, none of them empty, or one; each counts once."""
+    items = list(value) if isinstance(value, (list, tuple)) else [value]
+    names = dict.fromkeys(map(parse_name, items))
+    if "" in names:
+        raise ValueError("a name is empty")
+    return tuple(names)
+
+
+def parse_method(value: object) -> str:
+    """Parse a method of HTTP, in capital letters; CONNECT asks for a tunnel, which is not a request."""
+    method = parse_text(value)
+    if not re.fullmatch(r"[A-Za-z]+", method) or method.upper() == "CONNECT":
+        raise ValueError(f"{format_value(value)} is not a method such as GET or POST")
+    return method.upper()

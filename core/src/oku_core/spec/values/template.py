@@ -1,14 +1,100 @@
-"""Texts with placeholders for the index of a request and for columns of its row, taken apart once."""
+"""Texts of requests with placeholders: for the index, for columns of its row, and for secrets of the workers.
 
+`{literal:…}` stands for a brace that begins no placeholder. A template is taken apart once and filled for
+every request. The text of a file has one character for each byte, whatever its encoding: any file can be
+sent, and its text takes as much memory as the file has bytes. In ordinary text, one wide character makes all
+of them wide.
+"""
+
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from operator import itemgetter
 from typing import Protocol, Self
 
-from oku_core.data.columns import INDEX_NAME
+from oku_core.data.data_format import COLUMN_NAME, INDEX_NAME
 from oku_core.data.escape import AS_TEXT, Escape
 from oku_core.data.row_reader import Value
-from oku_core.spec.values.body_bytes import FileText, measure_body, write_body
-from oku_core.spec.values.placeholder import INDEX_PLACEHOLDER, NAMED_PLACEHOLDER, read_literally
+from oku_core.errors import format_value
+
+_BYTES = "latin-1"
+_ERRORS = "surrogateescape"
+
+
+class FileText(str):
+    """The bytes of a file, each as the character of that number."""
+
+    __slots__ = ()
+
+
+def read_body(content: bytes) -> FileText:
+    """The text of a body that consists of these bytes."""
+    return FileText(content, _BYTES)
+
+
+def write_body(text: str) -> bytes:
+    """The bytes of the text of a body, or of a part of it."""
+    return text.encode(_BYTES) if isinstance(text, FileText) else text.encode(errors=_ERRORS)
+
+
+def measure_body(text: str) -> int:
+    """How many bytes `write_body` gives."""
+    return len(text) if isinstance(text, FileText) else len(write_body(text))
+
+
+INDEX_PLACEHOLDER = "{i}"
+"""Stands for the index of the request in a URL, a header or a body."""
+SECRET_PLACEHOLDER = re.compile(r"\{env:[A-Za-z_][A-Za-z0-9_]*\}|\{file:[A-Za-z0-9_-][A-Za-z0-9._-]{0,252}\}")
+"""Stands for a secret: an environment variable of the worker, or a file in its folder of secrets."""
+NAMED_PLACEHOLDER = re.compile(r"\{(" + COLUMN_NAME.pattern + r")\}")
+"""Stands for the index, or for a column of the data if there is one of that name."""
+LITERAL_MARK = "{literal:"
+"""Stands for a brace that begins no placeholder: `{literal:env:HOME}` is the text `{env:HOME}`."""
+LITERAL_TEXT = re.compile(r"\{literal:[^{}]*\}")
+"""A text in braces that is sent as it is."""
+KNOWN_PLACEHOLDERS = "{i}, {env:NAME} and {file:NAME}"
+"""All placeholders, as messages list them."""
+
+_MEANS_SOMETHING = re.compile(r"\{(?=i\}|(?:env|file|literal):)")
+_SECRET_BEGINS = re.compile(r"\{(?:env|file):[^{}\s]*\}?")
+
+
+def check_secrets(text: str) -> None:
+    """Raise `ValueError` if `text` contains a malformed placeholder of a secret."""
+    for found in _SECRET_BEGINS.finditer(text):
+        if not SECRET_PLACEHOLDER.fullmatch(found[0]):
+            raise ValueError(
+                f"{format_value(found[0])} is not of the form {{env:NAME}} or {{file:NAME}}; NAME may have "
+                "letters, digits and _, the name of a file also . and -"
+            )
+
+
+def escape_literally(text: str) -> str:
+    """A text of somebody else, as a spec says it: none of it is a placeholder, whatever it looks like."""
+    return _MEANS_SOMETHING.sub(LITERAL_MARK, text)
+
+
+def has_placeholders(text: str) -> bool:
+    """Whether a text means something else than itself in a spec that has no columns."""
+    return _MEANS_SOMETHING.search(text) is not None
+
+
+def read_literally(text: str) -> str:
+    """A text between placeholders, as it is sent."""
+    if LITERAL_MARK not in text:
+        return text
+    content = text.replace(LITERAL_MARK, "{")
+    return FileText(content) if isinstance(text, FileText) else content
+
+
+def list_names(text: str) -> list[str]:
+    """The names in braces that could be those of columns, in their order."""
+    return [name for name in NAMED_PLACEHOLDER.findall(text) if name != INDEX_NAME]
+
+
+def describe_unknown(shown: str, placeholder: str) -> str:
+    """Say that a text has a placeholder that nothing is known for."""
+    return f"{shown} has the unknown placeholder {format_value(placeholder)}; Oku knows {KNOWN_PLACEHOLDERS}"
+
 
 INDEX = Value(INDEX_NAME, AS_TEXT)
 """Stands for the index of the request among the parts of a template."""

@@ -16,8 +16,7 @@ from typing import Self
 
 from oku_core.accounting.outcome import Outcome
 from oku_core.errors import format_value
-from oku_core.spec.values.quantity import parse_exact_duration, parse_number
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.quantity import Rate, parse_exact_duration, parse_number
 from oku_core.spec.values.scalar import list_values, parse_text
 from oku_core.spec.values.threshold_reader import Comparison, ThresholdReader
 

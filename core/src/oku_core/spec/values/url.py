@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 
 from oku_core.errors import format_value
 from oku_core.process.redaction import redact
-from oku_core.spec.values.placeholder import (
+from oku_core.spec.values.scalar import list_values, parse_text
+from oku_core.spec.values.template import (
     LITERAL_MARK,
     LITERAL_TEXT,
     NAMED_PLACEHOLDER,
@@ -14,7 +15,6 @@ from oku_core.spec.values.placeholder import (
     check_secrets,
     describe_unknown,
 )
-from oku_core.spec.values.scalar import list_values, parse_text
 
 _ANY_ORIGIN = "http://h"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

@@ -4,7 +4,7 @@ from click.testing import CliRunner
 
 from oku_cli.options.daemon.confinement_options import confinement_options, refuse_confinement
 from oku_core.errors import UserError
-from oku_core.user_code.confinement import Confinement
+from oku_core.process.landlock import Confinement
 
 
 def read(*arguments: str, serves_others: bool, **environment: str) -> Confinement:

@@ -9,7 +9,7 @@ import pytest
 from oku_cli.options.spec.run_files import read_files
 from oku_core.errors import UserError
 from oku_core.spec.parser import Source, parse_spec
-from oku_core.spec.values.body import MOST_BODY_BYTES
+from oku_core.spec.values.request_content import MOST_BODY_BYTES
 
 
 def read(*bodies: object, label: str = "spec.yaml") -> str | None:

@@ -18,8 +18,8 @@ from oku_core.errors import UserError
 from oku_core.json_reader import decode_json
 from oku_core.spec.parser import Source, SpecError, build_mapping, parse_spec
 from oku_core.spec.spec import Spec, decode_spec, encode_spec
-from oku_core.spec.values.expected_status import parse_expect_status
-from oku_core.spec.values.header import parse_headers
+from oku_core.spec.values.check import parse_expect_status
+from oku_core.spec.values.request_content import parse_headers
 
 BOMB = "a: &a [x]\n" + "".join(
     f"{new}: &{new} [{', '.join([f'*{old}'] * 9)}]\n" for old, new in zip("abcdefgh", "bcdefghi", strict=True)

@@ -16,8 +16,7 @@ from oku_core.accounting.index_ranges import Range
 from oku_core.schedule.lane import Lane
 from oku_core.schedule.schedule import Schedule
 from oku_core.schedule.stage import Stage
-from oku_core.schedule.wave import Wave
-from oku_core.schedule.wave_plan import plan_wave
+from oku_core.schedule.wave import Wave, plan_wave
 
 
 def build_takers(count: int) -> list[WorkerState]:

@@ -28,7 +28,7 @@ from oku_core.errors import UserError
 from oku_core.messaging.checkpoint import CheckpointBatch, Part
 from oku_core.messaging.hook import NO_SETUP, HookAttempt, HookReport, SetupData
 from oku_core.schedule.wave import Wave
-from oku_core.spec.load_description import describe_load
+from oku_core.spec.description import describe_load
 from oku_core.spec.parser import Source, build_mapping, parse_spec
 from oku_core.spec.spec import Hook, Spec
 

@@ -12,15 +12,14 @@ from tests.kit.outcomes import make_counts
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.schedule_records import Deal, Dealing
 from oku_core.accounting.index_ranges import Range
-from oku_core.schedule.arrivals import Arrivals
 from oku_core.schedule.lane import Lane
-from oku_core.schedule.wave import Wave
-from oku_core.schedule.wave_plan import plan_wave
+from oku_core.schedule.stage import Arrivals
+from oku_core.schedule.wave import Wave, plan_wave
 from oku_core.spec.load import build_schedule
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.quantity import Rate
 
 WAVE = Wave(0, 40, 3, 0, (10, 20, 30, 40))
 

@@ -18,8 +18,8 @@ from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, Part
 from oku_core.results.lines import LineKind
 from oku_core.results.sample import Sample
+from oku_core.spec.description import describe_target
 from oku_core.spec.spec import Spec
-from oku_core.spec.target_description import describe_target
 
 BEGIN = 1_800_000_000
 

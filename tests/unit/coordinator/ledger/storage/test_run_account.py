@@ -13,7 +13,7 @@ from oku_core.accounting.outcome import count_answered
 from oku_core.accounting.request_timing import TIMINGS
 from oku_core.messaging.checkpoint import Part
 from oku_core.spec.spec import Engine, Spec
-from oku_core.spec.values.rate import Rate
+from oku_core.spec.values.quantity import Rate
 
 CLOSED, OPEN = Spec(), Spec(rate=Rate("5/s"))
 NAMES = [("warm-up", ""), ("main", ""), ("main", "cart")]

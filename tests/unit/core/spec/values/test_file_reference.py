@@ -1,8 +1,21 @@
+import hashlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.file_claims import build_claim
 
-from oku_core.spec.values.file_reference import FileRef, describe_file, find_file_reference, is_digest
+from oku_core.spec.values.file_reference import (
+    CodeFile,
+    FileClaim,
+    FileHash,
+    FileRef,
+    describe_file,
+    find_file_reference,
+    is_code_path,
+    is_digest,
+    parse_code_files,
+)
 
 DIGEST = "ab" * 32
 
@@ -46,3 +59,69 @@ def test_a_digest_is_in_lower_case_and_whole() -> None:
     """So it can be the name of a file."""
     assert is_digest(DIGEST)
     assert not any(map(is_digest, ("", DIGEST.upper(), DIGEST[:-1], f"{DIGEST}\n", f"../{DIGEST}")))
+
+
+CONTENT = b"what is in a file"
+
+
+def test_a_proof_is_an_hmac_that_other_programs_make_too() -> None:
+    """`openssl dgst -sha256 -hmac 'oku-file-proof'` writes this; the digest says nothing of it."""
+    digest, proof = build_claim(CONTENT)
+    assert digest == hashlib.sha256(CONTENT).hexdigest()
+    assert proof == "8bd691913392d3b0b3c23206604a65fc251292dd45186c566013fd242392425b"
+
+
+def test_pieces_make_the_same_claim_as_the_whole() -> None:
+    """Also an empty file has one."""
+    found = FileHash()
+    for piece in (CONTENT[:5], b"", CONTENT[5:]):
+        found.update(piece)
+    assert found.claim == build_claim(CONTENT)
+    assert FileHash().claim == build_claim(b"")
+
+
+def test_what_is_no_claim_is_refused_without_showing_it() -> None:
+    """A proof that is nearly right may be someone's."""
+    digest, proof = build_claim(CONTENT)
+    assert FileClaim.read(digest, proof) == build_claim(CONTENT)
+    for wrong in ("", proof.upper(), proof[:-1], f"{proof}0", f"{proof}\n", None, 7, [proof]):
+        with pytest.raises(
+            ValueError, match=rf"^the proof of {digest} is not an HMAC-SHA-256 in hexadecimal$"
+        ):
+            FileClaim.read(digest, wrong)
+    with pytest.raises(ValueError, match=r"^abc is not a SHA-256 in hexadecimal$"):
+        FileClaim.read("abc", proof)
+
+
+CODE_DIGEST = "0" * 64
+
+
+@pytest.mark.parametrize("name", ["a.py", "a@sha256:b.py", "@sha256:"])
+def test_a_file_is_read_as_it_was_built(name: str) -> None:
+    """Whatever the user calls it."""
+    built = CodeFile.build("lib/a.py", FileRef.build(CODE_DIGEST, 3, name))
+    again = CodeFile(str(built))
+    assert (again.path, again.file.digest, again.file.name) == ("lib/a.py", CODE_DIGEST, name)
+
+
+@pytest.mark.parametrize("path", ["a.py", "lib/a.py", "größe.txt", "a b", "..a/b.."])
+def test_a_path_stays_in_its_folder(path: str) -> None:
+    """It may have folders."""
+    assert is_code_path(path)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "/a", "../a", "a/../b", ".", "./a", "a/", "a//b", "a\nb", "a\0", "a\udcff", "a@sha256:b", "a" * 401],
+)
+def test_any_other_path_is_refused(path: str) -> None:
+    """It would lead elsewhere, or could not be written down."""
+    assert not is_code_path(path)
+    with pytest.raises(ValueError, match=r"is not of the form"):
+        CodeFile(f"{path}@sha256:{CODE_DIGEST}:3:a")
+
+
+def test_two_files_cannot_have_one_path() -> None:
+    """One of them would be lost."""
+    with pytest.raises(ValueError, match="two files have the same path"):
+        parse_code_files([f"a@sha256:{CODE_DIGEST}:3:a", f"a@sha256:{'1' * 64}:3:a"])

@@ -2,7 +2,15 @@ import re
 
 import pytest
 
-from oku_core.spec.values.scalar import PlainScalar, parse_scalar, parse_text, read_json_value
+from oku_core.spec.values.scalar import (
+    LONGEST_NAME,
+    PlainScalar,
+    parse_method,
+    parse_name,
+    parse_scalar,
+    parse_text,
+    read_json_value,
+)
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"id": {i}}', "a\nb\x00", "日本"])
@@ -85,3 +93,44 @@ def test_json_is_not_nested_without_end() -> None:
         read_json_value([deep])
     with pytest.raises(ValueError, match=r" has 401 digits; at most 400 are allowed$"):
         read_json_value(PlainScalar("1" * 401))
+
+
+@pytest.mark.parametrize("name", ["", "night run", "日本 7 %", "x" * LONGEST_NAME, "/{i}"])
+def test_a_name_is_a_printable_line(name: str) -> None:
+    """It may be empty, and have up to a hundred characters."""
+    assert parse_name(name) == name
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\tb", "\x1b[31m", "x" * (LONGEST_NAME + 1), "a\u202eb"])
+def test_nothing_that_would_disturb_a_terminal_is_a_name(name: str) -> None:
+    """Names are shown wherever figures are."""
+    with pytest.raises(ValueError, match=r"is not a name of up to 100 printable characters$"):
+        parse_name(name)
+
+
+@pytest.mark.parametrize(
+    ("value", "method"), [("GET", "GET"), ("get", "GET"), ("Post", "POST"), ("PURGE", "PURGE")]
+)
+def test_a_method_is_sent_in_capitals(value: str, method: str) -> None:
+    """Users may write it in lower case, and unknown methods are accepted."""
+    assert parse_method(value) == method
+
+
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ("", "'' is not a method such as GET or POST"),
+        ("GET /", "GET / is not a method such as GET or POST"),
+        ("GET\r\n", r"'GET\r\n' is not a method such as GET or POST"),
+        ("connect", "connect is not a method such as GET or POST"),
+        ("po\u017ft", "po\u017ft is not a method such as GET or POST"),
+        ("ß", "ß is not a method such as GET or POST"),
+        (True, "true is not text, put it in quotes"),
+        (None, "null is not text"),
+        (["GET"], "['GET'] is not text"),
+    ],
+)
+def test_an_invalid_method_is_named(value: object, fault: str) -> None:
+    """Letters that are ASCII only in upper case, and what YAML makes of `on`, are not methods."""
+    with pytest.raises(ValueError, match=f"^{re.escape(fault)}$"):
+        parse_method(value)

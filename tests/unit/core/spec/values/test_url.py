@@ -2,7 +2,7 @@ from collections.abc import Callable
 
 import pytest
 
-from oku_core.spec.values.placeholder import KNOWN_PLACEHOLDERS
+from oku_core.spec.values.template import KNOWN_PLACEHOLDERS
 from oku_core.spec.values.url import (
     Url,
     is_absolute,

@@ -1,5 +1,6 @@
 import string
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,10 +12,11 @@ from yarl import URL
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
-from oku_workers.engines.aiohttp.request import build_arguments, build_shared_headers, build_url
+from oku_workers.engines.aiohttp.request import LongBody, build_arguments, build_shared_headers, build_url
 from oku_workers.engines.aiohttp.route import Route, build_routes
+from oku_workers.engines.http.request_parts import PIECE_BYTES
 
 INDICES = st.integers(0, 10**15)
 URL_CHARACTERS = string.ascii_letters + string.digits + "-._~/%:@!$&'()*+,;=[]"
@@ -165,3 +167,23 @@ def test_headers_of_several_targets_are_sent_by_each() -> None:
     assert build_shared_headers(mix, follows_redirects=False) == []
     builds = [Route(template, spec, is_only=False).build_arguments for template in mix.templates]
     assert [build and build(0)["headers"] for build in builds] == [[("X", "y"), ("A", "b")], [("X", "y")]]
+
+
+CONTENT = bytes(range(256)) * 1000
+
+
+@pytest.mark.parametrize("length", [None, 0, 1, PIECE_BYTES, PIECE_BYTES + 1, len(CONTENT)])
+async def test_a_long_body_is_sent_in_pieces_that_are_no_copies(length: int | None) -> None:
+    """As much of it as a `Content-Length` says."""
+    pieces: list[Any] = []
+
+    async def write(piece: memoryview) -> None:
+        pieces.append(piece)
+
+    writer: Any = SimpleNamespace(write=write)
+    body = LongBody(CONTENT)
+    await (body.write(writer) if length is None else body.write_with_length(writer, length))
+    assert b"".join(pieces) == CONTENT[:length]
+    assert all(piece.obj is CONTENT and len(piece) <= PIECE_BYTES for piece in pieces)
+    assert body.size == len(CONTENT)
+    assert body.decode("latin-1").encode("latin-1") == CONTENT

@@ -11,26 +11,23 @@ from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 from yarl import URL
 
-from oku_core.http_client.limits import LONGEST_HEAD_BYTES
+from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES
 from oku_core.messaging.lease import Lease
-from oku_core.spec.expectation import Expectation
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.check import JsonValue, SizeBound
-from oku_core.spec.values.expected_status import ExpectedStatus
-from oku_core.spec.values.header import Header
+from oku_core.spec.target import Expectation
+from oku_core.spec.values.check import ExpectedStatus, JsonValue, SizeBound
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
-from oku_workers.engines.counting import count_answers
-from oku_workers.engines.defaults import PIECE_BYTES
-from oku_workers.engines.httptools.answer_batch import AnswerBatch
+from oku_workers.engines.http.request_parts import PIECE_BYTES
+from oku_workers.engines.http.request_timeout import RequestTimeout
+from oku_workers.engines.http.response_counting import count_answers
 from oku_workers.engines.httptools.connection import LARGE_REQUEST_BYTES, Connection
+from oku_workers.engines.httptools.exchange import LONGEST_BYTES, AnswerBatch
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.request import SharedBody
-from oku_workers.engines.httptools.response_cache import LONGEST_BYTES
 from oku_workers.engines.httptools.route import Route
-from oku_workers.engines.time_limit import TimeLimit
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed import Feed
 from oku_workers.executions.tally import (
     DISCONNECTED,
     FAILED_CHECK,
@@ -39,9 +36,10 @@ from oku_workers.executions.tally import (
     TIMEOUT,
     UNEXPECTED_STATUS,
 )
+from oku_workers.feed.feed import Feed
 
 if TYPE_CHECKING:
-    from oku_workers.executions.feed_protocol import FeedProtocol
+    from oku_workers.feed.feed_protocol import FeedProtocol
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
@@ -79,7 +77,7 @@ class Bench:
     """Stands for the engine: sends a request on each connection that has become free."""
 
     def __init__(self, method: str = "GET", follows: bytes = b"", **expect: Any) -> None:
-        self.limit = TimeLimit(3600)
+        self.limit = RequestTimeout(3600)
         template = RequestTemplate(
             url=Url("http://h/"),
             method=method,

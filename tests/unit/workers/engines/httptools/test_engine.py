@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.kit.workers.engine_benches import LAST_ANSWER, HttptoolsBench, settle
 
-from oku_core.http_client.defaults import KEEPALIVE_S
-from oku_core.spec.values.header import Header
+from oku_core.http_client.client_rules import KEEPALIVE_S
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import parse_urls
-from oku_workers.engines.connection_set import CONNECTING_AT_ONCE
+from oku_workers.engines.http.connection_set import CONNECTING_AT_ONCE
 from oku_workers.executions.tally import OK, TIMEOUT
 
 BuildBench = Callable[..., HttptoolsBench]

@@ -19,14 +19,23 @@ from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_core.spec.target import Target
 from oku_core.spec.values.url import Url
-from oku_workers.engines.counting import Parsed, count_answers
-from oku_workers.engines.httptools import answer_batch, exchange
-from oku_workers.engines.httptools.answer_batch import PythonAnswerBatch
+from oku_workers.engines.http.response_counting import Parsed, count_answers
+from oku_workers.engines.httptools import exchange
 from oku_workers.engines.httptools.body_size import FIXED, LENGTH, PythonShape, build_compiled_shape
-from oku_workers.engines.httptools.exchange import IDLE, NO_FILE, SENT, PythonExchange, PythonRouteBase
+from oku_workers.engines.httptools.exchange import (
+    IDLE,
+    LONGEST_BYTES,
+    MOST_CACHED,
+    NO_FILE,
+    SENT,
+    PythonAnswerBatch,
+    PythonExchange,
+    PythonRouteBase,
+    ResponseCache,
+)
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed import Feed
 from oku_workers.executions.tally import OK, TIMEOUT
+from oku_workers.feed.feed import Feed
 
 OK_NS = 1000
 SHAPE = ((FIXED, b"HTTP/1.1 201 Made\r\n"), (LENGTH, b"Content-Length:"))
@@ -102,7 +111,7 @@ def kinds() -> tuple[Kind, Kind]:
     require_extension()
     return (
         Kind(PythonExchange, PythonRouteBase, PythonAnswerBatch, PythonShape),
-        Kind(exchange.Exchange, exchange.RouteBase, answer_batch.AnswerBatch, build_compiled_shape),
+        Kind(exchange.Exchange, exchange.RouteBase, exchange.AnswerBatch, build_compiled_shape),
     )
 
 
@@ -402,3 +411,29 @@ def test_an_exchange_without_something_is_refused(kinds: tuple[Kind, Kind], fiel
     with pytest.raises((TypeError, AttributeError)):
         site.exchange.data_received(ANSWERS[0])
     site.close()
+
+
+CACHEABLE = st.tuples(st.integers(0, 2 * MOST_CACHED), st.sampled_from([1, LONGEST_BYTES, LONGEST_BYTES + 1]))
+
+
+@given(st.lists(CACHEABLE, max_size=3 * MOST_CACHED))
+def test_what_is_known_was_told_before(told: list[tuple[int, int]]) -> None:
+    """This holds whatever was forgotten meanwhile, and there is never too much of it."""
+    known = ResponseCache()
+    for number, length in told:
+        response = b"%d " % number + b"x" * (length - len(b"%d " % number))
+        parsed = (0, 200, number, "")
+        known.add(response, parsed)
+        assert known.find(response) == (parsed if len(response) <= LONGEST_BYTES else None)
+    assert known.count <= MOST_CACHED
+
+
+def test_it_is_quick_again_after_it_was_full() -> None:
+    """A target with more answers than fit is no reason to give up on those that come often."""
+    known = ResponseCache()
+    for number in range(MOST_CACHED + 1):
+        known.add(b"%d" % number, (0, 200, number, ""))
+    assert known.find(b"%d" % MOST_CACHED) == (0, 200, MOST_CACHED, "")
+    assert known.find(b"0") is None
+    known.add(b"0", (1, 404, 0, "status 404"))
+    assert known.find(b"0") == (1, 404, 0, "status 404")

@@ -10,11 +10,11 @@ from yarl import URL
 from oku_core.data.data_format import DataFormat
 from oku_core.data.escape import AS_TEXT, IN_HEADER
 from oku_core.data.row_reader import Value
-from oku_core.http_client.urls import build_origin
+from oku_core.http_client.client_rules import build_origin
 from oku_core.spec.data_file import DataFile
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.header import Header
+from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.template import Rows
 from oku_core.spec.values.url import Url
 from oku_workers.engines.nghttp2.request import NOTHING, BuildRequest, build_request

@@ -27,11 +27,11 @@ from tests.kit.http2.frames import (
 from tests.kit.http2.session import Session as ServerSession
 from tests.kit.http2.session import StreamRequest
 
+from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES, MOST_HEADERS
 from oku_core.http_client.error_reason import HEADERS_TOO_LONG, MALFORMED_ANSWER, NO_HTTP2, STREAM_REFUSED
-from oku_core.http_client.limits import LONGEST_HEAD_BYTES, MOST_HEADERS
-from oku_core.spec.expectation import Expectation
 from oku_core.spec.request_template import RequestTemplate
-from oku_core.spec.values.expected_status import ExpectedStatus
+from oku_core.spec.target import Expectation
+from oku_core.spec.values.check import ExpectedStatus
 from oku_core.spec.values.url import Url
 from oku_workers.engines.nghttp2.request import BuildRequest
 from oku_workers.engines.nghttp2.route import Route

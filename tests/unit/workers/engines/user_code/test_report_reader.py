@@ -10,7 +10,7 @@ from oku_core.accounting.outcome import LOST, NOT_SENT
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_core.user_code.messages import NO_TEXT, OUTSIDE, Report
-from oku_workers.engines.user_code.hands import Handed, Hands
+from oku_workers.engines.user_code.handouts import Handed, Handouts
 from oku_workers.engines.user_code.report_reader import ReportReader, give_back_or_end
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import EXCEPTION, OK
@@ -38,10 +38,10 @@ class Bench:
         self.execution = Execution(lease, Spec(), self.finished)
         loop.close()
         self.execution.enter("")
-        self.hands = Hands()
-        self.reader = ReportReader(self.hands, lambda: self.execution)
+        self.handouts = Handouts()
+        self.reader = ReportReader(self.handouts, lambda: self.execution)
         for coordinate in range(ITERATIONS):
-            self.hands.put(Handed(self.execution.tally, coordinate, 0))
+            self.handouts.put(Handed(self.execution.tally, coordinate, 0))
 
     def count_outcomes(self) -> int:
         """How many iterations have an outcome."""
@@ -62,7 +62,7 @@ def test_a_report_counts_iterations_and_requests(bench: Bench) -> None:
     )  # fmt: skip
     bench.reader.read(Report(tracebacks={1: "Traceback …"}, ended=[1, EXCEPTION, 1, 2000, 1]))
     [tally] = bench.execution.tallies
-    assert (tally.outcomes[OK], tally.outcomes[EXCEPTION], len(bench.hands)) == (1, 1, 2)
+    assert (tally.outcomes[OK], tally.outcomes[EXCEPTION], len(bench.handouts)) == (1, 1, 2)
     inner = bench.execution.find_inner("", "login")
     assert (inner.count, inner.statuses) == (2, {200: 1, 204: 1})
 
@@ -94,7 +94,7 @@ def test_what_no_host_says_is_refused(bench: Bench, forged: Report) -> None:
     """And no iteration is lost with it: all are still in hand, to be given back."""
     with pytest.raises(ValueError, match=r"."):
         bench.reader.read(forged)
-    assert len(bench.hands) == ITERATIONS
+    assert len(bench.handouts) == ITERATIONS
 
 
 @given(reports=st.lists(REPORTS, max_size=3))
@@ -106,7 +106,7 @@ def test_each_iteration_ends_once_whatever_a_host_says(reports: list[Report]) ->
             bench.reader.read(report)
     except ValueError:
         pass
-    for slot, handed in bench.hands.take_all():
+    for slot, handed in bench.handouts.take_all():
         give_back_or_end(handed, slot, None)
     assert bench.count_outcomes() + len(bench.execution.given_back) == ITERATIONS
     assert bench.execution.ended == ITERATIONS

@@ -21,15 +21,15 @@ from oku_workers.engines.aiohttp.protocol import AnswerBody
 from oku_workers.engines.aiohttp.redirects import Redirects
 from oku_workers.engines.aiohttp.route import Route, build_routes
 from oku_workers.engines.aiohttp.session import build_session
-from oku_workers.engines.answer_checks import CHECK_WITHIN
-from oku_workers.engines.defaults import STUCK_S
-from oku_workers.engines.engine_context import EngineContext
-from oku_workers.engines.first_errors import FirstErrors
-from oku_workers.engines.time_limit import TimeLimit, keep_sweeping
-from oku_workers.engines.window import choose_window, limit_window
+from oku_workers.engines.contract.engine_context import EngineContext
+from oku_workers.engines.contract.engine_protocol import STUCK_S
+from oku_workers.engines.contract.window import choose_window, limit_window
+from oku_workers.engines.http.answer_checks import CHECK_WITHIN
+from oku_workers.engines.http.first_errors import FirstErrors
+from oku_workers.engines.http.request_timeout import RequestTimeout, keep_sweeping
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.tally import FAILED_CHECK, OK, TIMEOUT, Tally
+from oku_workers.feed.feed_protocol import FeedProtocol
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -140,7 +140,7 @@ class AiohttpEngine:
         """Slots that have failed and will begin again."""
         self._waiting = self._fresh = 0
         """Slots that wait for something to take, and those that have not begun yet."""
-        self._limit = TimeLimit(spec.timeout_s)
+        self._limit = RequestTimeout(spec.timeout_s)
         mix = RequestMix(spec)
         self._routes = build_routes(spec, mix, context.rows)
         self._period = len(self._routes)

@@ -11,7 +11,7 @@ from aiohttp import (
     ServerTimeoutError,
 )
 
-from oku_core.data.data_error import DataError
+from oku_core.data.data_format import DataError
 from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, PROTOCOL_ERROR, TIMEOUT
 
 _NEVER_SENT = (

@@ -17,7 +17,7 @@ from aiohttp.http import RawResponseMessage
 from aiohttp.streams import EMPTY_PAYLOAD
 from multidict import CIMultiDict, CIMultiDictProxy
 
-from oku_core.http_client.limits import LONGEST_HEAD_BYTES
+from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
 
 _CONTINUE = 100

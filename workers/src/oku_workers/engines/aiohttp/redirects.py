@@ -3,7 +3,7 @@
 from aiohttp import ClientResponse, ClientSession, InvalidURL, hdrs
 from yarl import URL
 
-from oku_core.http_client.redirection import (
+from oku_core.http_client.client_rules import (
     NOT_A_URL,
     REDIRECTIONS,
     RedirectError,
@@ -13,7 +13,7 @@ from oku_core.http_client.redirection import (
     turns_into_get,
 )
 from oku_core.spec.spec import Spec
-from oku_workers.engines.aiohttp.body import LongBody
+from oku_workers.engines.aiohttp.request import LongBody
 
 Headers = list[tuple[str, str]]
 

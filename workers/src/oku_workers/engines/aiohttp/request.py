@@ -4,18 +4,19 @@ What is the same for every index is worked out in advance. A spec that aiohttp c
 when a request is asked for, not here, so that each request ends in an outcome.
 """
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.payload import Payload
 from yarl import URL
 
-from oku_core.http_client.urls import build_origin
+from oku_core.http_client.client_rules import BODY_TYPE, build_origin
 from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.values.template import Rows, Template
 from oku_core.spec.values.url import Url
-from oku_workers.engines.aiohttp.body import LongBody
-from oku_workers.engines.defaults import PIECE_BYTES
-from oku_workers.engines.request_parts import RequestParts, split_target, take_apart
+from oku_workers.engines.http.request_parts import PIECE_BYTES, RequestParts, split_target, take_apart
 
 _Values = Sequence[tuple[str, Template]]
 
@@ -105,3 +106,29 @@ def _split_headers(parts: RequestParts, *, follows_redirects: bool) -> tuple[_Va
         [(name, value) for name, value in parts.headers if name.lower() not in own],
         [(name, value) for name, value in parts.headers if name.lower() in own],
     )
+
+
+class LongBody(Payload):
+    """Bytes that are sent in pieces, each after the one before; they are never copied as a whole."""
+
+    _value: bytes
+    _autoclose = True
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(content, content_type=BODY_TYPE)
+        self._size = len(content)
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        """Decode the content."""
+        return self._value.decode(encoding, errors)
+
+    async def write(self, writer: AbstractStreamWriter) -> None:
+        """Send the content."""
+        await self.write_with_length(writer, None)
+
+    async def write_with_length(self, writer: AbstractStreamWriter, content_length: int | None) -> None:
+        """Send the content up to the length in a header; all of it if that is None."""
+        content = memoryview(self._value)[:content_length]
+        for at in range(0, len(content), PIECE_BYTES):
+            await writer.write(content[at : at + PIECE_BYTES])
+            await asyncio.sleep(0)  # a server that reads at once must not block the event loop

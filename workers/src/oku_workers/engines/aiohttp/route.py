@@ -6,7 +6,7 @@ from oku_core.spec.request_template import RequestMix, RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.template import Rows
 from oku_workers.engines.aiohttp.request import build_arguments, build_url
-from oku_workers.engines.answer_checks import build_judge
+from oku_workers.engines.http.answer_checks import build_judge
 
 
 class Route:

@@ -23,14 +23,14 @@ from aiohttp.connector import BaseConnector, Connection
 from multidict import istr
 
 from oku_core.http_client.addresses import Addresses
-from oku_core.http_client.defaults import DEFAULT_HEADERS, KEEPALIVE_S
+from oku_core.http_client.client_rules import DEFAULT_HEADERS, KEEPALIVE_S
 from oku_core.spec.request_template import RequestMix
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.header import asks_to_close
+from oku_core.spec.values.request_content import asks_to_close
 from oku_workers.engines.aiohttp.cookies import OriginCookieJar
 from oku_workers.engines.aiohttp.protocol import ResponseProtocol
 from oku_workers.engines.aiohttp.request import build_shared_headers
-from oku_workers.engines.engine_error import EngineError
+from oku_workers.engines.contract.engine_context import EngineError
 
 NoteConnection = Callable[[int, int | None], None]
 """Hears how many µs TCP and TLS took, in the task of the request for which a connection was made."""

@@ -13,9 +13,9 @@ from typing import Protocol, cast
 
 from oku_core.http_client.error_reason import HUNG_UP, UNASKED
 from oku_core.http_client.response_reader import MalformedResponseError, ResponseReader
-from oku_workers.engines.counting import count_answer
-from oku_workers.engines.defaults import PIECE_BYTES
-from oku_workers.engines.httptools.answer_batch import AnswerBatch
+from oku_workers.engines.http.request_parts import PIECE_BYTES
+from oku_workers.engines.http.request_timeout import RequestTimeout
+from oku_workers.engines.http.response_counting import count_answer
 from oku_workers.engines.httptools.exchange import (
     CLOSED,
     CONNECTING,
@@ -24,15 +24,15 @@ from oku_workers.engines.httptools.exchange import (
     READING,
     SENDING,
     SENT,
+    AnswerBatch,
     Exchange,
 )
 from oku_workers.engines.httptools.origin import IdleConnection, Origin
 from oku_workers.engines.httptools.request import BuildRequest
 from oku_workers.engines.httptools.route import Route
-from oku_workers.engines.time_limit import TimeLimit
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.tally import DISCONNECTED, OK, PROTOCOL_ERROR, TIMEOUT, Tally
+from oku_workers.feed.feed_protocol import FeedProtocol
 from oku_workers.speedups.extension import write
 
 LARGE_REQUEST_BYTES = 16_384
@@ -52,7 +52,7 @@ class Owner(Protocol):
     """
 
     batch: AnswerBatch
-    limit: TimeLimit
+    limit: RequestTimeout
     feed: FeedProtocol
     build: BuildRequest | None
     turns: Sequence[Route] | None

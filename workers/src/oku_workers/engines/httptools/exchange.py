@@ -1,6 +1,7 @@
 """The hot path of a connection: an answer comes, is recognised and counted, and the next request goes out.
 
-`speedups/exchange.c` is the same, compiled; all else that a connection does is in `connection`.
+`speedups/exchange.c` and `answer_batch.c` are the same, compiled; all else that a connection does is in
+`connection`.
 """
 
 from abc import abstractmethod
@@ -8,13 +9,11 @@ from collections.abc import Callable, Sequence
 from time import monotonic_ns
 from typing import TYPE_CHECKING
 
-from oku_workers.engines.counting import Parsed
-from oku_workers.engines.httptools.answer_batch import AnswerBatch
+from oku_workers.engines.http.response_counting import CountAnswers, Parsed
 from oku_workers.engines.httptools.body_size import Shape
 from oku_workers.engines.httptools.request import BuildRequest
-from oku_workers.engines.httptools.response_cache import LONGEST_BYTES
-from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.tally import OK, Tally
+from oku_workers.feed.feed_protocol import FeedProtocol
 from oku_workers.speedups.extension import IS_COMPILED, write
 
 if IS_COMPILED:
@@ -23,6 +22,56 @@ if IS_COMPILED:
 CONNECTING, IDLE, SENDING, SENT, READING, CLOSED = range(6)
 """The states of a connection; `SENT` waits for the first piece of an answer."""
 NO_FILE = -1
+MOST_CACHED = 256
+LONGEST_BYTES = 1024
+"""How many responses are remembered, and how long each may be: at most 0.3 MB in all."""
+
+
+class ResponseCache:
+    """What the parser made of whole responses that left their connection open.
+
+    It is valid for one kind of request only: the meaning depends on the method and what is expected.
+    """
+
+    def __init__(self) -> None:
+        self._parsed: dict[bytes, Parsed] = {}
+        self.find = self._parsed.get
+        """What was made of the response that consists of these bytes, or None."""
+
+    @property
+    def count(self) -> int:
+        """How many responses are remembered."""
+        return len(self._parsed)
+
+    def add(self, response: bytes, parsed: Parsed) -> None:
+        """Remember a response, unless it is long; when there are too many, all others are forgotten."""
+        if len(response) > LONGEST_BYTES:
+            return
+        if len(self._parsed) >= MOST_CACHED:
+            self._parsed.clear()
+        self._parsed[response] = parsed
+
+
+class PythonAnswerBatch:
+    """What is compiled counts the answers of one turn of the event loop together; here none waits.
+
+    Args:
+        call_soon: has something called at the end of a turn of the event loop.
+        count_answers: counts answers that have the same tally and the same status.
+    """
+
+    def __init__(
+        self, call_soon: Callable[[Callable[[], None]], object], count_answers: CountAnswers
+    ) -> None:
+        """There is nothing to keep of them."""
+
+    def count(self) -> None:
+        """Count what waits."""
+
+
+AnswerBatch = PythonAnswerBatch
+if not TYPE_CHECKING and IS_COMPILED:
+    AnswerBatch = _speedups.AnswerBatch
 
 
 class PythonRouteBase:

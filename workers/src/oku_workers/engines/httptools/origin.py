@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from yarl import URL
 
-from oku_workers.engines.connector import Connector, OriginConnection
+from oku_workers.engines.http.connector import Connector, OriginConnection
 
 
 class IdleConnection(OriginConnection):

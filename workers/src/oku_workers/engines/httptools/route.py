@@ -8,16 +8,15 @@ from yarl import URL
 from oku_core.http_client.response_reader import ResponseReader
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.header import asks_to_close
+from oku_core.spec.values.request_content import asks_to_close
 from oku_core.spec.values.template import Rows
-from oku_workers.engines.answer_checks import build_judge
-from oku_workers.engines.counting import Parsed
-from oku_workers.engines.httptools.exchange import RouteBase
+from oku_workers.engines.http.answer_checks import build_judge
+from oku_workers.engines.http.response_counting import Parsed
+from oku_workers.engines.http.route_table import Routes
+from oku_workers.engines.httptools.exchange import ResponseCache, RouteBase
 from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.request import SharedBody, share_body
-from oku_workers.engines.httptools.response_cache import ResponseCache
 from oku_workers.engines.httptools.response_pattern import MOST_PATTERNS, ResponsePattern, learn_pattern
-from oku_workers.engines.routes import Routes
 from oku_workers.executions.tally import OK
 
 if TYPE_CHECKING:

@@ -11,23 +11,23 @@ from functools import partial
 from time import monotonic_ns
 from typing import TYPE_CHECKING
 
-from oku_core.data.data_error import DataError
-from oku_core.http_client.defaults import KEEPALIVE_S
+from oku_core.data.data_format import DataError
+from oku_core.http_client.client_rules import KEEPALIVE_S
 from oku_core.http_client.error_reason import NO_ROW, NO_URL, explain_error
 from oku_core.process.supervision import Health, Supervisor
 from oku_core.spec.spec import Spec
-from oku_workers.engines.connection_set import AHEAD_S, CONNECTING_AT_ONCE, ConnectionSet
-from oku_workers.engines.engine_context import EngineContext
-from oku_workers.engines.first_errors import FirstErrors
+from oku_workers.engines.contract.engine_context import EngineContext
+from oku_workers.engines.contract.window import choose_window, count_connections, limit_window
+from oku_workers.engines.http.connection_set import AHEAD_S, CONNECTING_AT_ONCE, ConnectionSet
+from oku_workers.engines.http.first_errors import FirstErrors
+from oku_workers.engines.http.request_timeout import RequestTimeout, keep_sweeping
 from oku_workers.engines.nghttp2.connection import Connection
 from oku_workers.engines.nghttp2.origin import Origin
 from oku_workers.engines.nghttp2.route import Route, build_routes
 from oku_workers.engines.nghttp2.stream import Headers, Stream
-from oku_workers.engines.time_limit import TimeLimit, keep_sweeping
-from oku_workers.engines.window import choose_window, count_connections, limit_window
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed_protocol import FeedProtocol
 from oku_workers.executions.tally import CONNECT_ERROR, DISCONNECTED, TIMEOUT
+from oku_workers.feed.feed_protocol import FeedProtocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ class Nghttp2Engine:
         self, spec: Spec, feed: FeedProtocol, supervisor: Supervisor, context: EngineContext
     ) -> None:
         self._supervisor = supervisor
-        self.limit = TimeLimit(spec.timeout_s)
+        self.limit = RequestTimeout(spec.timeout_s)
         self.feed = feed
         feed.has_room = self._has_room
         routes = build_routes(spec, context.local_address, context.tls, context.rows)

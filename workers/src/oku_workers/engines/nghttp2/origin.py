@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from yarl import URL
 
-from oku_workers.engines.connector import Connector
+from oku_workers.engines.http.connector import Connector
 
 if TYPE_CHECKING:
     from oku_workers.engines.nghttp2.connection import Connection

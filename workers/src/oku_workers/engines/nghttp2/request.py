@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from yarl import URL
 
-from oku_core.http_client.defaults import METHODS_WITHOUT_BODY
+from oku_core.http_client.client_rules import METHODS_WITHOUT_BODY
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.values.template import Rows, Template
+from oku_workers.engines.http.request_parts import list_own_headers, take_apart
 from oku_workers.engines.nghttp2.stream import Headers
-from oku_workers.engines.request_parts import list_own_headers, take_apart
 
 
 class BuildRequest(NamedTuple):

@@ -8,12 +8,12 @@ from yarl import URL
 from oku_core.spec.request_template import RequestTemplate
 from oku_core.spec.spec import Spec
 from oku_core.spec.values.template import Rows
-from oku_workers.engines.answer_checks import build_judge
-from oku_workers.engines.counting import Parsed
+from oku_workers.engines.http.answer_checks import build_judge
+from oku_workers.engines.http.response_counting import Parsed
+from oku_workers.engines.http.route_table import Routes
 from oku_workers.engines.nghttp2.origin import Origin
 from oku_workers.engines.nghttp2.request import NOTHING, BuildRequest, build_request
 from oku_workers.engines.nghttp2.stream import Stream
-from oku_workers.engines.routes import Routes
 from oku_workers.executions.tally import OK
 
 if TYPE_CHECKING:

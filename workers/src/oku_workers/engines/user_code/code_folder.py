@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from oku_core.spec.spec import Spec
-from oku_core.spec.values.code_file import CodeFile
-from oku_workers.engines.engine_error import EngineError
+from oku_core.spec.values.file_reference import CodeFile
+from oku_workers.engines.contract.engine_context import EngineError
 
 _PREFIX = "oku-code-"
 _NEW_S = 60.0

@@ -11,7 +11,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from oku_core.messaging.host_end import HostEndReason
+from oku_core.messaging.process_ends import HostEndReason
 from oku_core.process.supervision import Health, Supervisor, cancel
 from oku_core.spec.files import list_files
 from oku_core.spec.spec import Spec, encode_spec
@@ -27,17 +27,15 @@ from oku_core.user_code.messages import (
     Start,
     Stop,
 )
-from oku_workers.engines.defaults import STUCK_S
-from oku_workers.engines.engine_context import EngineContext
-from oku_workers.engines.engine_error import EngineError
-from oku_workers.engines.host_load import HostLoad
+from oku_workers.engines.contract.engine_context import EngineContext, EngineError
+from oku_workers.engines.contract.engine_protocol import STUCK_S, HostLoad
+from oku_workers.engines.contract.host_ends import ProcessEnd
 from oku_workers.engines.user_code.code_folder import build_code_folder, fill_code_folder, remove_code_folder
-from oku_workers.engines.user_code.hands import Handed, Hands
-from oku_workers.engines.user_code.host_ends import ProcessEnd
+from oku_workers.engines.user_code.handouts import Handed, Handouts
 from oku_workers.engines.user_code.host_process import HostProcess
 from oku_workers.engines.user_code.report_reader import ReportReader, give_back_or_end
 from oku_workers.executions.execution import Execution
-from oku_workers.executions.feed_protocol import FeedProtocol
+from oku_workers.feed.feed_protocol import FeedProtocol
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,12 +92,12 @@ class UserCodeEngine:
         self._leaving: Execution | None = None
         """What the requests of users that stop are counted in."""
         self._are_gone = asyncio.Event()
-        self._hands = Hands()
+        self._handouts = Handouts()
         self._most_users = 0
         """The largest window so far."""
         self._wanted = 0
         self._host: HostProcess | None = None
-        self._reader = ReportReader(self._hands, self._find_execution)
+        self._reader = ReportReader(self._handouts, self._find_execution)
         self._folder: Path | None = None
         self._heard_at = self._swept_at = 0.0
         self._ends = 0
@@ -122,7 +120,7 @@ class UserCodeEngine:
         host = self._host
         if host is None:
             return 0
-        begun = sum(map(bool, map(host.slots.begun_ns, self._hands.slots)))
+        begun = sum(map(bool, map(host.slots.begun_ns, self._handouts.slots)))
         return min(begun, self._most_users)
 
     @property
@@ -183,18 +181,18 @@ class UserCodeEngine:
     def group_in_flight(self) -> Mapping[Execution, list[int]]:
         """The coordinates that were handed out and have not ended, for each execution that has any."""
         groups: dict[Execution, list[int]] = {}
-        for handed in self._hands:
+        for handed in self._handouts:
             groups.setdefault(handed.tally.execution, []).append(handed.coordinate)
         return groups
 
     def cut_off(self, execution: Execution) -> None:
         """Have the iterations of an execution cut off; the host says when it has done so."""
-        slots = self._hands.list_slots(execution)
+        slots = self._handouts.list_slots(execution)
         if not slots or self._host is None:
             return
         now = asyncio.get_running_loop().time()
         for slot in slots:
-            if (handed := self._hands.find(slot)) is not None:
+            if (handed := self._handouts.find(slot)) is not None:
                 handed.cut_at = min(handed.cut_at, now)
         self._host.send(Cut(slots))
 
@@ -211,7 +209,7 @@ class UserCodeEngine:
             self._has_ended.set()
         elif self._is_loaded and now - self._heard_at > self._silent_s:
             self._kill(host, f"it has blocked its process for {self._silent_s:g} s")
-        elif any(now - handed.cut_at > STUCK_S for handed in self._hands):
+        elif any(now - handed.cut_at > STUCK_S for handed in self._handouts):
             self._kill(host, f"an iteration that was cut off has not ended within {STUCK_S:g} s")
 
     async def close(self) -> None:
@@ -233,16 +231,16 @@ class UserCodeEngine:
 
     def _fill(self) -> None:
         """Hand out what the host has asked for, as far as the feed has it."""
-        feed, hands, host, load = self._feed, self._hands, self._host, self.host_load
+        feed, handouts, host, load = self._feed, self._handouts, self._host, self.host_load
         if host is None or self._is_closing:
             return
         if self._are_gone.is_set() and self._leaving is None and feed.find_first() is not None:
             self._are_gone.clear()
             host.send(SetUsers(self.window))
         numbers: list[int] = []
-        while self._wanted > 0 and hands.has_room and feed.current is not None:
+        while self._wanted > 0 and handouts.has_room and feed.current is not None:
             tally, coordinate, index, due_ns = feed.take()
-            slot = hands.put(Handed(tally, coordinate, due_ns))
+            slot = handouts.put(Handed(tally, coordinate, due_ns))
             host.slots.clear(slot)
             numbers += (slot, index, due_ns)
             self._wanted -= 1
@@ -307,7 +305,7 @@ class UserCodeEngine:
         self._has_ended.clear()
         self._heard_at = asyncio.get_running_loop().time()
         self._loaded = asyncio.get_running_loop().create_future()
-        self._reader = ReportReader(self._hands, self._find_execution)
+        self._reader = ReportReader(self._handouts, self._find_execution)
         self._why_killed = None
         spec, context = self._spec, self._context
         host = self._host = HostProcess(
@@ -403,7 +401,7 @@ class UserCodeEngine:
             how = self._why_killed or how
             return how
         finally:
-            in_hand = self._hands.take_all()
+            in_hand = self._handouts.take_all()
             if is_unexpected and not self.fault:
                 self._context.host_ends.record(self._context.run, how, len(in_hand))
             for slot, handed in in_hand:
@@ -419,4 +417,4 @@ class UserCodeEngine:
 
     def _find_execution(self) -> Execution | None:
         """One that has begun and is not finished."""
-        return self._leaving or next((handed.tally.execution for handed in self._hands), None)
+        return self._leaving or next((handed.tally.execution for handed in self._handouts), None)

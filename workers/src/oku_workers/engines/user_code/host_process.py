@@ -5,7 +5,6 @@ may touch leases, heartbeats or the account. It dies with its worker.
 """
 
 import asyncio
-import codecs
 import contextlib
 import logging
 import os
@@ -18,21 +17,17 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from oku_core.messaging.host_end import HostEndReason
-from oku_core.process.redaction import redact, redact_beginning
+from oku_core.messaging.process_ends import HostEndReason
 from oku_core.user_code.messages import FrameReader, FromHost, Leaving, ToHost, frame
 from oku_core.user_code.slots import Slots, create_slots
-from oku_workers.engines.user_code.host_ends import ProcessEnd, explain_end
-from oku_workers.engines.user_code.isolation import Isolation
-from oku_workers.engines.user_code.message_redaction import redact_message
+from oku_workers.engines.contract.host_ends import ProcessEnd, explain_end
+from oku_workers.engines.contract.host_isolation import Isolation
+from oku_workers.engines.user_code.host_output import log_output, redact_message
 from oku_workers.engines.user_code.oom_watch import OomWatch
 from oku_workers.engines.user_code.orphans import bury_orphans, end_orphans, forget_host, register_host
 
 _log = logging.getLogger(__name__)
 
-_MOST_LINE_BYTES = 4096
-_MOST_LINES_PER_S = 200
-"""User code that prints more has the rest dropped: a log is not for results."""
 _LAST_WORDS_S = 1.0
 _DATA, _NEARLY_ALL = 5, 0.95
 """The field of /proc/PID/statm with the pages of data (proc(5)), and the share of its limit that is nearly
@@ -102,7 +97,7 @@ class HostProcess:
                 os.setpriority(os.PRIO_PROCESS, self._process.pid, isolation.niceness)
         loop = asyncio.get_running_loop()
         self._connecting = loop.create_task(self._connect(ours))
-        self._printing = loop.create_task(_log_output(output))
+        self._printing = loop.create_task(log_output(output))
 
     @property
     def pid(self) -> int:
@@ -233,35 +228,3 @@ class _Protocol(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002  # how it ended is the exit code
         """The host has closed its end."""
         self._on_end()
-
-
-async def _log_output(output: int) -> None:
-    """Put what user code prints into the log, line by line."""
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=_MOST_LINE_BYTES)
-    with os.fdopen(output, "rb", buffering=0) as pipe:
-        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
-        decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        second, lines, rest = 0.0, 0, ""
-        try:
-            while True:
-                try:
-                    line, rest = rest + decode(await reader.readuntil()), ""
-                except asyncio.LimitOverrunError as error:
-                    part = await reader.readexactly(error.consumed or _MOST_LINE_BYTES)
-                    line, rest = redact_beginning(rest + decode(part))
-                except asyncio.IncompleteReadError as error:
-                    _log_line(rest + decode(error.partial, final=True))
-                    return
-                if (now := loop.time()) >= second + 1:
-                    second, lines = now, 0
-                lines += 1
-                if lines <= _MOST_LINES_PER_S:
-                    _log_line(line)
-        finally:
-            transport.close()
-
-
-def _log_line(line: str) -> None:
-    if text := redact(line, words=True).rstrip():
-        _log.info("user code: %s", "".join(char if char.isprintable() else " " for char in text))

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from oku_core.process.control_groups import MOUNT, ROOT, list_control_groups
+from oku_core.process.resources import MOUNT, ROOT, list_control_groups
 
 _KEPT_S = 5.0
 """A process with much memory takes its time to end after it was killed."""

@@ -22,7 +22,7 @@ from oku_core.user_code.messages import (
     UNTOUCHED,
     Report,
 )
-from oku_workers.engines.user_code.hands import Handed, Hands
+from oku_workers.engines.user_code.handouts import Handed, Handouts
 from oku_workers.executions.execution import Execution
 from oku_workers.executions.tally import EXCEPTION, FAILED_CHECK, OK, TIMEOUT
 
@@ -41,7 +41,7 @@ class ReportReader:
     """Counts the reports of one host, in their order.
 
     Args:
-        hands: the iterations that it has.
+        handouts: the iterations that it has.
         find_execution: gives an execution that counts requests outside of any iteration; None if there is
             none.
 
@@ -49,8 +49,8 @@ class ReportReader:
         ended: how many iterations it has ended.
     """
 
-    def __init__(self, hands: Hands, find_execution: Callable[[], Execution | None]) -> None:
-        self._hands = hands
+    def __init__(self, handouts: Handouts, find_execution: Callable[[], Execution | None]) -> None:
+        self._handouts = handouts
         self._find_execution = find_execution
         self._texts: list[str] = []
         self._outside: list[int] = []
@@ -76,7 +76,7 @@ class ReportReader:
             raise ValueError("a report names a text or an outcome that there is not") from None
 
     def _count_requests(self, numbers: list[int]) -> None:
-        texts, hands, cursor = self._texts, self._hands, iter(numbers)
+        texts, handouts, cursor = self._texts, self._handouts, iter(numbers)
         for request in zip(*[cursor] * REQUEST_FIELDS, strict=True):
             slot, name, outcome, status, latency_us, received, reason = request
             if not (
@@ -87,7 +87,7 @@ class ReportReader:
                 raise ValueError(f"a request of {latency_us} us, {received} bytes, status {status}")
             if outcome not in _REQUEST_ENDS:
                 raise ValueError(f"a request has ended as outcome {outcome}")
-            handed = hands.find(slot) if slot != OUTSIDE else None
+            handed = handouts.find(slot) if slot != OUTSIDE else None
             if handed is None:
                 if len(self._outside) < _MOST_OUTSIDE * REQUEST_FIELDS:
                     self._outside += request
@@ -115,9 +115,9 @@ class ReportReader:
                 inner.explain(outcome, coordinate, self._find_reason(reason))
 
     def _count_ended(self, report: Report) -> None:
-        cursor, now_ns, hands = iter(report.ended), time.monotonic_ns(), self._hands
+        cursor, now_ns, handouts = iter(report.ended), time.monotonic_ns(), self._handouts
         for slot, outcome, begun_ns, took_us, reason in zip(*[cursor] * ENDED_FIELDS, strict=True):
-            handed = hands.find(slot)
+            handed = handouts.find(slot)
             if handed is None:
                 raise ValueError(f"the iteration in slot {slot} has ended twice")
             if not (0 <= took_us <= HIGHEST_FIGURE and 0 <= begun_ns <= now_ns):
@@ -126,7 +126,7 @@ class ReportReader:
                 raise ValueError(f"an iteration has ended as outcome {outcome}")
             why = self._find_reason(reason)
             # Not before all of it was found to be true: what is in hand when a host ends is given back.
-            hands.pop(slot)
+            handouts.pop(slot)
             if outcome in (DROPPED, UNTOUCHED):
                 handed.tally.execution.give_back(handed.coordinate, is_untouched=outcome == UNTOUCHED)
                 continue

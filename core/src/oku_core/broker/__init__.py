@@ -1,0 +1,1 @@
+"""The broker between coordinator and workers: its URL, its Celery application, and how messages travel."""

@@ -1,0 +1,1 @@
+"""Measures of the source tree, and ceilings that only fall."""

@@ -1,1 +1,0 @@
-"""The host: the process beside a worker that runs user code."""

@@ -1,0 +1,145 @@
+"""A request that is to be sent: what is asked of it, and awaiting it sends it."""
+
+import warnings
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from types import TracebackType
+from typing import Any, Protocol, Self, TypedDict
+
+from oku.client.request_body import Data, Fields, Uploads
+from oku.http.response import Response
+
+Expected = str | int | list[str | int] | tuple[str | int, ...]
+"""Statuses that are expected: `200`, `"2xx"`, `"200,404"`, or several of these."""
+
+
+class RequestOptions(TypedDict, total=False):
+    """What a request may have beside its URL.
+
+    Attributes:
+        name: what it is counted under; its method and its path as they are written, unless given.
+        params: is added to the query of the URL.
+        headers: replace those of the run that have the same name.
+        json: the body, as JSON.
+        data: the body as it is, or the fields of a form.
+        files: files of a form that are uploaded, by the names of their fields.
+        bearer: a token for the header `Authorization`.
+        auth: user and password for the header `Authorization`.
+        expect: which statuses are expected: all of 200 to 399, unless given; `any` for all.
+        timeout: how many seconds it may take; that of the run, unless given.
+        allow_redirects: whether redirections are followed; they are, unless this is false.
+        discard_body: whether the body is counted alone, and not kept.
+    """
+
+    name: str
+    params: Fields
+    headers: Mapping[str, str]
+    json: object
+    data: Data
+    files: Uploads
+    bearer: str
+    auth: tuple[str, str]
+    expect: Expected
+    timeout: float
+    allow_redirects: bool
+    discard_body: bool
+
+
+OPTIONS = frozenset(RequestOptions.__annotations__)
+
+Check = tuple[Callable[[Response], object], str]
+"""What must hold of an answer, and what is said when it does not."""
+
+
+class CallSender(Protocol):
+    """Sends calls."""
+
+    def send(self, call: "HttpCall") -> Coroutine[Any, Any, Response]:
+        """Send a request, and count it."""
+        ...
+
+
+class HttpCall(Coroutine[Any, Any, Response]):
+    """A request that is sent when it is awaited: `response = await http.get("/")`.
+
+    It can be a task of its own, as every coroutine: `group.create_task(http.get("/"))`.
+
+    What is asked of the answer with `check`, `json` and `text` counts in the outcome of the request; what is
+    asked of the response later counts in that of the iteration alone.
+    """
+
+    __slots__ = ("_is_sent", "_running", "_sender", "checks", "method", "options", "url")
+
+    def __init__(self, sender: CallSender, method: str, url: str, options: RequestOptions) -> None:
+        self._sender = sender
+        self._is_sent = False
+        self._running: Coroutine[Any, Any, Response] | None = None
+        self.method = method
+        self.url = url
+        self.options = options
+        self.checks: list[Check] = []
+        if not options.keys() <= OPTIONS:
+            self._is_sent = True
+            raise TypeError(f"{method} {url}: there is no argument {min(options.keys() - OPTIONS)}")
+
+    def __await__(self) -> Generator[Any, Any, Response]:
+        """Send it, and wait for its answer."""
+        self._is_sent = True
+        return self._sender.send(self).__await__()
+
+    def send(self, value: object) -> Any:
+        """Go on, as the task that it is."""
+        return self._run().send(value)
+
+    def throw(
+        self,
+        kind: Any,
+        value: BaseException | object = None,
+        traceback: TracebackType | None = None,
+    ) -> Any:
+        """Be cancelled, as the task that it is."""
+        running = self._run()
+        return running.throw(kind) if value is None else running.throw(kind, value, traceback)
+
+    def close(self) -> None:
+        """End; a call that was not sent is not sent."""
+        self._is_sent = True
+        if self._running is not None:
+            self._running.close()
+
+    def _run(self) -> Coroutine[Any, Any, Response]:
+        self._is_sent = True
+        if self._running is None:
+            self._running = self._sender.send(self)
+        return self._running
+
+    def __del__(self) -> None:
+        """Say that it was forgotten."""
+        if not self._is_sent:
+            warnings.warn(
+                f"{self.method} {self.url} was never sent: write await before it",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+    def check(self, condition: Callable[[Response], object], text: str) -> Self:
+        """Have the request fail unless a condition holds of its response.
+
+        Args:
+            condition: a function of the response; one that raises a `RequestError` does not hold.
+            text: what does not hold then.
+        """
+        self.checks.append((condition, text))
+        return self
+
+    async def json(self, pointer: str = "") -> Any:
+        """Send it; the value in the answer that a JSON pointer leads to, as `Response.json` gives it."""
+
+        def has_value(response: Response) -> bool:
+            response.json(pointer)
+            return True
+
+        return (await self.check(has_value, f"no JSON at {pointer}")).json(pointer)
+
+    async def text(self) -> str:
+        """Send it; the text of the answer, as `Response.text` gives it."""
+        return (await self).text()

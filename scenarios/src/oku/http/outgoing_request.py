@@ -1,0 +1,210 @@
+"""One request of a scenario on its way: what is sent, where it is sent on to, and which cookies go along."""
+
+from collections.abc import Mapping
+
+from yarl import URL
+
+from oku.client.client_connection import PROTOCOL_ERROR, TransportError
+from oku.client.client_origin import build_basic
+from oku.client.cookie_store import CookieStore, has_cookies, merge_cookies
+from oku.client.http_client import MOST_KEPT_BYTES, Answer, HttpClient
+from oku.client.request_body import Body, encode_data, encode_fields, encode_files, encode_json
+from oku.client.request_plan import RequestPlan, check_value
+from oku.http.call import RequestOptions
+from oku.http.response import find_header
+from oku_core.http_client.client_rules import (
+    METHODS_WITHOUT_BODY,
+    NOT_A_URL,
+    REDIRECTIONS,
+    RedirectError,
+    check_other_origin,
+    describe_excess,
+    join_location,
+    turns_into_get,
+)
+from oku_core.spec.values.request_content import FRAMING, Header, asks_to_close, find_framing_fault
+
+MOST_REDIRECTS = 10
+_Headers = list[tuple[str, str]]
+_NO_HEADERS: _Headers = []
+_NO_LENGTH = [("Content-Length", "0")]
+_NO_ROW: Mapping[str, str] = {}
+
+
+class OutgoingRequest:
+    """A request that is sent.
+
+    Args:
+        client: has the connections.
+        plan: of its method and URL.
+        options: as the scenario has given them.
+        index: of its iteration; None outside of iterations.
+        row: of its iteration.
+
+    Raises:
+        ValueError: it cannot be sent.
+    """
+
+    __slots__ = (
+        "_body", "_client", "_headers", "_index", "_is_last", "_kept_bytes", "_options", "_plan", "_query",
+        "_row", "_url",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        client: HttpClient,
+        plan: RequestPlan,
+        options: RequestOptions,
+        index: int | None,
+        row: Mapping[str, str],
+    ) -> None:
+        self._client = client
+        self._plan = plan
+        self._options = options
+        self._index = index
+        self._row = row
+        self._url = ""
+        self._query, self._body = "", b""
+        self._kept_bytes = MOST_KEPT_BYTES
+        self._is_last = False
+        self._headers = _NO_HEADERS if plan.method in METHODS_WITHOUT_BODY else _NO_LENGTH
+        if options:
+            self._take_options(options)
+
+    @property
+    def url(self) -> str:
+        """What is asked, with what its placeholders stand for; after redirections, the last one."""
+        if not self._url:
+            self._url = self._plan.build_url(self._index, self._row, self._query)
+        return self._url
+
+    async def send(self, deadline_ns: int, cookies: CookieStore) -> Answer:
+        """Send it, follow where it is sent on to, and take in cookies; the last answer.
+
+        Args:
+            deadline_ns: until when it may take, by the monotonic clock.
+            cookies: those of its iteration.
+
+        Raises:
+            TransportError: there is no complete answer.
+            ValueError: its URL has a placeholder that stands for nothing here.
+        """
+        plan, own = self._plan, self._headers
+        line = plan.line
+        if line is None or self._query:
+            line = plan.build_line(self._index, self._row, self._query)
+        if not cookies.is_empty and (value := cookies.find(self.url)):
+            own = self._add_cookies(own, value)
+        head = self._client.build_head(plan, line, own, self._index)
+        answer = await self._client.exchange(
+            plan.origin,
+            head + self._body if self._body else head,
+            deadline_ns,
+            has_body=plan.method != "HEAD",
+            kept_bytes=self._kept_bytes,
+            is_last=self._is_last,
+        )
+        if has_cookies(answer.head):
+            cookies.take_in(answer.head, self.url)
+        if answer.status in REDIRECTIONS and self._options.get("allow_redirects", True):
+            return await self._follow(answer, deadline_ns, cookies)
+        return answer
+
+    def _take_options(self, options: RequestOptions) -> None:
+        """Work out query, headers and body."""
+        own: _Headers = []
+        body = _encode_body(options)
+        if "bearer" in options:
+            own.append(("Authorization", check_value("Authorization", f"Bearer {options['bearer']}")))
+        elif "auth" in options:
+            own.append(("Authorization", build_basic(*options["auth"])))
+        if body is not None:
+            self._body = body.content
+            own.append(("Content-Type", body.type))
+        for key, value in options.get("headers", _NO_ROW).items():
+            own = [pair for pair in own if pair[0].lower() != key.lower()]
+            header = key, check_value(key, str(value))
+            if key.lower() not in FRAMING or self._takes_framing(*header):
+                own.append(header)
+        if body is not None or self._headers:
+            own.append(("Content-Length", str(len(self._body))))
+        self._headers = own
+        if "params" in options:
+            self._query = encode_fields(options["params"])
+        if options.get("discard_body"):
+            self._kept_bytes = 0
+
+    def _takes_framing(self, name: str, value: str) -> bool:
+        """Whether to send a header that says where the request ends, or what becomes of its connection.
+
+        Raises:
+            ValueError: the target would take a part of this request for another one.
+        """
+        if name.lower() == "content-length":
+            if value.strip() != str(len(self._body)):
+                raise ValueError(f"Content-Length: {value}: the body has {len(self._body)} bytes")
+            return False
+        header = Header(f"{name}: {value}")
+        if fault := find_framing_fault((header,), None):
+            raise ValueError(fault)
+        self._is_last = asks_to_close((header,))
+        return True
+
+    def _add_cookies(self, own: _Headers, value: str, *, is_foreign: bool = False) -> _Headers:
+        """Headers with the cookies that servers have set, beside those of a header `Cookie` that is given."""
+        given = next((text for name, text in own if name.lower() == "cookie"), None)
+        if given is None and not is_foreign:
+            given = self._client.find_header("cookie", self._index)
+        others = [pair for pair in own if pair[0].lower() != "cookie"]
+        return [*others, ("Cookie", merge_cookies(given, value) if given else value)]
+
+    async def _follow(self, answer: Answer, deadline_ns: int, cookies: CookieStore) -> Answer:
+        """Go where an answer sends a request, and where the next one does."""
+        client, method, body, own = self._client, self._plan.method, self._body, self._headers
+        url, is_foreign = URL(self.url), False
+        for hop in range(MOST_REDIRECTS + 1):
+            location = find_header(answer.head, "location")
+            if answer.status not in REDIRECTIONS or not location:
+                break
+            try:
+                if hop == MOST_REDIRECTS:
+                    raise RedirectError(describe_excess(MOST_REDIRECTS))
+                following = join_location(url, location)
+                if turns_into_get(answer.status, method):
+                    method, body = "GET", b""
+                    own = [pair for pair in own if not pair[0].lower().startswith("content-")]
+                if following.origin() != url.origin():
+                    has_certificate = client.has_certificate
+                    check_other_origin(following, has_body=bool(body), has_certificate=has_certificate)
+                    own, is_foreign = [], True
+                url, self._url = following, str(following.with_fragment(None))
+                plan = client.find_plan(method, self._url)
+            except RedirectError as error:
+                raise TransportError(PROTOCOL_ERROR, error) from None
+            except ValueError:
+                raise TransportError(PROTOCOL_ERROR, NOT_A_URL) from None
+            value = cookies.find(self._url)
+            headers = self._add_cookies(own, value, is_foreign=is_foreign) if value else own
+            build_head = client.build_foreign_head if is_foreign else client.build_head
+            answer = await client.exchange(
+                plan.origin,
+                build_head(plan, plan.build_line(None, _NO_ROW), headers, self._index) + body,
+                deadline_ns,
+                has_body=method != "HEAD",
+                kept_bytes=self._kept_bytes,
+                is_last=self._is_last and not is_foreign,
+            )
+            cookies.take_in(answer.head, self._url)
+        return answer
+
+
+def _encode_body(options: RequestOptions) -> Body | None:
+    """The body of a request; None if it has none."""
+    if "json" in options:
+        return encode_json(options["json"])
+    if "files" in options:
+        data = options.get("data", ())
+        if isinstance(data, str | bytes):
+            raise TypeError("data beside files are the fields of a form, not text or bytes")
+        return encode_files(options["files"], data)
+    return encode_data(options["data"]) if "data" in options else None

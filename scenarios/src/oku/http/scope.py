@@ -1,0 +1,62 @@
+"""The iteration in which user code runs, as the code in it sees it: requests and checks count there."""
+
+from contextvars import ContextVar
+from pathlib import Path
+
+from oku.host_session import HostSession, Iteration, RequestResult
+from oku.sandbox.user_module import describe_assertion, describe_exception
+from oku_core.accounting.outcome import OUTCOMES, Outcome
+
+OK, UNEXPECTED_STATUS, TIMEOUT, FAILED_CHECK, EXCEPTION = map(
+    OUTCOMES.index,
+    (Outcome.OK, Outcome.UNEXPECTED_STATUS, Outcome.TIMEOUT, Outcome.FAILED_CHECK, Outcome.EXCEPTION),
+)
+_FOLDER = Path.cwd()
+"""Of the user code: a host begins in it."""
+NO_REASON = "a check has failed"
+"""The reason of a check that says none."""
+GIVEN_UP = "given up by the scenario"
+"""The reason of what was cancelled before it ended."""
+
+
+class Scope:
+    """An iteration as the code in it sees it.
+
+    Args:
+        session: counts; None where nothing is counted.
+        iteration: which one; None outside of any.
+
+    Attributes:
+        is_cut: whether it is being cut off: what it has not ended is not counted.
+    """
+
+    __slots__ = ("_session", "is_cut", "iteration")
+
+    def __init__(self, session: HostSession | None = None, iteration: Iteration | None = None) -> None:
+        self._session = session
+        self.iteration = iteration
+        self.is_cut = False
+
+    def record(self, result: RequestResult) -> None:
+        """Count what has ended; what is not ok makes the iteration fail."""
+        if result.outcome and self.iteration is not None and not self.iteration.failure:
+            self.iteration.failure = f"{result.name}: {result.reason}"
+        if self._session is not None and not self.is_cut:
+            self._session.record(self.iteration, result)
+
+    def fail(self, reason: object) -> None:
+        """A check has failed; user code may give whatever can be printed as the reason."""
+        if self.iteration is not None and not self.iteration.failure:
+            self.iteration.failure = str(reason) or NO_REASON
+
+
+_NOWHERE = Scope()
+scope_at_work: ContextVar[Scope] = ContextVar("scope", default=_NOWHERE)
+"""The iteration whose code this is, in the tasks that it has started, too."""
+
+
+def explain_exception(error: BaseException) -> str:
+    """What user code has raised, in one line."""
+    if isinstance(error, AssertionError):
+        return describe_assertion(error, _FOLDER)
+    return describe_exception(error, _FOLDER)

@@ -1,0 +1,1 @@
+"""Confines the process of user code, and loads user code in it."""

@@ -1,0 +1,1 @@
+"""The host of Python scenarios: each user is a task that calls the coroutine `scenario`."""

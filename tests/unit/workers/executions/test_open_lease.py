@@ -1,0 +1,230 @@
+import asyncio
+
+import pytest
+from tests.kit.outcomes import make_counts
+from tests.kit.workers.checkpoint_book import LeaseAccount
+
+from oku_core.accounting.outcome import build_no_counts
+from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint, find_fault
+from oku_core.messaging.lease import Lease
+from oku_core.messaging.progress import LeaseProgress
+from oku_core.process.redaction import hide
+from oku_core.spec.spec import Spec
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.open_lease import OpenLease
+from oku_workers.executions.tally import DISCONNECTED, OK
+
+
+class Desk:
+    """A lease of two ranges in hand, with the clock of a test, and what its coordinator makes of it."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.now = 100.0
+        lease = Lease(id="r1.1.aa", run="r1", ranges=[(10, 13), (50, 60)], limit=13)
+        self.execution = Execution(lease, Spec(), loop.create_future(), lambda: self.now)
+        self.lease = OpenLease(self.execution)
+        self.account = LeaseAccount(lease.build_ranges())
+        self.in_flight: list[int] = []
+
+    def take(self, count: int) -> None:
+        """Take indices."""
+        for _ in range(count):
+            if self.execution.next_coordinate == self.execution.stop:
+                assert self.execution.begin_segment()
+            self.in_flight.append(self.execution.next_coordinate)
+            self.execution.next_coordinate += 1
+
+    def answer(self, index: int) -> None:
+        """One request is answered."""
+        self.in_flight.remove(index)
+        self.execution.tally.answer(OK, 200, 1500, 10)
+
+    def build(self) -> Checkpoint:
+        """A checkpoint, which must be true."""
+        checkpoint = self.lease.build_checkpoint(self.now, self.in_flight, 80.0)
+        self.account.take(checkpoint)
+        return checkpoint
+
+
+@pytest.fixture
+def desk(loop: asyncio.AbstractEventLoop) -> Desk:
+    """A lease that has just come."""
+    return Desk(loop)
+
+
+def test_a_lease_that_is_not_begun_has_nothing_to_say(desk: Desk) -> None:
+    """Heartbeats say that it has come."""
+    assert (desk.lease.has_news, desk.lease.is_confirmed) == (False, True)
+    assert desk.lease.build_progress() == LeaseProgress(0, 13, build_no_counts())
+
+
+def test_a_checkpoint_is_the_state_of_its_instant(desk: Desk) -> None:
+    """It names by their positions what is in flight, in order, and all that came of the rest."""
+    desk.take(5)
+    desk.answer(11)
+    desk.now = 101.5
+    desk.in_flight.reverse()
+
+    checkpoint = desk.build()
+
+    assert (checkpoint.lease, checkpoint.sequence, checkpoint.is_final) == ("r1.1.aa", 1, False)
+    assert (checkpoint.done, checkpoint.end, checkpoint.in_flight) == (5, 13, [0, 2, 3, 4])
+    [part] = checkpoint.parts
+    assert (part.outcomes, part.statuses, part.bytes_received) == (make_counts(1), {"200": 1}, 10)
+    assert part.latency.sum_us == 1500
+    assert (checkpoint.started_at, checkpoint.ended_at, checkpoint.peak_rss_mb) == (100.0, 101.5, 80.0)
+
+
+def test_a_final_checkpoint_says_what_was_given_back(desk: Desk) -> None:
+    """It comes when nothing is left to take and nothing is in flight."""
+    desk.take(5)
+    desk.answer(10)
+    desk.in_flight.remove(50)
+    desk.execution.tally.fail(DISCONNECTED, 50, "reset")
+    desk.execution.shorten(0)
+    assert not desk.build().is_final
+    for index in list(desk.in_flight):
+        desk.execution.give_back(index)
+    desk.in_flight.clear()
+
+    checkpoint = desk.build()
+
+    assert (checkpoint.is_final, checkpoint.done, checkpoint.end) == (True, 5, 5)
+    assert checkpoint.in_flight == [1, 2, 4]
+    assert checkpoint.parts[0].outcomes == make_counts(1, disconnected=1)
+    assert checkpoint.parts[0].latency.total == 1
+
+
+def test_the_same_state_keeps_its_number(desk: Desk) -> None:
+    """It is the same message: who has it already sees that it is a copy."""
+    desk.take(2)
+    first = desk.build()
+    desk.now += 5
+    assert desk.build() is first
+    desk.answer(10)
+    assert desk.build().sequence == 2
+
+
+def test_who_is_asked_answers_with_a_number_of_its_own(desk: Desk) -> None:
+    """The coordinator waits for it, though nothing has changed; once asked, once answered."""
+    desk.take(2)
+    desk.build()
+    desk.lease.is_asked = True
+    assert desk.lease.has_news
+    assert desk.build().sequence == 2
+    assert desk.build().sequence == 2
+
+
+def test_news_are_what_the_broker_has_not(desk: Desk) -> None:
+    """A message that could not be sent is still news; one that is sent is unconfirmed."""
+    desk.take(2)
+    assert desk.lease.has_news
+    sequence = desk.build().sequence
+    assert desk.lease.has_news
+    desk.lease.note_sent(sequence)
+    assert (desk.lease.has_news, desk.lease.is_confirmed) == (False, False)
+    desk.lease.confirm(sequence)
+    assert (desk.lease.has_news, desk.lease.is_confirmed) == (False, True)
+
+
+def test_a_part_that_is_confirmed_is_left_out(desk: Desk) -> None:
+    """It comes again when it has changed, with the seconds that have changed, and no others."""
+    desk.take(3)
+    desk.lease.count_seconds(desk.now)
+    desk.answer(10)
+    desk.now = 101.0
+    desk.lease.confirm(desk.build().sequence)
+    desk.take(1)
+    assert desk.build().parts == []
+    desk.answer(11)
+    desk.now = 102.0
+    [part] = desk.build().parts
+    assert part.outcomes[0] == 2
+    assert part.per_second == {101: make_counts(1)}
+
+
+def test_a_part_that_is_not_confirmed_is_told_again(desk: Desk) -> None:
+    """With it come all seconds since the last one that was confirmed."""
+    desk.take(3)
+    desk.answer(10)
+    desk.build()
+    desk.now = 103.0
+    desk.lease.count_seconds(desk.now)
+    desk.answer(11)
+    [part] = desk.build().parts
+    assert part.per_second == {100: make_counts(1), 103: make_counts(1)}
+
+
+def test_it_can_be_forgotten_when_its_end_is_known(desk: Desk) -> None:
+    """Not with an older checkpoint, and with one that is beyond what was ever sent neither."""
+    desk.take(1)
+    desk.lease.confirm(desk.build().sequence)
+    desk.lease.confirm(99)
+    desk.execution.shorten(0)
+    desk.answer(10)
+    final = desk.build()
+    assert (final.is_final, desk.lease.is_open, desk.lease.is_forgettable) == (True, False, False)
+    desk.lease.confirm(final.sequence)
+    assert desk.lease.is_forgettable
+
+
+def test_a_refusal_is_final_and_short(desk: Desk) -> None:
+    """It is cut to what a checkpoint may say."""
+    desk.lease.refusal = "no such file " * 100
+    desk.execution.shorten(0)
+    checkpoint = desk.build()
+    assert (checkpoint.is_final, checkpoint.done, checkpoint.end) == (True, 0, 0)
+    assert (len(checkpoint.refusal), checkpoint.started_at) == (LONGEST_REFUSAL, 0.0)
+
+
+def test_a_refusal_is_one_printable_line(desk: Desk) -> None:
+    """What user code has raised may be anything; with it, the checkpoint would not count as true."""
+    hide("lease-hunter2")
+    desk.lease.refusal = "RuntimeError: \x1b[31mno\x00\n  file lease-hunter2"
+    desk.execution.shorten(0)
+    checkpoint = desk.build()
+    assert checkpoint.refusal == "RuntimeError: ?[31mno? file ***"
+    assert find_fault(checkpoint, desk.execution.ranges.length) is None
+
+
+def test_what_was_given_back_untouched_is_named(desk: Desk) -> None:
+    """In order, among what is in flight."""
+    desk.take(5)
+    for index in (12, 50, 10):
+        desk.in_flight.remove(index)
+        desk.execution.give_back(index, is_untouched=index != 50)
+    checkpoint = desk.build()
+    assert (checkpoint.in_flight, checkpoint.untouched) == ([0, 1, 2, 3, 4], [0, 2])
+
+
+def test_inner_requests_are_news_although_no_iteration_has_ended(desk: Desk) -> None:
+    """Each name is told of until a checkpoint with all of it is confirmed."""
+    desk.take(2)
+    first = desk.build()
+    assert first.inner == []
+    desk.execution.find_inner("", "login").add(OK, 200, 1500, 10)
+    assert desk.lease.has_news
+    second = desk.build()
+    assert [(part.name, part.outcomes) for part in second.inner] == [("login", make_counts(1))]
+    assert list(second.inner[0].per_second.values()) == [make_counts(1)]
+    desk.execution.find_inner("", "orders").add(OK, 200, 1500, 10)
+    assert [part.name for part in desk.build().inner] == ["login", "orders"]
+    desk.lease.confirm(second.sequence)
+    desk.execution.find_inner("", "orders").add(OK, 200, 1500, 10)
+    last = desk.build()
+    assert [(part.name, part.outcomes) for part in last.inner] == [("orders", make_counts(2))]
+
+
+def test_a_traceback_is_told_until_it_is_confirmed(desk: Desk) -> None:
+    """A lost checkpoint loses none."""
+    desk.take(3)
+    desk.execution.note_traceback("ValueError", "File x.py")
+    first = desk.build()
+    desk.execution.note_traceback("KeyError", "File y.py")
+    desk.answer(10)
+    assert (first.tracebacks, desk.build().tracebacks) == (
+        {"ValueError": "File x.py"}, {"ValueError": "File x.py", "KeyError": "File y.py"},
+    )  # fmt: skip
+    desk.lease.confirm(first.sequence)
+    desk.answer(11)
+    assert desk.build().tracebacks == {"KeyError": "File y.py"}

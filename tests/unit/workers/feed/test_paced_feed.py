@@ -1,0 +1,132 @@
+"""How fast the feed of a closed run with a highest rate shows what it has."""
+
+import asyncio
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import pairwise
+
+from tests.kit.workers.scheduled_bench import BOOTED_NS, NS, FakeTiming
+
+from oku_workers.executions.execution import Execution
+from oku_workers.feed.paced_feed import PacedFeed
+
+BuildExecution = Callable[..., Execution]
+
+
+class PacedBench:
+    """A feed of ten requests a second, with an engine that takes all that it shows."""
+
+    def __init__(self) -> None:
+        self.time = FakeTiming()
+        self.feed = PacedFeed(self.time.timing, Fraction(10))
+        self.feed.on_due = self.fill
+        self.has_room = True
+        self.taken_s: list[float] = []
+
+    def fill(self) -> None:
+        """Take what there is to take."""
+        while self.has_room and self.feed.current is not None:
+            self.feed.take()
+            self.taken_s.append(round((self.time.now_ns - BOOTED_NS) / NS, 6))
+
+
+async def test_nothing_is_shown_without_a_share(build_execution: BuildExecution) -> None:
+    """Others may have all slots."""
+    bench = PacedBench()
+    bench.feed.add(build_execution((0, 100)))
+    bench.time.turn(5.0)
+    assert bench.taken_s == []
+    assert bench.feed.find_first() is not None
+    bench.feed.share((0, 1))
+    bench.time.turn(6.0)
+    assert len(bench.taken_s) == 10
+
+
+async def test_the_workers_of_a_run_use_its_slots_in_turn(build_execution: BuildExecution) -> None:
+    """Together they are as even as one."""
+    benches = [PacedBench(), PacedBench()]
+    for rank, bench in enumerate(benches):
+        bench.feed.share((rank, 2))
+        bench.feed.add(build_execution((0, 100)))
+        bench.time.turn(2.0)
+    merged = sorted(benches[0].taken_s + benches[1].taken_s)
+    gaps = {round(after - before, 4) for before, after in pairwise(merged)}
+    assert (len(merged), gaps) == (20, {0.1})
+
+
+async def test_slots_that_were_not_used_are_lost(build_execution: BuildExecution) -> None:
+    """A window that was full for a time is no reason for a burst."""
+    bench = PacedBench()
+    bench.feed.share((0, 1))
+    bench.feed.add(build_execution((0, 100)))
+    bench.has_room = False
+    bench.time.turn(3.0)
+    bench.has_room = True
+    bench.fill()
+    assert len(bench.taken_s) == 1
+    bench.time.turn(4.0)
+    assert 10 <= len(bench.taken_s) <= 11
+
+
+async def test_a_limit_and_the_end_of_a_lease_hold_as_ever(build_execution: BuildExecution) -> None:
+    """Slots go by meanwhile."""
+    bench = PacedBench()
+    bench.feed.share((0, 1))
+    first, second = build_execution((0, 9), limit=2), build_execution((10, 13))
+    bench.feed.add(first)
+    bench.time.turn(5.0)
+    assert (len(bench.taken_s), bench.feed.find_starved()) == (2, first)
+    bench.feed.raise_limits({first: 4})
+    bench.time.turn(10.0)
+    assert len(bench.taken_s) == 4
+    bench.feed.withdraw(first)
+    bench.feed.add(second)
+    bench.time.turn(15.0)
+    assert (first.taken, second.taken, bench.feed.find_first()) == (4, 3, None)
+
+
+async def test_work_is_lacking_when_a_slot_has_come_for_which_there_is_none(
+    build_execution: BuildExecution,
+) -> None:
+    """Not between two slots, nor while the window is full."""
+    bench = PacedBench()
+    bench.feed.share((0, 1))
+    execution = build_execution((0, 100), limit=2)
+    bench.feed.add(execution)
+    bench.time.turn(0.2)
+    assert (len(bench.taken_s), bench.feed.lacks_work) == (2, False)
+    bench.time.turn(0.3)
+    assert bench.feed.lacks_work
+    bench.feed.raise_limits({execution: 50})
+    assert not bench.feed.lacks_work
+    bench.has_room = False
+    bench.time.turn(5.0)
+    assert not bench.feed.lacks_work
+
+
+async def test_those_who_wait_are_woken_one_for_each_slot(build_execution: BuildExecution) -> None:
+    """Whoever finds nothing waits for the next one."""
+    bench = PacedBench()
+    bench.feed.on_due = None
+    bench.feed.share((0, 1))
+    bench.feed.add(build_execution((0, 100)))
+    waiting = [asyncio.ensure_future(bench.feed.wait()) for _ in range(3)]
+    await asyncio.sleep(0)
+    bench.time.turn(0.06)
+    await asyncio.sleep(0)
+    assert [task.done() for task in waiting] == [True, False, False]
+    for task in waiting:
+        task.cancel()
+
+
+async def test_the_same_share_once_more_takes_no_slot_away(build_execution: BuildExecution) -> None:
+    """Windows change many times a second in a ramp, and the share is told with each."""
+    bench = PacedBench()
+    bench.feed.share((0, 1))
+    bench.feed.add(build_execution((0, 100)))
+    bench.has_room = False
+    bench.time.turn(0.055)
+    bench.feed.share((0, 1))
+    bench.has_room = True
+    bench.fill()
+    assert len(bench.taken_s) == 1

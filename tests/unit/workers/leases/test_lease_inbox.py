@@ -1,0 +1,154 @@
+from typing import Any
+
+import pytest
+from tests.kit.workers.engines_in_memory import OTHER_SPEC, SPEC, build_lease
+
+from oku_core.messaging.hook import SetupData
+from oku_core.messaging.lease import Lease, LeaseBatch
+from oku_core.messaging.order import Stop
+from oku_workers.leases.lease_inbox import LATEST_S, MOST_SPECS, REMEMBERED_S, Arrival, LeaseInbox, Objection
+
+
+class Desk:
+    """An inbox whose clock a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.inbox = LeaseInbox("b1", lambda: self.now)
+
+    def accept(self, *leases: Lease, **changes: Any) -> list[Arrival]:
+        """Leases arrive in one message."""
+        fields: dict[str, Any] = {"incarnation": "b1", "start_by": self.now + 60, "spec": SPEC}
+        return self.inbox.accept(LeaseBatch(run=leases[0].run, leases=list(leases), **(fields | changes)))
+
+    def accept_one(self, lease: Lease, **changes: Any) -> Objection | None:
+        """What there is against a lease that is new."""
+        [arrival] = self.accept(lease, **changes)
+        return arrival.objection
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """A desk that nothing has come to."""
+    return Desk()
+
+
+def test_a_lease_is_accepted_once(desk: Desk) -> None:
+    """Its message may come again, alone or with others."""
+    first, second = build_lease(0, 5), build_lease(5, 9)
+    assert desk.accept(first) == [Arrival(first, SPEC, None)]
+    assert desk.accept(first) == []
+    assert [arrival.lease for arrival in desk.accept(first, second)] == [second]
+
+
+def test_what_is_for_another_process_is_dropped(desk: Desk) -> None:
+    """Not even its spec is kept: a message of a process that is gone may be replayed."""
+    assert desk.accept(build_lease(0, 5), incarnation="b0") == []
+    assert desk.inbox.specs == []
+
+
+def test_the_spec_comes_once_for_each_run(desk: Desk) -> None:
+    """Later messages go without it, and get the one that came; the runs that are known are listed."""
+    desk.accept(build_lease(0, 5))
+    [arrival] = desk.accept(build_lease(5, 9), spec=None)
+    assert arrival.spec == SPEC
+    desk.accept(build_lease(0, 5, run="r2"), spec=OTHER_SPEC)
+    assert desk.inbox.specs == ["r1", "r2"]
+    [arrival] = desk.accept(build_lease(9, 11), spec=None)
+    assert (arrival.spec, desk.inbox.specs) == (SPEC, ["r2", "r1"])
+
+
+def test_what_a_setup_returned_comes_with_the_spec_and_an_older_one_is_not_used(desk: Desk) -> None:
+    """A run that failed and goes on has another setup: its spec has to come again."""
+    [arrival] = desk.accept(build_lease(0, 5), setup=1, setup_data='"old"')
+    assert arrival.setup == SetupData(1, '"old"')
+    [arrival] = desk.accept(build_lease(5, 9), spec=None, setup=1)
+    assert arrival.setup == SetupData(1, '"old"')
+    assert desk.accept(build_lease(9, 11), spec=None, setup=2) == []
+    [arrival] = desk.accept(build_lease(9, 11), setup=2, setup_data='"new"')
+    assert arrival.setup == SetupData(2, '"new"')
+    assert desk.inbox.specs == ["r1#1", "r1#2"]
+
+
+def test_leases_without_a_known_spec_are_dropped(desk: Desk) -> None:
+    """They come again, with it, and are new then."""
+    lease = build_lease(0, 5)
+    assert desk.accept(lease, spec=None) == []
+    assert desk.accept_one(lease) is None
+
+
+def test_few_specs_are_remembered(desk: Desk) -> None:
+    """They are those of the newest runs; a spec may be large."""
+    runs = [f"r{number}" for number in range(MOST_SPECS + 3)]
+    for run in runs:
+        desk.accept(build_lease(0, 5, run=run))
+    assert desk.inbox.specs == runs[3:]
+
+
+def test_a_stale_lease_is_objected_to(desk: Desk) -> None:
+    """Its coordinator may have given it up by now."""
+    assert desk.accept_one(build_lease(0, 5), start_by=desk.now) is None
+    assert desk.accept_one(build_lease(5, 9), start_by=desk.now - 0.1) == Objection.STALE
+
+
+def test_an_id_is_remembered_until_no_message_with_it_can_be_in_time(desk: Desk) -> None:
+    """Whoever sends a lease again estimates the worker's clock anew, and may allow it more time."""
+    lease = build_lease(0, 5)
+    desk.accept(lease, start_by=1060.0)
+    desk.now = 1061.0
+    assert desk.accept(lease, start_by=1080.0) == []
+    desk.now = 1080.0 + LATEST_S
+    assert desk.accept(lease, start_by=1080.0) == []
+    desk.now = 1080.1 + LATEST_S
+    desk.accept(build_lease(5, 9))
+    assert desk.accept_one(lease, start_by=1080.0) == Objection.STALE
+
+
+def test_a_lease_that_was_ended_before_it_came_is_objected_to(desk: Desk) -> None:
+    """Its coordinator was told that nothing of it is taken, and must be able to rely on that."""
+    assert desk.inbox.end_unknown("r1.1.aa")
+    assert not desk.inbox.end_unknown("r1.1.aa")
+    desk.now += REMEMBERED_S - 1
+    assert desk.accept_one(build_lease(0, 5, name="r1.1.aa")) == Objection.ENDED
+
+
+def test_a_known_lease_is_not_ended_as_an_unknown_one(desk: Desk) -> None:
+    """It has a state of its own, or had one."""
+    desk.accept(build_lease(0, 5, name="r1.1.aa"))
+    assert not desk.inbox.end_unknown("r1.1.aa")
+
+
+def test_what_was_sent_of_is_known_for_a_while_after_its_end(desk: Desk) -> None:
+    """Then it is forgotten, with others that nobody asks for any more."""
+    over, lost = "r1.1.aa", "r1.2.aa"
+    for lease in (over, lost):
+        desk.accept(build_lease(0, 5, name=lease))
+    desk.now += 1000
+    desk.inbox.note_over(over)
+    desk.inbox.note_lost(lost)
+    desk.now += LATEST_S
+    desk.accept(build_lease(5, 9))
+    assert [desk.inbox.end_unknown(lease) for lease in (over, lost)] == [False, False]
+    assert desk.accept(build_lease(0, 5, name=lost)) == []
+    desk.now += REMEMBERED_S
+    desk.accept(build_lease(9, 10))
+    assert [desk.inbox.end_unknown(lease) for lease in (over, lost)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("number", "run", "objection"),
+    [(7, "r1", Objection.STOPPED), (8, "r1", None), (7, "r2", None)],
+)
+def test_a_lease_that_comes_after_its_stop_is_objected_to(
+    desk: Desk, number: int, run: str, objection: Objection | None
+) -> None:
+    """Leases of the run that were cut later are not meant, and neither are other runs."""
+    desk.inbox.stop(Stop(run="r1", up_to=7, grace_s=0))
+    desk.inbox.stop(Stop(run="r1", up_to=3, grace_s=0))
+    assert desk.accept_one(build_lease(0, 5, run=run, name=f"{run}.{number:09d}.aa")) == objection
+
+
+def test_who_leaves_begins_nothing(desk: Desk) -> None:
+    """It is the first objection of all."""
+    desk.inbox.is_leaving = True
+    assert desk.accept_one(build_lease(0, 5), start_by=0.0) == Objection.LEAVING

@@ -1,0 +1,99 @@
+"""What an engine is to the rest of a worker."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from oku_workers.executions.execution import Execution
+
+STUCK_S = 5.0
+"""A request that has not ended so long after it was cut off is given back: it never will."""
+
+
+@dataclass
+class HostLoad:
+    """What such a process has said of itself.
+
+    Attributes:
+        cpu_s: its processor time so far.
+        busy_s: the same, and how long it waited for a processor.
+        late_s: how late its event loop was at the worst since `take_late_s` was called.
+        idle_users: how many of its users wait for an iteration that it has asked for and not got.
+    """
+
+    cpu_s: float = 0.0
+    busy_s: float = 0.0
+    late_s: float = 0.0
+    idle_users: int = 0
+
+    def take_late_s(self) -> float:
+        """How late its event loop was at the worst since the last call of this."""
+        late_s, self.late_s = self.late_s, 0.0
+        return late_s
+
+
+class EngineProtocol(Protocol):
+    """Keeps at most `window` requests of a feed in flight, in the running event loop.
+
+    Attributes:
+        window: the `concurrency` of the spec, or less where the system or the run does not allow it, until it
+            is set.
+        fault: why it has given up; empty as long as it has not.
+    """
+
+    window: int
+    fault: str
+
+    @property
+    def has_farewell(self) -> bool:
+        """Whether what it runs may make requests when it is told that there is no more to do."""
+        ...
+
+    async def take_farewell(self, execution: Execution) -> None:
+        """Have what it runs end until there is more to take; requests of it count in an execution."""
+        ...
+
+    @property
+    def host_load(self) -> HostLoad | None:
+        """How busy the process is that it has beside the worker; None if it has none."""
+        ...
+
+    @property
+    def in_flight(self) -> int:
+        """Requests sent and not yet answered."""
+        ...
+
+    async def open(self) -> None:
+        """Make ready; `EngineError` if the spec cannot be carried out."""
+        ...
+
+    def start(self) -> None:
+        """Begin to take from the feed."""
+        ...
+
+    def set_window(self, window: int) -> None:
+        """Have so many requests in flight from now on, 0 or more; those beyond may end."""
+        ...
+
+    def cut_off(self, execution: Execution) -> None:
+        """Drop the requests of an execution that are in flight and give their coordinates back."""
+        ...
+
+    def count_waiting(self) -> None:
+        """Count what has ended and waits for the end of this turn of the event loop to be counted."""
+        ...
+
+    def group_in_flight(self) -> Mapping[Execution, Sequence[int]]:
+        """The coordinates that were taken and have not ended, for each execution that has any."""
+        ...
+
+    def sweep(self) -> None:
+        """End the requests that have taken longer than the limit; an engine does it itself all the time.
+
+        A request that does not end `STUCK_S` seconds after it was cut off is given back.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Stop, and close every connection."""
+        ...

@@ -1,0 +1,1 @@
+"""What the engines of HTTP share: requests, connections, checks and counts of responses."""

@@ -1,0 +1,89 @@
+"""The connections of an engine that reads from sockets itself: what is being made, and what is there."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from functools import partial
+from typing import Generic, TypeVar
+
+from oku_workers.engines.contract.engine_protocol import STUCK_S
+
+CONNECTING_AT_ONCE = 256
+"""How many connections are set up at a time, so that the queue of a listening server does not overflow."""
+AHEAD_S = 0.01
+"""Connections are made before their time for what is due at first within so long. One takes longer to make
+than a request does, and what became due meanwhile would need more of them."""
+
+AnyConnection = TypeVar("AnyConnection")
+
+
+class ConnectionSet(Generic[AnyConnection]):
+    """All connections of an engine, each from before it is made until it has ended for good.
+
+    Args:
+        on_failed: called with a connection that could not be made, and why; it has ended afterwards.
+        on_settled: called when one is made, has failed, or was given up: another one may be made.
+    """
+
+    def __init__(
+        self, on_failed: Callable[[AnyConnection, BaseException], None], on_settled: Callable[[], None]
+    ) -> None:
+        self._on_failed = on_failed
+        self._on_settled = on_settled
+        self._all: set[AnyConnection] = set()
+        self._making: dict[AnyConnection, asyncio.Future[None]] = {}
+        self._all_gone: asyncio.Future[None] | None = None
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[AnyConnection]:
+        """Those that there are now, whatever becomes of them meanwhile."""
+        return iter(list(self._all))
+
+    @property
+    def can_make(self) -> bool:
+        """Whether another one may be made now."""
+        return len(self._making) < CONNECTING_AT_ONCE
+
+    def make(self, connection: AnyConnection, making: Awaitable[None]) -> None:
+        """Have a connection made.
+
+        Args:
+            connection: that is to be.
+            making: makes it, or raises why it cannot be made.
+        """
+        self._all.add(connection)
+        # A callback, for a task that is cancelled before its first step runs none of its own code.
+        task = asyncio.ensure_future(making)
+        task.add_done_callback(partial(self._settle, connection))
+        self._making[connection] = task
+
+    def give_up(self, connection: AnyConnection) -> None:
+        """Stop making a connection, if that is not done."""
+        if (making := self._making.get(connection)) is not None:
+            making.cancel()
+
+    def forget(self, connection: AnyConnection) -> None:
+        """A connection has ended for good."""
+        self._all.discard(connection)
+        if self._all_gone is not None and not self._all and not self._all_gone.done():
+            self._all_gone.set_result(None)
+
+    async def wait_gone(self, chores: Sequence[asyncio.Task[None]]) -> None:
+        """Wait until tasks that were cancelled have ended, and all connections, as long as each may take."""
+        if chores:
+            await asyncio.wait(chores, timeout=STUCK_S)
+        if self._all:
+            self._all_gone = asyncio.get_running_loop().create_future()
+            await asyncio.wait([self._all_gone], timeout=STUCK_S)
+
+    def _settle(self, connection: AnyConnection, making: asyncio.Future[None]) -> None:
+        """A connection is made, has failed, or is not needed any more."""
+        self._making.pop(connection, None)
+        if making.cancelled():
+            self.forget(connection)
+        elif (error := making.exception()) is not None:
+            self._on_failed(connection, error)
+            self.forget(connection)
+        self._on_settled()

@@ -1,0 +1,115 @@
+"""What the requests of a template are made of: all engines build from it, and whoever shows a request."""
+
+import base64
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from yarl import URL
+
+from oku_core.data.data_format import DataError
+from oku_core.data.escape import AS_TEXT, IN_HEADER, IN_JSON, IN_URL
+from oku_core.data.row_reader import RowReader, Value
+from oku_core.http_client.client_rules import BODY_TYPE, DEFAULT_HEADERS, build_target
+from oku_core.spec.request_template import RequestMix, RequestTemplate
+from oku_core.spec.spec import Spec
+from oku_core.spec.values.template import Template
+from oku_core.spec.values.url import Url
+from oku_workers.engines.contract.engine_context import EngineError
+
+PIECE_BYTES = 65_536
+"""Longer bodies are sent in pieces of this size: a transport may copy everything it is given, while other
+connections wait."""
+
+
+class TargetParts(NamedTuple):
+    """Path and query as a request line has them.
+
+    Attributes:
+        path: at least `/`.
+        query: without the question mark; empty if there is none.
+    """
+
+    path: Template
+    query: Template
+
+
+class RequestParts(NamedTuple):
+    """The parts of the requests of a template that may differ from index to index.
+
+    Attributes:
+        target: what is asked for.
+        headers: names and values, in order.
+        body: what is sent; None if there is no body.
+    """
+
+    target: TargetParts
+    headers: tuple[tuple[str, Template], ...]
+    body: Template | None
+
+    def iter_values(self) -> Iterator[Value]:
+        """What the parts need of each row; some of it may come several times."""
+        for part in (*self.target, *(value for _, value in self.headers), self.body):
+            if part is not None:
+                yield from part.values
+
+
+def split_target(url: Url, columns: Collection[str] = ()) -> TargetParts:
+    """Take path and query of a URL apart; values are percent-encoded in them."""
+    target = build_target(url)
+    return TargetParts(
+        Template.parse(target.path, columns, IN_URL), Template.parse(target.query, columns, IN_URL)
+    )
+
+
+def take_apart(template: RequestTemplate) -> RequestParts:
+    """Take the texts of a template apart, with every value escaped as its place demands."""
+    columns, in_body = template.columns, IN_JSON if template.is_json else AS_TEXT
+    return RequestParts(
+        split_target(template.url, columns),
+        tuple((header.name, Template.parse(header.value, columns, IN_HEADER)) for header in template.headers),
+        None if template.body is None else Template.parse(template.body, columns, in_body),
+    )
+
+
+def list_own_headers(template: RequestTemplate, origin: URL) -> Iterator[tuple[str, str]]:
+    """Oku's own headers, apart from the host, unless the template gives one of that name.
+
+    Args:
+        template: what is sent.
+        origin: where it goes; its user and password become a header.
+    """
+    own = dict(DEFAULT_HEADERS)
+    if origin.user is not None or origin.password is not None:
+        credentials = f"{origin.user or ''}:{origin.password or ''}".encode()
+        own["Authorization"] = f"Basic {base64.b64encode(credentials).decode()}"
+    if template.body is not None:
+        own["Content-Type"] = BODY_TYPE
+    for name, value in own.items():
+        if not any(header.is_named(name.lower()) for header in template.headers):
+            yield name, value
+
+
+def list_values(spec: Spec) -> list[Value]:
+    """What the requests of a spec need of each row, each once; empty without data, or if none is used."""
+    parts = map(take_apart, RequestMix(spec).templates)
+    return list(dict.fromkeys(value for part in parts for value in part.iter_values()))
+
+
+def open_rows(spec: Spec, find_file: Callable[[str], Path]) -> RowReader | None:
+    """Open the data of a spec; None if it has none, or no request uses it. Whoever opens it closes it.
+
+    Args:
+        spec: with the URLs of its targets, those of Oku's own delay servers included.
+        find_file: gives the path of a file by its digest.
+
+    Raises:
+        EngineError: the files cannot be opened, or are not what the spec says.
+    """
+    data, values = spec.data, list_values(spec)
+    if data is None or not values:
+        return None
+    try:
+        return RowReader(find_file(data.digest), find_file(data.index), data.table, data.rows, values)
+    except DataError as error:
+        raise EngineError(f"data {data.name} cannot be used: {error}") from error

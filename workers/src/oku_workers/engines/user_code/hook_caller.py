@@ -1,0 +1,81 @@
+"""Calls a hook of user code, in a host of its own: it runs beside one that carries out iterations."""
+
+import asyncio
+import logging
+import os
+from typing import Any
+
+from oku_core.messaging.hook import HookAttempt
+from oku_core.spec.files import list_files
+from oku_core.spec.spec import Spec, encode_spec
+from oku_core.user_code.messages import Call, Refused, Returned
+from oku_workers.engines.contract.engine_context import EngineContext
+from oku_workers.engines.user_code.code_folder import build_code_folder, remove_code_folder
+from oku_workers.engines.user_code.host_process import HostProcess
+
+_log = logging.getLogger(__name__)
+
+_ENDING_S, _LAST_WORDS_S = 2.0, 0.5
+"""A host may take so long to end when it has answered, and when it has closed its socket by itself."""
+
+
+class HostLostError(Exception):
+    """The process that called a hook has ended without an answer; the message says how."""
+
+
+async def call_hook(attempt: HookAttempt, spec: Spec, context: EngineContext, limit_s: float) -> Returned:
+    """Call a hook and give what it returned, or why it failed. A hook that is cancelled is killed.
+
+    Args:
+        attempt: which hook.
+        spec: one that runs user code, with its secrets.
+        context: has its files, and what `setup` returned.
+        limit_s: how long it may take, with loading the code.
+
+    Raises:
+        EngineError: the files of the user code cannot be written.
+        HostLostError: its process has ended without an answer.
+    """
+    folder = await asyncio.to_thread(build_code_folder, spec, context.find_file)
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[Returned] = loop.create_future()
+    ended = asyncio.Event()
+
+    def take(message: object) -> None:
+        if answer.done():
+            return
+        if isinstance(message, Returned):
+            answer.set_result(message)
+        elif isinstance(message, Refused):
+            answer.set_result(Returned(error=message.reason))
+
+    host = HostProcess(spec.engine, folder, context.isolation, take, ended.set)
+    _log.info("process %d calls %s", host.pid, attempt)
+    waiting = asyncio.ensure_future(ended.wait())
+    try:
+        paths = {file.digest: os.fsencode(context.find_file(file.digest)) for file in list_files(spec)}
+        host.send(
+            Call(
+                hook=attempt.hook,
+                spec=encode_spec(spec),
+                folder=os.fsencode(folder),
+                paths=paths,
+                setup_data=context.setup_data,
+                secrets=context.secrets,
+                is_confined=context.isolation.is_confined,
+            )
+        )
+        either: list[asyncio.Future[Any]] = [answer, waiting]
+        await asyncio.wait(either, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
+        if not answer.done() and not waiting.done():
+            return Returned(error=f"it took longer than {limit_s:g} s")
+        how = await host.wait(_ENDING_S if answer.done() else _LAST_WORDS_S)
+        if not answer.done():
+            raise HostLostError(f"its process has ended: {how.text}")
+        return answer.result()
+    finally:
+        waiting.cancel()
+        host.kill()
+        await host.wait(_LAST_WORDS_S)
+        host.close()
+        await asyncio.to_thread(remove_code_folder, folder)

@@ -1,0 +1,168 @@
+"""The feed of an engine: the requests of all executions, one execution after the other.
+
+So the window of requests stays full where one lease ends and the next begins. An engine looks at `current`,
+which says whose request comes next, and takes it. An execution that has reached its limit is passed over
+until the limit is raised.
+"""
+
+import math
+from collections import deque
+from collections.abc import Callable, Mapping
+
+from oku_workers.executions.execution import NO_MARK, Execution
+from oku_workers.feed.feed_protocol import Parking, Taken
+
+
+def ignore() -> None:
+    """Nobody wants to know."""
+
+
+class Feed:
+    """What is still to be sent; belongs to the thread of the event loop.
+
+    Args:
+        low_parts: little of what may be taken is left when it is one of so many parts.
+
+    Attributes:
+        phase: what is taken now is counted in it.
+        on_low: called when little is left of what may be taken, and limits hold more back.
+        find_enough: gives the number of indices that is not little, however few of all it is; without it
+            `low_parts` alone says so.
+    """
+
+    is_paced = False
+
+    def __init__(self, low_parts: int = 3) -> None:
+        self._low_parts = low_parts
+        self.current: Execution | None = None
+        """The execution to take from; its `next_coordinate` is below its `stop`."""
+        self.phase = ""
+        self.on_low: Callable[[], None] = ignore
+        self.find_enough: Callable[[], float] = lambda: math.inf
+        self.has_room: Callable[[], bool] = lambda: True
+        self.on_due: Callable[[], None] | None = None
+        self._order: deque[Execution] = deque()
+        self._marked: Execution | None = None
+        self._is_low = False
+        self._parking = Parking()
+        self.wait = self._parking.wait
+
+    def add(self, execution: Execution) -> None:
+        """Put an execution behind those that are there; one without an index is finished at once."""
+        execution.settle()
+        self._order.append(execution)
+        if self.current is None and execution.begin_segment(self.phase):
+            self.current = execution
+        if self.current is not None:
+            self._parking.wake_all()
+        if execution.allowed < execution.untaken and self._marked is None and not self._is_low:
+            self._set_mark()
+
+    @property
+    def lacks_work(self) -> bool:
+        """Whether there is nothing to take."""
+        return self.current is None
+
+    @property
+    def remaining(self) -> int:
+        """How many indices may be taken now."""
+        return sum(execution.allowed for execution in self._order)
+
+    def find_first(self) -> Execution | None:
+        """The execution to take from, now or once a limit allows it; None if nothing is left to take."""
+        return self.current or next((each for each in self._order if each.untaken), None)
+
+    def find_starved(self) -> Execution | None:
+        """The first execution, if its limit keeps it from going on and nothing else can be taken."""
+        return self.find_first() if self.current is None else None
+
+    def count_first(self, within_s: float) -> int:  # noqa: ARG002  # nothing depends on time
+        """It is not known: answers decide it."""
+        return 0
+
+    def take(self) -> Taken:
+        """Take the next request of `current`, of which there must be one."""
+        execution = self.current
+        assert execution is not None
+        tally, coordinate, turns = execution.tally, execution.next_coordinate, execution.turns
+        if turns is not None:
+            tally = tally.by_target[turns[coordinate % len(turns)]]
+        execution.next_coordinate = coordinate + 1
+        if execution.next_coordinate == execution.stop:
+            self.advance()
+        return tally, coordinate, coordinate, 0
+
+    def enter(self, phase: str) -> None:
+        """Count what is taken from now on in a phase."""
+        self.phase = phase
+        if self.current is not None:
+            self.current.enter(phase)
+
+    def raise_limits(self, limits: Mapping[Execution, int]) -> None:
+        """Let more be taken; a limit never falls."""
+        for execution, limit in limits.items():
+            execution.limit = max(execution.limit, limit)
+        self._choose()
+        self._set_mark()
+
+    def shorten(self, execution: Execution, end: int) -> None:
+        """Take no position of an execution from `end` on; what was taken stays."""
+        execution.shorten(end)
+        if self.current is execution and execution.next_coordinate == execution.stop:
+            self.advance()
+
+    def withdraw(self, execution: Execution) -> None:
+        """Take no further index of an execution."""
+        self.shorten(execution, 0)
+
+    def look(self) -> None:
+        """One of the regular looks; nothing depends on time."""
+
+    def close(self) -> None:
+        """End; there is nothing to do."""
+
+    def advance(self) -> None:
+        """Go on to the next segment, of this execution or of the next that may take."""
+        execution = self.current
+        if execution is not None:
+            if execution is self._marked and execution.taken >= execution.mark:
+                self._note_low()
+            if execution.begin_segment(self.phase):
+                return
+        self._choose()
+
+    def _choose(self) -> None:
+        """Take from the first execution that may, in the order in which they came."""
+        order = self._order
+        while order and not order[0].untaken:
+            execution = order.popleft()
+            execution.compact()
+            if execution is self._marked:
+                self._note_low()
+        self.current = next((execution for execution in order if execution.begin_segment(self.phase)), None)
+        if self.current is not None:
+            self._parking.wake_all()
+
+    def _set_mark(self) -> None:
+        """Mark where little of what may be taken is left, unless limits hold nothing back."""
+        if self._marked is not None:
+            self._marked.mark = NO_MARK
+        self._marked, self._is_low = None, False
+        left = self.remaining
+        if left == sum(execution.untaken for execution in self._order):
+            return
+        ahead = left - int(min(left // self._low_parts, self.find_enough()))
+        for execution in self._order:
+            allowed = execution.allowed
+            if 0 < ahead <= allowed:
+                execution.mark = execution.taken + ahead
+                self._marked = execution
+                if execution is self.current:
+                    execution.begin_segment(self.phase)
+                return
+            ahead -= allowed
+        self._note_low()
+
+    def _note_low(self) -> None:
+        self._marked, self._is_low = None, True
+        self.on_low()

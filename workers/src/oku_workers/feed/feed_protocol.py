@@ -1,0 +1,128 @@
+"""What a feed is to engines and to those who have leases, and where engines wait for it."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.tally import Tally
+
+Taken = tuple[Tally, int, int, int]
+"""What was taken: the tally to count it in, its place in the ledger, its index, and when it was due, in
+nanoseconds of the monotonic clock; 0 if it could be sent at any time."""
+
+
+class FeedProtocol(Protocol):
+    """Shows an engine what to send next; belongs to the thread of the event loop.
+
+    Attributes:
+        is_paced: whether time decides when `current` is there, and not the leases alone.
+        on_low: called when little is left of what may be taken, and limits hold more back.
+        find_enough: gives the number of requests that is not little, however few of all it is.
+        has_room: set by the engine: whether it could send another request now.
+        on_due: set by an engine that takes at once, without waiting: called when time has shown something.
+    """
+
+    is_paced: bool
+    on_low: Callable[[], None]
+    find_enough: Callable[[], float]
+    has_room: Callable[[], bool]
+    on_due: Callable[[], None] | None
+
+    @property
+    def current(self) -> Execution | None:
+        """The execution to take from now; None if nothing may be taken."""
+        ...
+
+    @property
+    def lacks_work(self) -> bool:
+        """Whether time would allow to take a request now, and there is none."""
+        ...
+
+    @property
+    def remaining(self) -> int:
+        """How many requests may be taken now."""
+        ...
+
+    def count_first(self, within_s: float) -> int:
+        """How many requests will be due in so short a time from the first one on; 0 if that is not known."""
+        ...
+
+    def take(self) -> Taken:
+        """Take the next request of `current`, of which there must be one."""
+        ...
+
+    def advance(self) -> None:
+        """Go on: an engine has taken the last request of a segment of `current` without `take`."""
+        ...
+
+    async def wait(self) -> None:
+        """Wait until there may be a request to take."""
+        ...
+
+    def add(self, execution: Execution) -> None:
+        """Take in an execution; one without a request is finished at once."""
+        ...
+
+    def enter(self, phase: str) -> None:
+        """Count what is taken from now on in a phase, unless due times tell it."""
+        ...
+
+    def find_first(self) -> Execution | None:
+        """The execution to take from, now or later; None if nothing is left to take."""
+        ...
+
+    def find_starved(self) -> Execution | None:
+        """An execution that its limit keeps from going on; None if there is none, or it need not yet."""
+        ...
+
+    def raise_limits(self, limits: Mapping[Execution, int]) -> None:
+        """Let more be taken; a limit never falls."""
+        ...
+
+    def shorten(self, execution: Execution, end: int) -> None:
+        """Take no position of an execution from `end` on; what was taken stays."""
+        ...
+
+    def withdraw(self, execution: Execution) -> None:
+        """Take no further request of an execution."""
+        ...
+
+    def look(self) -> None:
+        """One of the regular looks, some twenty a second."""
+        ...
+
+    def close(self) -> None:
+        """End."""
+        ...
+
+
+class Parking:
+    """Wakes those who wait, in the order in which they came."""
+
+    def __init__(self) -> None:
+        self._parked: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether more than one waits."""
+        return len(self._parked) > 1
+
+    async def wait(self) -> None:
+        """Wait to be woken."""
+        parked: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._parked.append(parked)
+        await parked
+
+    def wake(self, most: int) -> None:
+        """Wake so many at most."""
+        while self._parked and most > 0:
+            parked = self._parked.popleft()
+            if not parked.done():
+                parked.set_result(None)
+                most -= 1
+
+    def wake_all(self) -> None:
+        """Wake everybody."""
+        self.wake(len(self._parked))

@@ -1,0 +1,170 @@
+"""The feed of an engine in a closed run with a highest rate: `Feed`, where each request needs a slot of time.
+
+The workers of a run share the slots; without a share nothing may be taken.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+
+from oku_core.schedule.pacing import Pacer
+from oku_workers.executions.execution import Execution
+from oku_workers.feed.feed import Feed
+from oku_workers.feed.feed_protocol import Parking, Taken
+from oku_workers.timing.timing import Timing
+
+
+class PacedFeed:
+    """What is still to be sent, no faster than a rate; belongs to the thread of the event loop.
+
+    Args:
+        timing: clocks and timers.
+        rate: the highest rate of all workers together, in requests per second.
+
+    Attributes:
+        has_room: not used.
+        on_due: set by an engine that takes at once.
+    """
+
+    is_paced = True
+
+    def __init__(self, timing: Timing, rate: Fraction) -> None:
+        self.has_room: Callable[[], bool] = lambda: True
+        self.on_due: Callable[[], None] | None = None
+        self._timing = timing
+        self._rate = rate
+        self._feed = Feed()
+        self._timer = timing.build_timer(asyncio.get_running_loop(), self._wake)
+        self._share: tuple[int, int] | None = None
+        self._pacer: Pacer | None = None
+        self._offset_ns = 0
+        self._parking = Parking()
+        self.look()
+
+    @property
+    def on_low(self) -> Callable[[], None]:
+        """Called when little is left of what may be taken, and limits hold more back."""
+        return self._feed.on_low
+
+    @on_low.setter
+    def on_low(self, call: Callable[[], None]) -> None:
+        self._feed.on_low = call
+
+    @property
+    def find_enough(self) -> Callable[[], float]:
+        """Gives the number of requests that is not little, however few of all it is."""
+        return self._feed.find_enough
+
+    @find_enough.setter
+    def find_enough(self, call: Callable[[], float]) -> None:
+        self._feed.find_enough = call
+
+    @property
+    def current(self) -> Execution | None:
+        """The execution to take from; None if nothing may be taken now."""
+        return self._feed.current if self._feed.current is not None and self._count_allowed() else None
+
+    @property
+    def lacks_work(self) -> bool:
+        """Whether a slot has come for which there is nothing to take."""
+        return self._feed.current is None and self._count_allowed() > 0
+
+    @property
+    def remaining(self) -> int:
+        """How many requests may be taken now."""
+        return min(self._feed.remaining, self._count_allowed())
+
+    def share(self, share: tuple[int, int] | None) -> None:
+        """Use the slots of this place among so many workers that come from now on; None has none."""
+        if share == self._share:
+            return
+        self._share = share
+        self._pacer = None if share is None else Pacer(self._rate, *share, self._read_now())
+        self._go_on()
+
+    def count_first(self, within_s: float) -> int:
+        """It is not known: answers decide it, too."""
+        return self._feed.count_first(within_s)
+
+    def take(self) -> Taken:
+        """Take the next request of `current`, of which there must be one."""
+        assert self._pacer is not None
+        self._pacer.use(1)
+        taken = self._feed.take()
+        self._arm()
+        return taken
+
+    def advance(self) -> None:
+        """Requests are only taken with `take`; there is nothing to do."""
+
+    async def wait(self) -> None:
+        """Wait until there may be a request to take."""
+        self._arm()
+        await self._parking.wait()
+
+    def add(self, execution: Execution) -> None:
+        """Put an execution behind those that are there."""
+        self._feed.add(execution)
+        self._go_on()
+
+    def enter(self, phase: str) -> None:
+        """Count what is taken from now on in a phase."""
+        self._feed.enter(phase)
+
+    def find_first(self) -> Execution | None:
+        """The execution to take from, now or later; None if nothing is left to take."""
+        return self._feed.find_first()
+
+    def find_starved(self) -> Execution | None:
+        """The first execution, if its limit keeps it from going on and nothing else can be taken."""
+        return self._feed.find_starved()
+
+    def raise_limits(self, limits: Mapping[Execution, int]) -> None:
+        """Let more be taken; a limit never falls."""
+        self._feed.raise_limits(limits)
+        self._go_on()
+
+    def shorten(self, execution: Execution, end: int) -> None:
+        """Take no position of an execution from `end` on; what was taken stays."""
+        self._feed.shorten(execution, end)
+
+    def withdraw(self, execution: Execution) -> None:
+        """Take no further request of an execution."""
+        self._feed.withdraw(execution)
+
+    def look(self) -> None:
+        """One of the regular looks: at the coordinator's clock, by which workers share slots."""
+        clock = self._timing.coordinator_clock
+        if clock.is_known:
+            self._offset_ns = -clock.to_local_ns(0.0)
+        self._go_on()
+
+    def close(self) -> None:
+        """End: nothing more is shown."""
+        self._pacer = None
+        self._timer.close()
+
+    def _count_allowed(self) -> int:
+        return 0 if self._pacer is None else self._pacer.count_allowed(self._read_now())
+
+    def _wake(self) -> None:
+        if self._feed.current is not None:
+            if self.on_due is not None:
+                self.on_due()
+            else:
+                self._parking.wake(self._count_allowed())
+            self._arm()
+
+    def _go_on(self) -> None:
+        if self.current is not None:
+            self._wake()
+        else:
+            self._arm()
+
+    def _arm(self) -> None:
+        """Wake when the next slot comes; as long as one is there, who takes it arms."""
+        if self._pacer is not None and self._feed.current is not None and not self._count_allowed():
+            self._timer.arm(self._pacer.next_ns - self._offset_ns)
+
+    def _read_now(self) -> int:
+        return self._timing.monotonic_ns() + self._offset_ns

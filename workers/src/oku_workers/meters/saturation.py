@@ -1,0 +1,86 @@
+"""Finds the requests that ended while their worker was short of processor time, or its event loop was late.
+
+Whole seconds with requests in flight all the time are judged: a burst of 0.1 s, start-up and idle time say
+nothing about a latency. docs/metrics.md gives the reasons for the two limits.
+"""
+
+import time
+from collections.abc import Callable, Collection
+from typing import NamedTuple
+
+from oku_core.process.resources import measure_busy_s
+from oku_workers.executions.execution import Execution
+
+SATURATED_SHARE = 0.9
+"""From this share of a second on, spent on a processor or waiting for one, requests queue in the worker."""
+LATE_S = 0.1
+"""A latency that an event loop measures while it is later than this is its own rather than the target's."""
+_WHOLE_S = 1.0
+
+
+class _Strain(NamedTuple):
+    busy_share: float
+    late_s: float
+
+
+_NOTHING_KNOWN = _Strain(0.0, 0.0)
+
+
+class SaturationMeter:
+    """Judges what ended in each whole second, by a look every 50 ms.
+
+    Args:
+        measure_busy_s: time that the worker ran or waited for a processor.
+        clock: monotonic time in seconds.
+    """
+
+    def __init__(
+        self,
+        measure_busy_s: Callable[[], float] = measure_busy_s,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._measure_busy_s = measure_busy_s
+        self._clock = clock
+        self._since: float | None = None
+        self._busy_s = self._worst_late_s = 0.0
+        self._last: dict[str, _Strain] = {}
+        """Of the last whole second of each run that is under way."""
+        self._runs: set[str] = set()
+        """Those that were under way when the second began."""
+
+    def look(self, executions: Collection[Execution], late_s: float) -> None:
+        """One look at the executions in hand, by an event loop that was so late."""
+        if not any(execution.in_flight for execution in executions):
+            self._since, self._last = None, {}
+            return
+        now, runs = self._clock(), {execution.lease.run for execution in executions}
+        self._worst_late_s = max(self._worst_late_s, late_s)
+        if self._since is not None and runs <= self._runs:
+            if now - self._since < _WHOLE_S:
+                return
+            share = (self._measure_busy_s() - self._busy_s) / (now - self._since)
+            self._last = dict.fromkeys(runs, _Strain(min(share, 1.0), self._worst_late_s))
+        # Else a second begins: one that began with the work of another run says nothing of this one.
+        for execution in executions:
+            self.settle(execution)
+        self._runs = runs
+        # Answers that came while the loop was late are read after this look; they suffered from it, too.
+        self._since, self._busy_s, self._worst_late_s = now, self._measure_busy_s(), late_s
+
+    def settle(self, execution: Execution) -> None:
+        """An execution has ended: what came after its last whole second is judged as that second was."""
+        _count(execution, self._last.get(execution.lease.run, _NOTHING_KNOWN))
+
+
+def _count(execution: Execution, strain: _Strain) -> None:
+    covered = execution.ended - len(execution.given_back)
+    new, execution.judged = covered - execution.judged, covered
+    if not new:
+        return
+    execution.max_busy_share = max(execution.max_busy_share, strain.busy_share)
+    if strain.busy_share >= SATURATED_SHARE:
+        execution.saturated += new
+    if strain.late_s >= LATE_S:
+        execution.lagged += new
+        # A short lease may have begun after the loop was late.
+        execution.max_lag_s = max(execution.max_lag_s, strain.late_s)

@@ -1,0 +1,165 @@
+"""What a worker measures of itself while it has leases.
+
+How late its event loop is, how busy its process, and whether somebody has set the machine's clock: each lease
+gets the worst of its time, and each progress what is new since the one before.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from oku_core.process.clock import SteadyClock
+from oku_core.process.resources import measure_peak_rss_mb, measure_rss_mb
+from oku_workers.executions.execution import Execution
+from oku_workers.executions.open_lease import OpenLease
+from oku_workers.feed.feed import ignore
+from oku_workers.meters.lag_meter import LagMeter
+from oku_workers.meters.progress_meter import ProgressDelta, ProgressMeter
+from oku_workers.meters.saturation import SaturationMeter
+
+_log = logging.getLogger(__name__)
+
+OnLook = Callable[[float, dict[Execution, OpenLease]], None]
+"""Takes monotonic seconds and the leases in hand."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessGauges:
+    """The gauges of this process; a simulation has its own.
+
+    Args:
+        monotonic: seconds that never jump.
+        cpu_s: processor time so far.
+        rss_mb: resident memory now.
+        peak_rss_mb: the most resident memory so far.
+    """
+
+    monotonic: Callable[[], float] = time.monotonic
+    cpu_s: Callable[[], float] = time.process_time
+    rss_mb: Callable[[], float] = measure_rss_mb
+    peak_rss_mb: Callable[[], float] = measure_peak_rss_mb
+
+
+class WorkerMeter:
+    """Measures from `start` to `stop`; belongs to the thread of the event loop.
+
+    Args:
+        clock: of this process.
+        gauges: of this process.
+        saturation: finds the requests that suffered from a busy worker.
+        lag: measures how late the event loop is; it has to call `look`.
+        take_host_late_s: gives how late that of user code was since the last look.
+        count_waiting: counts what has ended and waits to be counted.
+    """
+
+    def __init__(
+        self,
+        clock: SteadyClock | None = None,
+        gauges: ProcessGauges | None = None,
+        saturation: SaturationMeter | None = None,
+        lag: LagMeter | None = None,
+        take_host_late_s: Callable[[], float] = lambda: 0.0,
+        count_waiting: Callable[[], None] = ignore,
+    ) -> None:
+        self.clock = clock or SteadyClock()
+        self.gauges = gauges or ProcessGauges()
+        self._saturation = saturation or SaturationMeter(clock=self.gauges.monotonic)
+        self._lag = lag or LagMeter(self.look, self.gauges.monotonic)
+        self._take_host_late_s = take_host_late_s
+        self._count_waiting = count_waiting
+        self._progress = ProgressMeter(self.gauges.cpu_s, self.gauges.monotonic)
+        self._leases: dict[Execution, OpenLease] = {}
+        self._on_look: OnLook = lambda _now, _leases: None
+        self._charged_cpu_s = 0.0
+        self._lags_s: dict[str, float] = {}
+        """The largest lateness since the last progress, by run."""
+
+    def start(self, on_look: OnLook) -> None:
+        """Begin to measure; `on_look` is called with each look."""
+        self._on_look = on_look
+        self._lag.start()
+        self._progress.start()
+
+    def stop(self) -> None:
+        """End."""
+        self._lag.stop()
+
+    def add(self, lease: OpenLease) -> None:
+        """A lease is in hand from now on."""
+        if not any(other.is_open for other in self._leases.values()):
+            # Start-up and idle time belong to no run.
+            self._charged_cpu_s = self.gauges.cpu_s()
+        self._leases[lease.execution] = lease
+
+    def forget(self, lease: OpenLease) -> None:
+        """A lease is not in hand any more; the next progress is the last that it has a part in."""
+        self._leases.pop(lease.execution, None)
+        self._progress.forget(lease.execution)
+
+    def look(self, late_s: float) -> None:
+        """One look at all leases, by an event loop that was so late."""
+        self._count_waiting()
+        unix_time = self.clock.now()
+        under_way = [execution for execution in self._leases if execution.is_under_way]
+        for execution in under_way:
+            self._leases[execution].count_seconds(unix_time)
+        host_late_s = self._take_host_late_s()
+        for execution in under_way:
+            self._note_lateness(execution, late_s)
+            execution.max_lag_s = max(execution.max_lag_s, host_late_s)
+        self._saturation.look(under_way, max(late_s, host_late_s))
+        self.look_at_runs()
+
+    def look_at_runs(self) -> None:
+        """One look at what has changed, by whoever was named at the start."""
+        self._on_look(self.gauges.monotonic(), self._leases)
+
+    def settle(self, lease: OpenLease) -> None:
+        """A lease has ended: write into it, once, what was measured in its time."""
+        if lease.is_settled:
+            return
+        lease.is_settled = True
+        execution = lease.execution
+        self._saturation.settle(execution)
+        self._note_clock_step()
+        self._note_lateness(execution, self._lag.late_s)
+
+    def charge_cpu(self) -> None:
+        """Charge the processor time since the last call to the leases, by what has ended of each."""
+        spent_s = self.gauges.cpu_s() - self._charged_cpu_s
+        self._charged_cpu_s += spent_s
+        new = {
+            lease: execution.ended - lease.charged_ended
+            for execution, lease in self._leases.items()
+            if execution.started_at and (execution.is_under_way or execution.ended != lease.charged_ended)
+        }
+        total = sum(new.values())
+        for lease, ended in new.items():
+            lease.charged_ended += ended
+            lease.cpu_s += spent_s * ended / total if total else spent_s / len(new)
+
+    def take_progress(self, most_in_flight: int) -> ProgressDelta:
+        """What is new since the last call of this; no more is in flight than the engine says."""
+        self._count_waiting()
+        self._note_clock_step()
+        late_s = self._lag.late_s  # a loop that has not called for a while is late now, too
+        for execution in self._leases:
+            if execution.is_under_way:
+                self._note_lateness(execution, late_s)
+        lags_s, self._lags_s = self._lags_s, {}
+        return self._progress.take(self._leases, lags_s, most_in_flight)
+
+    def _note_lateness(self, execution: Execution, late_s: float) -> None:
+        """The event loop was late while an execution was under way: this is no lateness of another run."""
+        execution.max_lag_s = max(execution.max_lag_s, late_s)
+        run = execution.lease.run
+        self._lags_s[run] = max(self._lags_s.get(run, 0.0), late_s)
+
+    def _note_clock_step(self) -> None:
+        step_s = self.clock.find_step()
+        if step_s is None:
+            return
+        _log.warning("the clock of this machine was set by %+.1f s", step_s)
+        for execution in self._leases:
+            execution.clock_step_s = max(execution.clock_step_s, abs(step_s))

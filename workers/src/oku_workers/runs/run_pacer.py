@@ -1,0 +1,142 @@
+"""Sets the pace of the runs in hand as time goes on: windows, phases, shares, and the end of a run's time.
+
+An open run has only its window: the rest stands in the due times.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from oku_core.schedule.wave import ActivePeriod, Wave
+from oku_core.spec.spec import Spec
+from oku_workers.engines.contract.window import choose_window
+from oku_workers.runs.engine_switch import EngineSwitch, RunPace
+from oku_workers.runs.time_plan import RunTime, Share, build_time_plan, find_window
+
+if TYPE_CHECKING:
+    from oku_workers.timing.timing import LoopTimer
+
+_NS_PER_S = 1_000_000_000
+_MOST_RUNS = 4
+_RAMP_S = 0.05
+"""A concurrency that changes is followed so often."""
+
+
+class RunPacer:
+    """Sets windows, phases and shares, and ends runs; belongs to the thread of the event loop.
+
+    Args:
+        engines: carry the runs out.
+        now: gives Unix time, as long as the coordinator's clock is not known.
+        end: called with a run when its time is over, before anything more of it is taken.
+    """
+
+    def __init__(self, engines: EngineSwitch, now: Callable[[], float], end: Callable[[str], None]) -> None:
+        self._engines = engines
+        self._now = now
+        self._end = end
+        self._share: Share | None = None
+        self._specs: dict[str, Spec] = {}
+        """The closed runs, the newest last."""
+        self._times: dict[str, RunTime] = {}
+        """Those of them that have a period."""
+        self._timer: LoopTimer | None = None
+        self._newest: tuple[str, ActivePeriod | None, int] = "", None, 0
+        """The open run that had leases last, its period, and where the newest of its waves begins."""
+
+    def begin(
+        self, run: str, spec: Spec, period: ActivePeriod | None, waves: Iterable[Wave | None] = ()
+    ) -> None:
+        """Leases of a run have come.
+
+        Args:
+            run: the run.
+            spec: its spec.
+            period: when the clock of the run goes; None if it has none.
+            waves: those that the leases of an open run are of.
+        """
+        if spec.is_open:
+            self._pace_open(run, spec, period, waves)
+            return
+        self._specs.pop(run, None)
+        self._specs[run] = spec
+        while len(self._specs) > _MOST_RUNS:
+            oldest = next(iter(self._specs))
+            del self._specs[oldest]
+            self._times.pop(oldest, None)
+        known = self._times.get(run)
+        # A message from before a pause may come late; the clock of a run never goes back.
+        if period is not None and (known is None or period.offset_s >= known.period.offset_s):
+            self._times[run] = RunTime(build_time_plan(spec), period)
+        self.look()
+
+    def share(self, share: Share) -> None:
+        """The coordinator has said which part of a run is this worker's."""
+        if share != self._share:
+            self._share = share
+            self.look()
+
+    def is_over(self, run: str) -> bool:
+        """Whether the time of a run is over, so that nothing of it is taken any more."""
+        time = self._times.get(run)
+        return time is not None and time.measure_s(self.read_now()) >= time.plan.end_s
+
+    def look(self) -> None:
+        """See what holds now, and look again when something else does."""
+        now = self.read_now()
+        next_at = math.inf
+        for run, spec in self._specs.items():
+            time = self._times.get(run)
+            if time is None:
+                phase = build_time_plan(spec).phases[-1].name
+                self._engines.set_pace(spec, RunPace(find_window(spec, self._share), phase, self._share))
+                continue
+            if self.is_over(run):
+                self._end(run)
+            else:
+                next_at = min(next_at, self._pace(time, now))
+        if next_at < math.inf:
+            self._arm(next_at - now)
+
+    def follow_clock(self) -> None:
+        """One of the regular looks: the coordinator's clock may have become known, or be another one."""
+        if self._times:
+            self.look()
+
+    def close(self) -> None:
+        """End."""
+        if self._timer is not None:
+            self._timer.close()
+
+    def _pace_open(
+        self, run: str, spec: Spec, period: ActivePeriod | None, waves: Iterable[Wave | None]
+    ) -> None:
+        """Set the window by the number of workers that share the newest wave.
+
+        What is dealt again of an older one has as many lanes as there were workers then.
+        """
+        newest = max(filter(None, waves), key=lambda wave: wave.begin, default=None)
+        *known, begin = self._newest
+        if newest is not None and (known != [run, period] or newest.begin >= begin):
+            self._newest = run, period, newest.begin
+            self._engines.set_pace(spec, RunPace(choose_window(spec, newest.lanes)))
+
+    def _pace(self, time: RunTime, now: float) -> float:
+        """Set the pace of a run whose time is not over; gives when to look again, in Unix time."""
+        plan, time_s = time.plan, time.measure_s(now)
+        window = plan.find_concurrency(time_s, self._share)
+        self._engines.set_pace(plan.spec, RunPace(window, plan.find_phase(time_s), self._share))
+        next_at = time.find_next_change(now)
+        return next_at if plan.stages is None else min(next_at, now + _RAMP_S)
+
+    def _arm(self, wait_s: float) -> None:
+        timing = self._engines.timing
+        if self._timer is None:
+            self._timer = timing.build_timer(asyncio.get_running_loop(), self.look)
+        self._timer.arm(timing.monotonic_ns() + max(0, math.ceil(wait_s * _NS_PER_S)))
+
+    def read_now(self) -> float:
+        """Unix time by the coordinator's clock, or by ours as long as that is not known."""
+        clock = self._engines.timing.coordinator_clock
+        return clock.now() if clock.is_known else self._now()
