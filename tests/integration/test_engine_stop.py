@@ -18,6 +18,7 @@ from tests.kit.workers.engine_fixtures import every_engine as engine
 from tests.kit.workers.engine_fixtures import serve_any as serve
 from tests.kit.workers.engine_worker import EngineWorker, LeaseAccount, count
 
+from oku_core.accounting.measured_time import Time
 from oku_core.spec.spec import HTTP1_ENGINES, Engine, Spec
 from oku_core.spec.values.url import Url
 
@@ -313,7 +314,10 @@ async def test_the_seconds_sum_to_the_report(engine: Engine, worker: EngineWorke
     done = [second.runs["r1"] for second in seconds if second.runs]
     assert [sum(counts) for counts in zip(*(each.outcomes for each in done), strict=True)] == account.outcomes
     assert sum(each.bytes_received for each in done) == account.part.bytes_received
-    assert sum(each.latency.sum_us for each in done) == account.part.latency.sum_us
+    assert (
+        sum(each.histogram(Time.LATENCY).sum_us for each in done)
+        == account.part.histogram(Time.LATENCY).sum_us
+    )
     assert max(each.in_flight for each in done) <= CONCURRENCY
 
 

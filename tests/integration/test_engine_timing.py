@@ -7,6 +7,7 @@ from tests.kit.servers.certificates import Certificates
 from tests.kit.servers.hostile_server import Exchange, Serve, always, build_response
 from tests.kit.workers.engine_worker import EngineWorker, count
 
+from oku_core.accounting.measured_time import Time
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.url import Url
@@ -57,8 +58,12 @@ async def test_each_connection_is_timed_once(engine: Engine, worker: EngineWorke
     """Kept connections take no time to make, and without TLS there is no handshake."""
     server = await serve(always(OK))
     part = (await worker.run(build_spec(engine, server.url), 200)).part
-    assert (part.connect.total, part.tls.total) == (server.connections, 0) == (4, 0)
-    assert 0 < part.connect.max_us < part.latency.max_us
+    assert (
+        (part.histogram(Time.CONNECT).total, part.histogram(Time.TLS).total)
+        == (server.connections, 0)
+        == (4, 0)
+    )
+    assert 0 < part.histogram(Time.CONNECT).max_us < part.histogram(Time.LATENCY).max_us
 
 
 async def test_connections_that_are_not_kept_are_timed_with_each_request(
@@ -68,7 +73,7 @@ async def test_connections_that_are_not_kept_are_timed_with_each_request(
     server = await serve(always(OK))
     spec = build_spec(engine, server.url, headers=(Header("Connection: close"),))
     part = (await worker.run(spec, 50)).part
-    assert part.connect.total == server.connections == 50
+    assert part.histogram(Time.CONNECT).total == server.connections == 50
 
 
 async def test_tls_is_timed_apart_from_tcp(
@@ -78,9 +83,12 @@ async def test_tls_is_timed_apart_from_tcp(
     files = Certificates(tmp_path_factory.mktemp("certificates"))
     server = await serve(always(OK), tls=files.server)
     part = (await worker.run(build_spec(engine, server.url, cacert=files.cacert), 200)).part
-    assert part.connect.total == part.tls.total == server.connections == 4
-    assert min(part.connect.min_us, part.tls.min_us) > 0
-    assert part.connect.sum_us + part.tls.sum_us < 4 * part.latency.max_us
+    assert part.histogram(Time.CONNECT).total == part.histogram(Time.TLS).total == server.connections == 4
+    assert min(part.histogram(Time.CONNECT).min_us, part.histogram(Time.TLS).min_us) > 0
+    assert (
+        part.histogram(Time.CONNECT).sum_us + part.histogram(Time.TLS).sum_us
+        < 4 * part.histogram(Time.LATENCY).max_us
+    )
 
 
 async def test_answers_in_several_pieces_have_a_first_byte_and_a_transfer(
@@ -89,10 +97,18 @@ async def test_answers_in_several_pieces_have_a_first_byte_and_a_transfer(
     """Both together are the latency; answers in one piece have nothing else to tell."""
     server = await serve(answer_every_other_in_two)
     part = (await worker.run(build_spec(engine, server.url), 40)).part
-    assert part.split_latency.total == part.split_first_byte.total == part.transfer.total == 20
-    assert part.split_latency.sum_us == part.split_first_byte.sum_us + part.transfer.sum_us
-    assert part.transfer.min_us > PAUSE_US / 2
-    assert part.split_first_byte.min_us < PAUSE_US / 2
+    assert (
+        part.histogram(Time.SPLIT_LATENCY).total
+        == part.histogram(Time.SPLIT_FIRST_BYTE).total
+        == part.histogram(Time.TRANSFER).total
+        == 20
+    )
+    assert (
+        part.histogram(Time.SPLIT_LATENCY).sum_us
+        == part.histogram(Time.SPLIT_FIRST_BYTE).sum_us + part.histogram(Time.TRANSFER).sum_us
+    )
+    assert part.histogram(Time.TRANSFER).min_us > PAUSE_US / 2
+    assert part.histogram(Time.SPLIT_FIRST_BYTE).min_us < PAUSE_US / 2
 
 
 @pytest.mark.parametrize("script", [cut_the_head, end_by_closing])
@@ -102,8 +118,8 @@ async def test_the_first_byte_may_be_one_of_the_head_and_the_last_one_the_end_of
     """Whatever comes first counts, and whatever completes the answer."""
     server = await serve(script)
     part = (await worker.run(build_spec(engine, server.url), 4)).part
-    assert part.transfer.total == 4
-    assert part.transfer.min_us > PAUSE_US / 2
+    assert part.histogram(Time.TRANSFER).total == 4
+    assert part.histogram(Time.TRANSFER).min_us > PAUSE_US / 2
 
 
 async def test_one_that_is_not_answered_has_connected_all_the_same(
@@ -113,4 +129,7 @@ async def test_one_that_is_not_answered_has_connected_all_the_same(
     server = await serve(answer_half)
     account = await worker.run(build_spec(engine, server.url), 10)
     assert count(account) == {"disconnected": 10}
-    assert (account.part.connect.total, account.part.transfer.total) == (10, 0)
+    assert (account.part.histogram(Time.CONNECT).total, account.part.histogram(Time.TRANSFER).total) == (
+        10,
+        0,
+    )

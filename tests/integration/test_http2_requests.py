@@ -21,6 +21,7 @@ from tests.kit.servers.shop import Shop
 from tests.kit.workers.engine_worker import EngineWorker, LeaseAccount, count
 from tests.kit.workers.measured_worker import measure
 
+from oku_core.accounting.measured_time import Time
 from oku_core.spec.spec import Engine, Spec
 from oku_core.spec.values.check import ExpectedStatus, JsonValue, SizeBound
 from oku_core.spec.values.request_content import Header, parse_headers
@@ -311,7 +312,7 @@ async def test_tls(worker: EngineWorker, serve_http2: ServeHttp2, files: Certifi
 
     assert count(account) == {"ok": 300}
     assert sorted(server.targets) == sorted(f"/{index}" for index in range(300))
-    assert (server.connections, account.part.tls.total) == (1, 1)
+    assert (server.connections, account.part.histogram(Time.TLS).total) == (1, 1)
     assert {dict(request.fields)[":scheme"] for request in server.requests} == {"https"}
 
 

@@ -29,6 +29,7 @@ from tests.kit.workers.health_probe import probe
 from tests.kit.workers.lease_desk import RUN, LeaseDesk
 from tests.kit.workers.worker_process import Process
 
+from oku_core.accounting.measured_time import Time
 from oku_core.broker.celery_app import LEASE_TASK, build_lease_queue
 from oku_core.broker.sending import send_to_workers
 from oku_core.messaging.codec import seal_leases
@@ -134,7 +135,7 @@ def test_a_lease_is_executed_and_told_of(desk: Desk, worker: Process) -> None:
     assert (batch.taken, batch.checkpoints[-1].is_final) == (50, True)
     assert account.outcomes == make_counts(50)
     assert account.part.statuses == {"200": 50}
-    assert account.part.latency.min_us >= 15_000
+    assert account.part.histogram(Time.LATENCY).min_us >= 15_000
     assert account.checkpoint.started_at <= account.checkpoint.ended_at
 
 

@@ -295,8 +295,10 @@ class Judge:
     def _check_timings(self, standing: Standing) -> None:
         """The connections and the split answers are those that the simulated engine tells of, each once."""
         counts: Counter[str] = Counter()
-        for row in self._select("SELECT connect, tls, transfer FROM accounts WHERE run = ?", self._run):
-            counts.update({name: hdr.decode(row[name]).total for name in row.keys() if row[name]})  # noqa: SIM118  # the columns of a row
+        steps = ("connect", "tls", "transfer")
+        for row in self._select("SELECT time, histogram FROM account_times WHERE run = ?", self._run):
+            if row["time"] in steps:
+                counts[row["time"]] += hdr.decode(row["histogram"]).total
         cut_off, split = standing.outcomes[DISCONNECTED], standing.outcomes[UNEXPECTED_STATUS]
         if counts != Counter(connect=cut_off, tls=cut_off, transfer=split):
             raise LawBrokenError(f"the timings are of {dict(counts)}, but the account is {standing.outcomes}")

@@ -7,6 +7,7 @@ import msgspec
 from tests.kit.coordinators.parts import build_histogram
 from tests.kit.outcomes import make_counts, make_reasons
 
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import count_answered
 from oku_core.messaging.checkpoint import Part
 from oku_core.spec.spec import Engine, Spec
@@ -22,7 +23,7 @@ def build_iterations(ok: int = 0, second: int = 3, phase: str = "", **others: in
         phase=phase,
         outcomes=outcomes,
         reasons=make_reasons(outcomes, "ValueError"),
-        latency=build_histogram([1000] * count_answered(outcomes)),
+        times={Time.LATENCY: build_histogram([1000] * count_answered(outcomes))},
         per_second={second: outcomes} if sum(outcomes) else {},
     )
 
@@ -36,7 +37,7 @@ def build_inner(name: str, latencies_us: Sequence[int] = (), second: int = 3, **
         outcomes=outcomes,
         statuses={"200": odd} if odd else {},
         bytes_received=10 * len(latencies_us),
-        latency=build_histogram(latencies_us),
+        times={Time.LATENCY: build_histogram(latencies_us)},
         per_second={second: outcomes} if latencies_us else {},
     )
     return msgspec.structs.replace(part, **changes)

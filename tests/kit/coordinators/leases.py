@@ -9,6 +9,7 @@ from tests.kit.outcomes import make_counts
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_index
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 
@@ -66,7 +67,7 @@ def build_part(covered: int, second: int = 3, latency_us: int = 1000) -> Part:
         outcomes=make_counts(covered),
         statuses={"200": covered} if covered else {},
         bytes_received=13 * covered,
-        latency=latency if covered else HistogramSnapshot(),
+        times={Time.LATENCY: latency if covered else HistogramSnapshot()},
         per_second={second: make_counts(covered)} if covered else {},
     )
 

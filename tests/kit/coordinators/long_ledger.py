@@ -14,6 +14,7 @@ from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample
@@ -77,7 +78,7 @@ def _keep_history(ledger: Ledger, run: str, samples: int) -> None:
         sample = Sample(
             at=_BEGIN + 2 + second, seconds=1.0, requests_total=0, accounted=0, leased=0, pending=0,
             done=0, resent_at_most=0, in_flight=100.0, workers=_WORKERS, outcomes=make_counts(200),
-            latency=latency,
+            times={Time.LATENCY: latency},
         )  # fmt: skip
         ledger.history.keep_sample(run, sample)
     events = [

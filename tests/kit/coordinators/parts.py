@@ -6,6 +6,7 @@ import msgspec
 from tests.kit.outcomes import make_counts, make_reasons
 
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.messaging.checkpoint import Part
 
 
@@ -15,6 +16,11 @@ def build_histogram(values_us: Sequence[int]) -> HistogramSnapshot:
     for value_us in values_us:
         histogram.record(value_us)
     return histogram.build_latency()
+
+
+def build_times(**values_us: Sequence[int]) -> dict[Time, HistogramSnapshot]:
+    """The distributions of times by their names, those without values left out."""
+    return {Time(name): build_histogram(values) for name, values in values_us.items() if values}
 
 
 def build_closed_part(latencies_us: Sequence[int], unanswered: int = 0) -> Part:
@@ -31,11 +37,13 @@ def build_closed_part(latencies_us: Sequence[int], unanswered: int = 0) -> Part:
         reasons=make_reasons(outcomes),
         statuses=statuses,
         bytes_received=even,
-        latency=build_histogram(latencies_us),
-        connect=build_histogram([200] * unanswered),
-        split_latency=build_histogram(split := [each for each in latencies_us if each % 2]),
-        split_first_byte=build_histogram([latency_us // 3 for latency_us in split]),
-        transfer=build_histogram([latency_us - latency_us // 3 for latency_us in split]),
+        times=build_times(
+            latency=latencies_us,
+            connect=[200] * unanswered,
+            split_latency=(split := [latency_us for latency_us in latencies_us if latency_us % 2]),
+            split_first_byte=[latency_us // 3 for latency_us in split],
+            transfer=[latency_us - latency_us // 3 for latency_us in split],
+        ),
     )
 
 
@@ -50,6 +58,9 @@ def build_open_part(
         outcomes=outcomes,
         reasons=make_reasons(outcomes),
         not_sent=list(not_sent),
-        response_time=build_histogram([latency_us + 10_000 for latency_us in latencies_us]),
-        lateness=build_histogram([10_000] * (len(latencies_us) + unanswered)),
+        times=part.times
+        | build_times(
+            response_time=[latency_us + 10_000 for latency_us in latencies_us],
+            lateness=[10_000] * (len(latencies_us) + unanswered),
+        ),
     )

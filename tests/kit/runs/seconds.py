@@ -7,6 +7,7 @@ from random import Random
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram, coarsen
+from oku_core.accounting.measured_time import Time
 from oku_core.results.sample import Sample, build_sample
 
 START = 1_769_965_512
@@ -50,7 +51,7 @@ def make_second(end: float, values_us: Sequence[int], *, seconds: float = 1.0, p
         at=float(end),
         seconds=seconds,
         outcomes=make_counts(len(values_us)),
-        latency=coarsen(histogram.build_latency()),
+        times={Time.LATENCY: coarsen(histogram.build_latency())},
         requests_total=10**6,
         accounted=0,
         leased=0,

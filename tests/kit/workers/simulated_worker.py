@@ -14,6 +14,7 @@ from tests.kit.brokers.message_key import MESSAGE_KEY
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.broker.celery_app import (
     CHECKPOINT_TASK,
@@ -98,7 +99,7 @@ class SimulatedWorker:
             outcomes=make_counts(count),
             statuses={"200": count} if count else {},
             bytes_received=13 * count,
-            latency=histogram.build_latency(),
+            times={Time.LATENCY: histogram.build_latency()},
             per_second={_SECOND: make_counts(count)} if count else {},
         )
         checkpoint = Checkpoint(

@@ -20,14 +20,9 @@ from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
-from oku_core.results.summary import (
-    OutcomeCounts,
-    ServersSummary,
-    Summary,
-    WorkerSummary,
-    build_latency_summary,
-)
+from oku_core.results.summary import OutcomeCounts, ServersSummary, Summary, WorkerSummary
 from oku_core.results.tick import Tick
+from oku_core.results.timing_summary import build_latency_summary
 from oku_core.spec.spec import Engine
 
 Render = Callable[..., list[str]]

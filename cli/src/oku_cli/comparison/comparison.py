@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 
 from oku_cli.comparison.obstacles import list_obstacles
-from oku_cli.comparison.run_seconds import RunSeconds
+from oku_cli.comparison.run_seconds import COMPARED_TIMES, RunSeconds
 from oku_cli.comparison.spec_differences import Mask, SpecDifference, list_differences
-from oku_core.results.summary import LatencySummary, QuantileIntervals, Summary
-from oku_core.results.timing_summary import SUMMARY_QUANTILES
+from oku_core.accounting.measured_time import Time
+from oku_core.results.summary import Summary
+from oku_core.results.timing_summary import SUMMARY_QUANTILES, QuantileIntervals
 from oku_core.statistics.change import Change, ChangeVerdict, measure_changes
 
 
@@ -33,7 +34,7 @@ class ComparedQuantile(msgspec.Struct, frozen=True, kw_only=True):
     """A quantile of both runs, in ms, with its intervals.
 
     Attributes:
-        distribution: `latency`, or `response_time` in runs with a rate.
+        distribution: one of `COMPARED_TIMES`.
         quantile: `p50` to `p99_9`.
         a_ms: that of A; None if there is none.
         b_ms: that of B.
@@ -112,7 +113,7 @@ def compare_runs(
     )
 
 
-def _measure_changes(first: RunSeconds, second: RunSeconds) -> dict[tuple[str, str], Change]:
+def _measure_changes(first: RunSeconds, second: RunSeconds) -> dict[tuple[Time, str], Change]:
     # Draws from two runs have to be independent of each other, those from one run not.
     a, b = first.measure_spreads(seed=1), second.measure_spreads(seed=2)
     ratios = {
@@ -124,7 +125,7 @@ def _measure_changes(first: RunSeconds, second: RunSeconds) -> dict[tuple[str, s
     return measure_changes(a, b, ratios)
 
 
-def _choose_verdict(changes: Mapping[tuple[str, str], Change]) -> Verdict:
+def _choose_verdict(changes: Mapping[tuple[Time, str], Change]) -> Verdict:
     seen = {change.verdict for change in changes.values()} - {ChangeVerdict.NO_DIFFERENCE}
     if not seen:
         return Verdict.NO_DIFFERENCE
@@ -132,10 +133,10 @@ def _choose_verdict(changes: Mapping[tuple[str, str], Change]) -> Verdict:
 
 
 def _list_quantiles(
-    a: Summary, b: Summary, changes: Mapping[tuple[str, str], Change]
+    a: Summary, b: Summary, changes: Mapping[tuple[Time, str], Change]
 ) -> Iterator[ComparedQuantile]:
-    for name in ("latency", "response_time"):
-        figures: list[LatencySummary] = [getattr(each, f"{name}_ms") for each in (a, b)]
+    for name in COMPARED_TIMES:
+        figures = [each.find_latency(name) for each in (a, b)]
         intervals: list[Any] = [
             getattr(each, f"{name}_interval_ms") or QuantileIntervals() for each in (a, b)
         ]

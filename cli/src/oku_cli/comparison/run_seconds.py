@@ -6,12 +6,17 @@ from typing import Any
 
 import msgspec
 
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import count_answered
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.results.sample import Sample
-from oku_core.results.summary import LatencySummary, Summary
+from oku_core.results.summary import Summary
+from oku_core.results.timing_summary import LatencySummary
 from oku_core.spec.load import WARM_UP
 from oku_core.statistics.spread import Spread, build_intervals, measure_spread
+
+COMPARED_TIMES = (Time.LATENCY, Time.RESPONSE_TIME)
+"""The times with intervals, and those by which runs are compared: how long users of the target wait."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,15 +34,15 @@ class RunSeconds:
     samples: Sequence[Sample]
 
     @property
-    def distributions(self) -> dict[str, LatencySummary]:
-        """The quantiles of what its requests took, by distribution; response times only with a rate."""
-        both = {"latency": self.summary.latency_ms, "response_time": self.summary.response_time_ms}
-        return {name: figures for name, figures in both.items() if figures.max is not None}
+    def distributions(self) -> dict[Time, LatencySummary]:
+        """The quantiles of what its requests took; response times only with a rate."""
+        both = {time: self.summary.find_latency(time) for time in COMPARED_TIMES}
+        return {time: figures for time, figures in both.items() if figures.max is not None}
 
-    def measure_spreads(self, *, seed: int = 0) -> dict[str, Spread]:
+    def measure_spreads(self, *, seed: int = 0) -> dict[Time, Spread]:
         """The spread of each distribution; `TooLittleError` if the run is too short or was not seen."""
         requests = _count_measured(self.summary)
-        return {name: measure_spread(self.samples, name, requests, seed=seed) for name in self.distributions}
+        return {time: measure_spread(self.samples, time, requests, seed=seed) for time in self.distributions}
 
     def build_intervals(self) -> Summary:
         """The summary of a run at rest with intervals, where there is enough for them."""
@@ -49,7 +54,7 @@ class RunSeconds:
             return self.summary
         figures = self.distributions
         intervals = {
-            f"{name}_interval_ms": build_intervals(spread, figures[name]) for name, spread in spreads.items()
+            f"{time}_interval_ms": build_intervals(spread, figures[time]) for time, spread in spreads.items()
         }
         return msgspec.structs.replace(self.summary, **intervals)
 

@@ -6,7 +6,8 @@ from oku_cli.report.charts.distribution import Distribution
 from oku_cli.report.exports import decode_latency
 from oku_cli.report.markup import Html, element
 from oku_cli.views.distribution_view import decode_distribution
-from oku_core.results.summary import LatencySummary, Summary
+from oku_core.results.summary import Summary
+from oku_core.results.timing_summary import LatencySummary
 from oku_core.tables.formatting import choose_digits, format_latency
 
 _FIGURES = ("min", "mean", "p50", "p90", "p95", "p99", "p99_9", "max")

@@ -14,13 +14,13 @@ from oku_cli.views.distribution_view import decode_distribution
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.results.lines import build_sample_fields
-from oku_core.results.sample import DUE_QUANTILES, QUANTILES
+from oku_core.results.sample import LIVE_QUANTILES
 from oku_core.results.summary import Summary
 
 CSV_COLUMNS = (
     "at", "state", "seconds", "requests_total", "accounted", "leased", "pending", "done", "resent_at_most",
     "active_s", "requests_ended", "requests_sent", "requests_planned", "phase", *OUTCOMES, "bytes_received",
-    "rate_rps", "in_flight", "mean_ms", *QUANTILES, *DUE_QUANTILES, "workers", "lag_s", "clock_bound_s",
+    "rate_rps", "in_flight", "mean_ms", *LIVE_QUANTILES, "workers", "lag_s", "clock_bound_s",
 )  # fmt: skip
 """The columns as docs/metrics.md describes them; `at` is the Unix time at which a sample ended."""
 

@@ -10,15 +10,8 @@ from oku_cli.views.exit_reasons import describe_nothing_ok
 from oku_cli.views.validity_view import describe_flag
 from oku_core.accounting.run_state import REST_STATES
 from oku_core.results.judgement import judge
-from oku_core.results.summary import (
-    LONG_WAIT_S,
-    Flag,
-    LatencySummary,
-    Summary,
-    Unit,
-    Validity,
-    count_bytes_received,
-)
+from oku_core.results.summary import LONG_WAIT_S, Flag, Summary, Unit, Validity, count_bytes_received
+from oku_core.results.timing_summary import LatencySummary
 from oku_core.spec.spec import OPEN_END, Spec
 from oku_core.spec.values.quantity import format_bytes, format_duration
 from oku_core.tables.formatting import (

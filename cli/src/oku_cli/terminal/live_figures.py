@@ -12,6 +12,7 @@ from oku_cli.terminal.palette import BAD, CAUTION, STRONG
 from oku_cli.terminal.printable import make_printable
 from oku_cli.terminal.progress import has_rate
 from oku_cli.terminal.trend import Quantiles, Trend
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES
 from oku_core.results.summary import FailureSummary
 from oku_core.results.tick import Tick
@@ -95,9 +96,8 @@ def list_plan(tick: Tick) -> Iterator[tuple[str, RenderableType]]:
 def list_distributions(tick: Tick, trend: Trend) -> Iterator[tuple[str, RenderableType]]:
     """The three distributions of a run with a rate, with labels; none of another run."""
     if has_rate(tick):
-        yield "latency", _build_quantiles(trend.latency)
-        yield "response time", _build_quantiles(trend.response_time)
-        yield "lateness", _build_quantiles(trend.lateness)
+        for time, quantiles in trend.times.items():
+            yield time.label, _build_quantiles(quantiles)
 
 
 def list_failures(tick: Tick) -> Iterator[tuple[str, RenderableType]]:
@@ -134,8 +134,8 @@ def _list_closed(tick: Tick, trend: Trend) -> tuple[Pairs, Pairs]:
         ("in flight", in_flight),
         ("workers", format_count(sample.workers or 0)),
     ), (
-        ("p50", format_latency(trend.latency.p50_ms)),
-        ("p99", format_latency(trend.latency.p99_ms)),
+        ("p50", format_latency(trend.times[Time.LATENCY].p50_ms)),
+        ("p99", format_latency(trend.times[Time.LATENCY].p99_ms)),
         ("elapsed", format_elapsed(sample.active_s)),
         ("left", format_left(trend.left_s)),
     )

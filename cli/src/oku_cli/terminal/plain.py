@@ -14,6 +14,7 @@ from oku_cli.terminal.progress import has_open_end, has_rate, may_end_early, mea
 from oku_cli.terminal.target_figures import describe_worst_target
 from oku_cli.terminal.threshold_text import describe_standing
 from oku_cli.terminal.trend import Quantiles, Trend, TrendTracker
+from oku_core.accounting.measured_time import DUE_TIMES, Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, OUTCOMES, Outcome
 from oku_core.results.tick import Tick
 from oku_core.tables.formatting import (
@@ -141,10 +142,10 @@ def _list_rates(tick: Tick, trend: Trend) -> Iterator[str]:
 
 
 def _list_quantiles(tick: Tick, trend: Trend) -> Iterator[str]:
-    yield _format_quantiles(trend.latency)
+    yield _format_quantiles(trend.times[Time.LATENCY])
     if has_rate(tick):
-        yield f"response time {_format_quantiles(trend.response_time)}"
-        yield f"lateness {_format_quantiles(trend.lateness)}"
+        for time in DUE_TIMES:
+            yield f"{time.label} {_format_quantiles(trend.times[time])}"
 
 
 def _format_quantiles(quantiles: Quantiles) -> str:

@@ -2,12 +2,13 @@
 
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from oku_cli.terminal.progress import has_open_end, may_end_early
-from oku_core.accounting.histogram import HistogramSnapshot, merge
+from oku_core.accounting.histogram import merge
+from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.run_state import RunState
 from oku_core.results.rates import measure_rate
 from oku_core.results.sample import Sample, build_quantiles_ms
@@ -39,18 +40,15 @@ class Trend:
         rates_rps: the rate in each second of the last minute, newest last; None for a second without a tick.
         recent_rps: the mean rate of the last ten ticks.
         average_rps: the mean rate over the time that the run has been active.
-        latency: the quantiles of the latencies of the last five ticks.
-        response_time: those of the response times; as empty as the next ones in a run without a rate.
-        lateness: those of the latenesses.
+        times: the quantiles of each of `LIVE_TIMES` in the last five ticks; in a run without a rate, those
+            that count from when requests were due are empty.
         left_s: an estimate of the time left; None if nothing moves or too little is known.
     """
 
     rates_rps: tuple[float | None, ...]
     recent_rps: float
     average_rps: float
-    latency: Quantiles
-    response_time: Quantiles
-    lateness: Quantiles
+    times: Mapping[Time, Quantiles]
     left_s: float | None
 
 
@@ -82,11 +80,15 @@ class TrendTracker:
             rates_rps=tuple(self._shown),
             recent_rps=recent_rps,
             average_rps=measure_rate(sample.done, sample.active_s),
-            latency=_merge(sample.latency for sample in self._distributions),
-            response_time=_merge(sample.response_time for sample in self._distributions),
-            lateness=_merge(sample.lateness for sample in self._distributions),
+            times={time: self._measure(time) for time in LIVE_TIMES},
             left_s=self._estimate_left_s(tick, recent_rps),
         )
+
+    def _measure(self, time: Time) -> Quantiles:
+        quantiles = build_quantiles_ms(
+            merge(sample.times[time] for sample in self._distributions if time in sample.times)
+        )
+        return Quantiles(quantiles["p50_ms"], quantiles["p99_ms"])
 
     def _estimate_left_s(self, tick: Tick, rate_rps: float) -> float | None:
         if tick.state != RunState.RUNNING:
@@ -105,8 +107,3 @@ class TrendTracker:
 def _find_second(at: float) -> int:
     """The whole second at which a tick was due; it may be a little late, and a timer a little early."""
     return math.floor(at + _EARLY_S)
-
-
-def _merge(distributions: Iterable[HistogramSnapshot]) -> Quantiles:
-    quantiles = build_quantiles_ms(merge(distributions))
-    return Quantiles(quantiles["p50_ms"], quantiles["p99_ms"])

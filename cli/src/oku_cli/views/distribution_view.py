@@ -13,7 +13,8 @@ from oku_cli.views.histogram_view import build_histogram
 from oku_cli.views.timing_view import build_timing
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HistogramSnapshot
-from oku_core.results.summary import LatencySummary, QuantileIntervals, Summary
+from oku_core.results.summary import Summary
+from oku_core.results.timing_summary import LatencySummary, QuantileIntervals
 from oku_core.spec.load import WARM_UP
 from oku_core.tables.formatting import choose_digits, format_interval, format_latency
 

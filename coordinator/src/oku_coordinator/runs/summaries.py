@@ -2,42 +2,50 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
 
-from oku_coordinator.ledger.storage.records import RunRecord, Snapshot, ThresholdBasis
+from oku_coordinator.ledger.rules.phase_plan import MOST_PLANS
+from oku_coordinator.ledger.storage.records import HookRecord, RunRecord, Snapshot, ThresholdBasis
 from oku_coordinator.ledger.storage.run_account import PartName
-from oku_coordinator.runs.account_figures import measure_sent_rps
-from oku_coordinator.runs.failure_summaries import build_failures
-from oku_coordinator.runs.hook_summaries import build_hooks
-from oku_coordinator.runs.inner_summaries import build_inner_requests
-from oku_coordinator.runs.phase_summaries import (
+from oku_coordinator.runs.part_summaries import (
     build_clock_counts,
+    build_failures,
+    build_figures,
+    build_inner_requests,
     build_phases,
+    build_targets,
     measure_planned_rps,
     measure_rates,
+    measure_sent_rps,
 )
-from oku_coordinator.runs.plan_summaries import build_plan
-from oku_coordinator.runs.target_summaries import build_targets
+from oku_coordinator.runs.period_ends import list_ends
 from oku_coordinator.runs.threshold_summaries import judge_thresholds
 from oku_core.accounting import hdr
-from oku_core.accounting.histogram import Histogram
-from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts
+from oku_core.accounting.account import Account
+from oku_core.accounting.measured_time import DUE_TIMES, Time
 from oku_core.accounting.run_state import FINAL_STATES, RunState
+from oku_core.results.hook_summary import HookState, HookSummary
+from oku_core.results.plan_causes import Load
+from oku_core.results.plan_check import check_plan, list_planned
 from oku_core.results.summary import (
     CompletesSummary,
-    NotSentCounts,
-    OutcomeCounts,
+    Flag,
+    PlanSummary,
     ServersSummary,
     Summary,
     Unit,
-    build_latency_summary,
     find_imbalance,
 )
-from oku_core.results.timing_summary import build_timing_summary
 from oku_core.results.validity import WindowFill, build_validity, flag_off_plan, flag_unknown_served
+from oku_core.schedule.due_counts import DueCounts
 from oku_core.spec.description import describe_load, describe_target
-from oku_core.spec.load import WARM_UP
+from oku_core.spec.load import WARM_UP, build_schedule
 from oku_core.spec.load_plan import read_clock_s
+from oku_core.spec.spec import Spec
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict, sum_up
+
+_TIMED_HOOKS = frozenset({HookState.DONE, HookState.FAILED})
 
 
 def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -> Summary:
@@ -67,7 +75,7 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         imbalance=imbalance,
         fill=WindowFill(record.watched_s, record.underfilled_s, len(snapshot.workers)),
     )
-    plan = build_plan(snapshot)
+    plan = _build_plan(snapshot)
     if plan is not None and plan.off_seconds:
         validity.append(flag_off_plan(plan, account.accounted))
     if record.is_at_rest and record.spec.brings_servers and account.accounted and record.served is None:
@@ -89,10 +97,6 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         requests=record.requests,
         accounted=snapshot.lengths.accounted,
         resent_at_most=record.resent_at_most,
-        outcomes=OutcomeCounts(**build_outcome_counts(account.outcomes)),
-        not_sent=NotSentCounts(**build_cause_counts(account.not_sent)),
-        statuses=dict(sorted(account.statuses.items())),
-        bytes_received=account.bytes_received,
         started_at=format_time(record.started_at),
         ended_at=format_time(record.ended_at),
         active_s=round(active_s, 3),
@@ -102,17 +106,10 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         throughput_rps=measure_sent_rps(measured.outcomes, measured_s),
         completed_rps=measure_rates(measured, warm_up_s or 0.0, clock_s, counts).completed_rps,
         planned_rps=measure_planned_rps(record.spec, warm_up_s or 0.0, clock_s),
-        latency_ms=build_latency_summary(measured.latency),
-        response_time_ms=build_latency_summary(measured.response_time),
-        lateness_ms=build_latency_summary(measured.lateness),
-        timing_ms=build_timing_summary(measured.latency, measured.timings),
-        histogram=hdr.encode_base64(measured.latency),
-        response_time_histogram=_encode(measured.response_time),
-        lateness_histogram=_encode(measured.lateness),
         phases=build_phases(record.spec, snapshot.accounts, clock_s, snapshot.course),
         targets=build_targets(record.spec, snapshot.accounts, measured_s),
         inner_requests=build_inner_requests(snapshot.accounts, measured_s),
-        hooks=build_hooks(snapshot.hooks),
+        hooks=[_build_hook(hook) for hook in snapshot.hooks],
         failures=build_failures(
             record.spec, snapshot.accounts.list_reasons(), tracebacks=snapshot.tracebacks
         ),
@@ -124,6 +121,8 @@ def build_summary(snapshot: Snapshot, now: float, notices: Sequence[str] = ()) -
         processes=snapshot.processes,
         servers=ServersSummary(served=record.served) if record.served is not None else None,
         validity=validity,
+        **build_figures(account, measured),
+        **_build_histograms(measured),
     )
 
 
@@ -147,6 +146,50 @@ def _sum_up(
     return sum_up([each.verdict for each in thresholds], is_nothing_ok=is_nothing_ok)
 
 
+def _build_plan(snapshot: Snapshot) -> PlanSummary | None:
+    """How the arrivals of a run kept to its schedule; None without a rate, or when nothing was sent yet."""
+    course = snapshot.course
+    if course is None or not course.periods:
+        return None
+    skew_s = max((worst for flag, _, worst in snapshot.flags if flag is Flag.CLOCK_SKEW), default=0.0)
+    is_complete = snapshot.lengths.accounted == snapshot.record.requests
+    periods = list_ends(course.periods, is_complete=is_complete)
+    seconds = list_planned(course.series, periods, _build_due_counts(snapshot.record.spec), course.settled_to)
+    return check_plan(seconds, _build_load(snapshot), skew_s)
+
+
+@lru_cache(MOST_PLANS)
+def _build_due_counts(spec: Spec) -> DueCounts:
+    return DueCounts(build_schedule(spec))
+
+
+def _build_load(snapshot: Snapshot) -> Load:
+    spec, account = snapshot.record.spec, snapshot.account
+    workers = max(1, sum(not worker.lost for worker in snapshot.workers))
+    return Load(
+        outcomes=account.outcomes,
+        not_sent=account.not_sent,
+        latency=account.histogram(Time.LATENCY),
+        peak_rps=_build_due_counts(spec).peak_rps,
+        window=spec.find_window(workers) * workers,
+        is_own_window=not spec.shares_concurrency,
+    )
+
+
+def _build_hook(record: HookRecord) -> HookSummary:
+    """What a summary says of a hook that was begun, or is to be called."""
+    ended_at = record.ended_at if record.state in _TIMED_HOOKS else None
+    return HookSummary(
+        hook=record.hook,
+        state=record.state,
+        calls=record.tries,
+        worker=record.worker,
+        took_s=None if ended_at is None else round(max(0.0, ended_at - record.since), 3),
+        error=record.error,
+        traceback=record.traceback,
+    )
+
+
 def _build_completes(snapshot: Snapshot) -> CompletesSummary | None:
     retry = snapshot.retry
     if retry is None:
@@ -165,8 +208,15 @@ def _is_measured(name: PartName) -> bool:
     return name[0] != WARM_UP
 
 
-def _encode(histogram: Histogram) -> str:
-    return hdr.encode_base64(histogram) if histogram.total else ""
+def _build_histograms(measured: Account) -> dict[str, Any]:
+    return {
+        "histogram": hdr.encode_base64(measured.histogram(Time.LATENCY)),
+        **{
+            f"{time}_histogram": hdr.encode_base64(measured.times[time])
+            for time in DUE_TIMES
+            if time in measured.times
+        },
+    }
 
 
 def format_time(unix_s: float | None) -> str | None:

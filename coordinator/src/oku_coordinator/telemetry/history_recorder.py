@@ -12,7 +12,8 @@ import msgspec
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.telemetry.coverage_recorder import build_coverage
-from oku_core.accounting.histogram import coarsen
+from oku_core.accounting.counts import coarsen_times
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import build_no_counts, count_sent
 from oku_core.messaging.process_ends import HostEnd
 from oku_core.messaging.progress import Progress, RunProgress
@@ -90,9 +91,7 @@ class HistoryRecorder:
         nothing = build_no_counts()
         kept = msgspec.structs.replace(
             tick.sample,
-            latency=coarsen(tick.sample.latency),
-            response_time=coarsen(tick.sample.response_time),
-            lateness=coarsen(tick.sample.lateness),
+            times=coarsen_times(tick.sample.times),
             requests_sent=0,
             outcomes=nothing,
             **build_rates(tick.sample.seconds, nothing),
@@ -137,7 +136,7 @@ class HistoryRecorder:
 
     def _build_lines(self, tick: Tick, *, is_last: bool) -> Iterator[tuple[LineKind, Iterable[Fields]]]:
         sample = tick.sample
-        yield LineKind.LATENCY, build_latency_lines(sample.latency)
+        yield LineKind.LATENCY, build_latency_lines(sample.histogram(Time.LATENCY))
         yield LineKind.WORKER, self._take_worker_lines(tick.run, sample.seconds, is_last=is_last)
         if is_last:
             yield LineKind.COVERAGE, build_coverage(self._ledger, tick.run)

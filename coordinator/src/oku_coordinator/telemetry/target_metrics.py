@@ -6,7 +6,7 @@ The figures are those of the account, read when somebody asks for them; so they 
 ones of a run are exact.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -16,9 +16,11 @@ from prometheus_client.registry import Collector
 from prometheus_client.samples import NativeHistogram, Sample
 from prometheus_client.utils import floatToGoString
 
-from oku_coordinator.ledger.storage.run_account import Account, RunAccount, sum_counts
+from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.telemetry.native_histogram import build_native_histogram, find_cuts
+from oku_core.accounting.account import Account, sum_counts
 from oku_core.accounting.histogram import BUCKETS, Histogram
+from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.spec.request_template import list_target_names
 from oku_core.spec.spec import Spec
@@ -29,9 +31,9 @@ BOUNDS_S = (
 """The upper bounds of the buckets, in seconds; one without a bound follows."""
 _CUTS = [0, *find_cuts(BOUNDS_S), BUCKETS]
 _TIMES = {
-    "latency": "Time from sending a request to the end of its response, of those that were answered.",
-    "response_time": "Time from when a request was due to the end of its response; none without a rate.",
-    "lateness": "Time from when a request was due to when it was sent; none without a rate.",
+    Time.LATENCY: "Time from sending a request to the end of its response, of those that were answered.",
+    Time.RESPONSE_TIME: "Time from when a request was due to the end of its response; none without a rate.",
+    Time.LATENESS: "Time from when a request was due to when it was sent; none without a rate.",
 }
 
 
@@ -43,13 +45,13 @@ class MetricKind:
         prefix: what their names begin with.
         label: the label that has the name of the requests.
         counts: what the counters count.
-        times: which times they have, as attributes of figures.
+        times: which times they have.
     """
 
     prefix: str
     label: str
     counts: str
-    times: Sequence[str]
+    times: Sequence[Time]
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -58,13 +60,13 @@ class MetricKind:
 
 
 TARGETS = MetricKind(
-    prefix="oku_target", label="target", counts="Accounted requests, by target", times=tuple(_TIMES)
+    prefix="oku_target", label="target", counts="Accounted requests, by target", times=LIVE_TIMES
 )
 INNER = MetricKind(
     prefix="oku_inner",
     label="name",
     counts="Requests that user code has made within iterations, by name",
-    times=("latency",),
+    times=(Time.LATENCY,),
 )
 
 
@@ -92,18 +94,14 @@ class RequestFigures:
         name: the name of the target, which is empty if it has none, or of the requests.
         outcomes: the counts of outcomes in the order of `OUTCOMES`.
         bytes_received: the number of bytes in response bodies.
-        latency: of its requests.
-        response_time: of a run with a rate; None if there is nothing in it, as the next one is.
-        lateness: the same.
+        times: of its requests; those that nothing was measured of are missing.
     """
 
     run: str
     name: str
     outcomes: Sequence[int]
     bytes_received: int
-    latency: Distribution | None
-    response_time: Distribution | None
-    lateness: Distribution | None
+    times: Mapping[Time, Distribution]
 
 
 class RequestCollector(Collector):
@@ -145,12 +143,12 @@ class RequestCollector(Collector):
                 requests.add_metric([figures.run, figures.name, outcome], count)
         return requests
 
-    def _build_histogram(self, time: str, named: Iterable[RequestFigures]) -> Metric:
+    def _build_histogram(self, time: Time, named: Iterable[RequestFigures]) -> Metric:
         kind = self._kind
         histogram = HistogramMetricFamily(f"{kind.prefix}_{time}_seconds", _TIMES[time], labels=kind.labels)
         bounds = [*map(floatToGoString, BOUNDS_S), "+Inf"]
         for figures in named:
-            distribution: Distribution | None = getattr(figures, time)
+            distribution = figures.times.get(time)
             if distribution is None:
                 continue
             values, native = (figures.run, figures.name), distribution.native
@@ -186,15 +184,14 @@ def _build_figures(run: str, name: str, parts: Sequence[Account]) -> RequestFigu
         name=name,
         outcomes=sum_counts(part.outcomes for part in parts),
         bytes_received=sum(part.bytes_received for part in parts),
-        latency=_build_distribution(part.latency for part in parts),
-        response_time=_build_distribution(part.response_time for part in parts),
-        lateness=_build_distribution(part.lateness for part in parts),
+        times={
+            time: _build_distribution([part.times[time] for part in parts if time in part.times])
+            for time in LIVE_TIMES
+            if any(time in part.times for part in parts)
+        },
     )
 
 
-def _build_distribution(histograms: Iterable[Histogram]) -> Distribution | None:
-    filled = [histogram for histogram in histograms if histogram.total]
-    if not filled:
-        return None
-    between = zip(*(histogram.count_between(_CUTS) for histogram in filled), strict=True)
-    return Distribution(counts=list(accumulate(map(sum, between))), native=build_native_histogram(filled))
+def _build_distribution(histograms: Sequence[Histogram]) -> Distribution:
+    between = zip(*(histogram.count_between(_CUTS) for histogram in histograms), strict=True)
+    return Distribution(counts=list(accumulate(map(sum, between))), native=build_native_histogram(histograms))

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 from typing import NamedTuple
 
-from oku_coordinator.ledger.storage.run_account import Account, PartName, RunAccount, sum_counts
+from oku_coordinator.ledger.storage.run_account import PartName, RunAccount
+from oku_core.accounting.account import Account, sum_counts
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import Time
 from oku_core.results.tick import TargetTick
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.target import Target
@@ -44,7 +46,8 @@ class TargetTicks:
         return [self._build(name, by_name.get(name, {})) for name in names]
 
     def _build(self, target: str, parts: Mapping[PartName, Account]) -> TargetTick:
-        latencies = [account.latency for (phase, _), account in parts.items() if phase != WARM_UP]
+        measured = (account for (phase, _), account in parts.items() if phase != WARM_UP)
+        latencies = [account.histogram(Time.LATENCY) for account in measured]
         total = sum(latency.total for latency in latencies)
         found = self._known.get(target)
         if found is None or found.total != total:

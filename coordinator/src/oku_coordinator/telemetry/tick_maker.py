@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 from oku_coordinator.ledger.rules.planned_seconds import find_whole
 from oku_coordinator.ledger.storage.records import Standing
-from oku_coordinator.ledger.storage.run_account import sum_counts
-from oku_coordinator.runs.failure_summaries import MOST_IN_TICK, build_failures
+from oku_coordinator.runs.part_summaries import MOST_IN_TICK, build_failures
+from oku_core.accounting.account import Account, sum_counts
 from oku_core.accounting.histogram import Histogram
-from oku_core.accounting.outcome import build_no_counts
+from oku_core.accounting.measured_time import LIVE_TIMES
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
 from oku_core.results.sample import build_sample
 from oku_core.results.tick import TargetTick, Tick
@@ -43,13 +43,8 @@ class TickMaker:
     def add(self, progress: Progress) -> None:
         """Take in the progress of a worker; what it says of other runs does not count here."""
         done = progress.runs.get(self._run, _NOTHING)
-        self._latency.add(done.latency)
-        self._response_time.add(done.response_time)
-        self._lateness.add(done.lateness)
+        self._ended.add(done)
         self._sent += done.sent
-        for index, count in enumerate(done.outcomes):
-            self._outcomes[index] += count
-        self._bytes_received += done.bytes_received
         self._lag_s = max(self._lag_s, done.lag_s)
         if progress.clock_bound_s is not None:
             self._clock_bound_s = max(self._clock_bound_s or 0.0, progress.clock_bound_s)
@@ -92,6 +87,7 @@ class TickMaker:
         under_way = self._find_under_way(standing)
         seconds = self._measure_s(now)
         plan = build_load_plan(record.spec)
+        ended = self._ended.build_counts()
         # Random arrivals are counted at once where seconds begin.
         begin_s = _read_clock_s(standing, find_whole(now - seconds))
         end_s, clock_s = _read_clock_s(standing, find_whole(now)), _read_clock_s(standing, now)
@@ -111,13 +107,11 @@ class TickMaker:
             requests_sent=self._sent,
             requests_planned=plan.count(begin_s, end_s),
             phase=plan.find_phase(begin_s),
-            outcomes=self._outcomes,
-            bytes_received=self._bytes_received,
+            outcomes=ended.outcomes,
+            bytes_received=ended.bytes_received,
             lag_s=self._lag_s,
             clock_bound_s=self._clock_bound_s if record.spec.is_open else None,
-            latency=self._latency.build_latency(),
-            response_time=self._response_time.build_latency(),
-            lateness=self._lateness.build_latency(),
+            times=ended.times,
         )
         self.at = now
         self._begin()
@@ -159,10 +153,8 @@ class TickMaker:
 
     def _begin(self) -> None:
         # Thousands of workers may add to them within a second.
-        self._latency, self._response_time, self._lateness = (Histogram.build_dense() for _ in range(3))
+        self._ended = Account(times={time: Histogram.build_dense() for time in LIVE_TIMES})
         self._sent = 0
-        self._outcomes = build_no_counts()
-        self._bytes_received = 0
         self._lag_s = 0.0
         self._clock_bound_s = None
         self._told_s: dict[str, float] = {}

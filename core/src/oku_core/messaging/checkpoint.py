@@ -7,29 +7,20 @@ contains its predecessor, and decides whether it counts.
 """
 
 import operator
-import re
 from itertools import chain
 
 import msgspec
 
-from oku_core.accounting.failure_reason import LONGEST_REASON, ReasonCount, find_reason_fault
-from oku_core.accounting.histogram import HistogramSnapshot, subtract
+from oku_core.accounting.counts import FIGURE_LIMIT, Counts
+from oku_core.accounting.failure_reason import LONGEST_REASON
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.outcome import (
-    LOST,
-    NOT_DEALT,
     NOT_SENT,
-    NOT_SENT_CAUSES,
     OUTCOMES,
     Outcome,
-    build_no_causes,
-    build_no_counts,
-    count_answered,
-    count_sent,
     is_account,
 )
 from oku_core.accounting.range_set import count_packed, is_packed, iter_ranges, merge_ranges
-from oku_core.accounting.request_timing import TIMINGS, find_timing_fault
 from oku_core.messaging.hook import HookReport
 
 LONGEST_REFUSAL = 1_000
@@ -44,70 +35,32 @@ OTHER_NAMES = "(other names)"
 """The name of inner requests whose names are beyond what is told apart."""
 MOST_TRACEBACKS, LONGEST_TRACEBACK = 16, 4_000
 """How many tracebacks a lease tells of, and the longest, in characters."""
-# Sums of figures below this limit still fit the 64-bit integers of the ledger.
-_LIMIT = 2**53
-# Servers may send any number of up to three digits as a status.
-_STATUS = re.compile(r"[0-9]{1,3}")
 _FIGURES = (
     "started_at", "ended_at", "cpu_s", "peak_rss_mb", "max_lag_s", "busy_share", "clock_step_s",
     "watched_s", "underfilled_s",
 )  # fmt: skip
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True):
+class Part(Counts, frozen=True, kw_only=True):
     """What came of the requests of one phase and one name, since the start of the lease.
 
     Attributes:
         phase: the phase of the run; empty if the run has only one.
         name: the name of the requests; empty if all have the same.
-        outcomes: the counts of outcomes in the order of `OUTCOMES`.
-        not_sent: the counts of the causes for which requests were not sent, in the order of
-            `NOT_SENT_CAUSES`.
-        statuses: the number of responses by status code.
-        bytes_received: the number of bytes in response bodies.
-        latency: the latencies of fully answered requests, from sending to the last byte, including
-            connecting.
-        response_time: the response times of the same requests, from due to the last byte; empty in closed
-            runs, where nothing has a due time.
-        lateness: by how much requests were sent after they were due, of all that were sent and have ended;
-            empty in closed runs.
-        connect: of the connections that were made for the requests, how long TCP took, without looking a name
-            up: that serves many. A kept connection counts once, with its first request, and also if that one
-            was not answered.
-        tls: how long the TLS handshake of these connections took; empty without TLS.
-        split_latency: the latencies of split answers, which arrived in several pieces; the first byte of the
-            others came with the last one.
-        split_first_byte: of split answers, from sending to the first byte.
-        transfer: of split answers, from the first to the last byte.
         per_second: the outcomes by the Unix second, on the worker's clock, in which the requests ended. Each
             entry is what the second has in all; seconds that have not changed since a checkpoint that was
             confirmed may be left out. All entries ever sent together sum to `outcomes`.
         sent_per_second: how many requests were sent in each Unix second on the coordinator's clock, of those
             that have ended and those in flight, by the same rule as `per_second`.
-        reasons: why requests failed, with the first and last position of each reason; they sum to the
-            outcomes other than `ok`.
-        failed: the positions of such requests, packed (`oku_core.accounting.range_set`), by outcome; those
-            beyond `MOST_FAILED_RANGES` are missing.
+        failed: the positions of requests that are not ok, packed (`oku_core.accounting.range_set`), by
+            outcome; those beyond `MOST_FAILED_RANGES` are missing.
     """
 
     phase: str = ""
     name: str = ""
-    outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
-    not_sent: list[int] = msgspec.field(default_factory=build_no_causes)
-    statuses: dict[str, int] = {}
-    bytes_received: int = 0
-    latency: HistogramSnapshot = HistogramSnapshot()
-    response_time: HistogramSnapshot = HistogramSnapshot()
-    lateness: HistogramSnapshot = HistogramSnapshot()
-    connect: HistogramSnapshot = HistogramSnapshot()
-    tls: HistogramSnapshot = HistogramSnapshot()
-    split_latency: HistogramSnapshot = HistogramSnapshot()
-    split_first_byte: HistogramSnapshot = HistogramSnapshot()
-    transfer: HistogramSnapshot = HistogramSnapshot()
-    per_second: dict[int, list[int]] = {}
-    sent_per_second: dict[int, int] = {}
-    reasons: list[ReasonCount] = []
-    failed: dict[Outcome, list[int]] = {}
+    per_second: dict[int, list[int]] = msgspec.field(default_factory=dict)
+    sent_per_second: dict[int, int] = msgspec.field(default_factory=dict)
+    failed: dict[Outcome, list[int]] = msgspec.field(default_factory=dict)
 
 
 class Checkpoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -208,7 +161,7 @@ def find_batch_fault(batch: CheckpointBatch) -> str | None:
     """Say what is wrong with the figures of a message beside its checkpoints; None if nothing is."""
     for name in ("taken", "rate_rps", "told_to"):
         figure = getattr(batch, name)
-        if not 0 <= figure < _LIMIT:
+        if not 0 <= figure < FIGURE_LIMIT:
             return f"{name} is {figure}"
     return next((fault for report in batch.hooks if (fault := report.find_fault())), None)
 
@@ -244,7 +197,7 @@ def find_fault(checkpoint: Checkpoint, length: int) -> str | None:
 def _find_position_fault(checkpoint: Checkpoint, length: int) -> str | None:
     if not 0 <= checkpoint.done <= checkpoint.end <= length:
         return f"it is done to {checkpoint.done} of {checkpoint.end}, but the lease has {length} positions"
-    if not 1 <= checkpoint.sequence < _LIMIT:
+    if not 1 <= checkpoint.sequence < FIGURE_LIMIT:
         return f"its sequence number is {checkpoint.sequence}"
     positions = [-1, *checkpoint.in_flight, checkpoint.done]
     if not all(map(operator.lt, positions, positions[1:])):
@@ -255,15 +208,7 @@ def _find_position_fault(checkpoint: Checkpoint, length: int) -> str | None:
 
 
 def _find_part_fault(part: Part) -> str | None:
-    return (
-        _find_name_fault(part)
-        or _find_count_fault(part)
-        or _find_cause_fault(part)
-        or _find_answer_fault(part)
-        or _find_schedule_fault(part)
-        or _find_split_fault(part)
-        or find_reason_fault(part.reasons, part.outcomes)
-    )
+    return _find_name_fault(part) or _find_second_fault(part) or part.find_fault()
 
 
 def _find_name_fault(part: Part) -> str | None:
@@ -272,69 +217,13 @@ def _find_name_fault(part: Part) -> str | None:
     return f"a phase or name is not one line of up to {LONGEST_NAME} printable characters"
 
 
-def _find_count_fault(part: Part) -> str | None:
-    if not all(is_account(counts) for counts in (part.outcomes, *part.per_second.values())):
-        return "the outcomes are not the counts of each"
-    if not all(0 <= second < _LIMIT for second in (*part.per_second, *part.sent_per_second)):
+def _find_second_fault(part: Part) -> str | None:
+    if not all(map(is_account, part.per_second.values())):
+        return "the outcomes of a second are not the counts of each"
+    if not all(0 <= second < FIGURE_LIMIT for second in (*part.per_second, *part.sent_per_second)):
         return "a second is out of range"
-    if not all(0 <= sent < _LIMIT for sent in part.sent_per_second.values()):
+    if not all(0 <= sent < FIGURE_LIMIT for sent in part.sent_per_second.values()):
         return "the requests sent in a second are not a count"
-    if not 0 <= part.bytes_received < _LIMIT:
-        return f"bytes_received is {part.bytes_received}"
-    return None
-
-
-def _find_cause_fault(part: Part) -> str | None:
-    if len(part.not_sent) != len(NOT_SENT_CAUSES) or min(part.not_sent) < 0:
-        return "the causes for not sending are not the counts of each"
-    if sum(part.not_sent) != part.outcomes[NOT_SENT]:
-        return f"{part.outcomes[NOT_SENT]} are not sent, but the causes sum to {sum(part.not_sent)}"
-    if part.outcomes[LOST] or part.not_sent[NOT_DEALT]:
-        return "only the coordinator knows what is lost, and what no worker had"
-    return None
-
-
-def _find_answer_fault(part: Part) -> str | None:
-    answered = count_answered(part.outcomes)
-    for status, count in part.statuses.items():
-        if not _STATUS.fullmatch(status) or count <= 0:
-            return f"{count} responses have the status {status!r}"
-    if sum(part.statuses.values()) > answered:
-        return f"there are more statuses than the {answered} answered"
-    if fault := part.latency.find_fault():
-        return fault
-    if part.latency.total != answered:
-        return f"the histogram holds {part.latency.total}, but {answered} are answered"
-    return None
-
-
-def _find_schedule_fault(part: Part) -> str | None:
-    """A closed run has neither of the two histograms; in an open run they count all that they are of."""
-    if fault := part.response_time.find_fault() or part.lateness.find_fault():
-        return fault
-    timed, late = part.response_time.total, part.lateness.total
-    if not timed and not late:
-        return None
-    if timed != count_answered(part.outcomes):
-        return f"{timed} have response times, but {count_answered(part.outcomes)} are answered"
-    if late != count_sent(part.outcomes):
-        return f"{late} have a lateness, but {count_sent(part.outcomes)} were sent and have ended"
-    return None
-
-
-def _find_split_fault(part: Part) -> str | None:
-    """Each distribution is valid, they agree, and the latencies of split answers are among all."""
-    timings = {name: getattr(part, name) for name in TIMINGS}
-    for histogram in timings.values():
-        if fault := histogram.find_fault():
-            return str(fault)
-    if fault := find_timing_fault(timings, count_answered(part.outcomes)):
-        return fault
-    if part.split_latency.buckets:
-        try:
-            subtract(part.latency, part.split_latency)
-        except ValueError as error:
-            return f"the latencies of split answers are not among all: {error}"
     return None
 
 
@@ -366,7 +255,7 @@ def _find_reason_place_fault(checkpoint: Checkpoint, length: int) -> str | None:
 def _find_figure_fault(checkpoint: Checkpoint) -> str | None:
     for name in _FIGURES:
         figure = getattr(checkpoint, name)
-        if not 0 <= figure < _LIMIT:  # NaN fails this comparison, too
+        if not 0 <= figure < FIGURE_LIMIT:  # NaN fails this comparison, too
             return f"{name} is {figure}"
     for name in ("saturated", "lagged"):
         if not 0 <= (requests := getattr(checkpoint, name)) <= checkpoint.covered:
@@ -417,7 +306,7 @@ def _find_traceback_fault(checkpoint: Checkpoint) -> str | None:
 def _find_inner_fault(part: Part) -> str | None:
     if not part.name:
         return "they have no name"
-    if fault := _find_count_fault(part):
+    if fault := part.find_count_fault():
         return fault
     if part.failed or part.sent_per_second or part.outcomes[NOT_SENT]:
         return "they have what only iterations have"

@@ -8,8 +8,8 @@ import math
 
 import msgspec
 
-from oku_core.accounting.histogram import HistogramSnapshot, coarsen
-from oku_core.accounting.outcome import build_no_counts, is_account
+from oku_core.accounting.counts import Counts, coarsen_times
+from oku_core.accounting.outcome import is_account
 from oku_core.messaging.hook import HookAttempt
 from oku_core.messaging.process_ends import FlightRecord, HostEnd, find_host_ends_fault, find_records_fault
 
@@ -31,44 +31,22 @@ class LeaseProgress(msgspec.Struct, frozen=True, array_like=True):
     outcomes: list[int]
 
 
-class RunProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """What one worker did of one run in one heartbeat interval.
+class RunProgress(Counts, frozen=True, kw_only=True):
+    """What one worker did of one run in one heartbeat interval, with the requests that ended in it.
 
     Attributes:
         in_flight: the number of requests that are sent and not yet answered.
-        outcomes: the counts of outcomes in this interval, in the order of `OUTCOMES`.
-        bytes_received: the number of bytes received in this interval.
-        latency: the latencies of the requests answered in this interval.
-        response_time: the response times of the same requests, from due to the last byte; empty in closed
-            runs.
-        lateness: by how much the requests that ended in this interval were sent after they were due; empty in
-            closed runs.
         sent: the number of requests sent in this interval.
         lag_s: the largest lag of the event loop while a lease of the run was under way.
     """
 
     in_flight: int = 0
-    outcomes: list[int] = msgspec.field(default_factory=build_no_counts)
-    bytes_received: int = 0
-    latency: HistogramSnapshot = HistogramSnapshot()
-    response_time: HistogramSnapshot = HistogramSnapshot()
-    lateness: HistogramSnapshot = HistogramSnapshot()
     sent: int = 0
     lag_s: float = 0.0
 
-    @property
-    def histograms(self) -> tuple[HistogramSnapshot, HistogramSnapshot, HistogramSnapshot]:
-        """Its distributions."""
-        return self.latency, self.response_time, self.lateness
-
     def coarsen(self) -> "RunProgress":
-        """The same with latencies that make a shorter message."""
-        return msgspec.structs.replace(
-            self,
-            latency=coarsen(self.latency),
-            response_time=coarsen(self.response_time),
-            lateness=coarsen(self.lateness),
-        )
+        """The same with times that make a shorter message."""
+        return msgspec.structs.replace(self, times=coarsen_times(self.times))
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -146,7 +124,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
             return f"it tells of {self.seconds} s"
         if len(self.troubles) > MOST_TROUBLES or not all(map(_is_line, self.troubles)):
             return f"its troubles are more than {MOST_TROUBLES}, or not single lines"
-        histograms = (histogram for each in of_runs for histogram in each.histograms)
+        histograms = (histogram for each in of_runs for histogram in each.times.values())
         fault = next((fault for histogram in histograms if (fault := histogram.find_fault())), None)
         return fault or find_records_fault(self.found) or find_host_ends_fault(self.host_ends)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.lease_figures import ClosedLease
@@ -26,7 +27,7 @@ def build_inner_range_lines(lease: ClosedLease, inner: Iterable[Part]) -> Iterat
             "requests": sum(part.outcomes),
             **build_outcome_counts(part.outcomes),
             "bytes_received": part.bytes_received,
-            **build_latencies_ms(part.latency),
+            **build_latencies_ms(part.times, [Time.LATENCY]),
         }
 
 
@@ -39,5 +40,5 @@ def build_inner_lines(inner: Iterable[InnerSummary]) -> Iterator[Fields]:
             "rate_rps": requests.rate_rps,
             **msgspec.to_builtins(requests.outcomes),
             "bytes_received": requests.bytes_received,
-            **build_summary_quantiles("", requests.latency_ms),
+            **build_summary_quantiles(requests, [Time.LATENCY]),
         }

@@ -9,6 +9,7 @@ import msgspec
 
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us
 from oku_core.accounting.interval import Slice
+from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.outcome import build_cause_counts, build_outcome_counts, count_sent
 from oku_core.messaging.checkpoint import Part
 from oku_core.messaging.lease import read_lease_run
@@ -16,13 +17,12 @@ from oku_core.messaging.progress import Progress, RunProgress
 from oku_core.results.coverage import AGAIN, Coverage
 from oku_core.results.lease_figures import ClosedLease
 from oku_core.results.sample import (
-    DUE_QUANTILES,
+    LIVE_QUANTILES,
     QUANTILES,
     Sample,
-    build_due_quantiles_ms,
     build_latencies_ms,
 )
-from oku_core.results.summary import FailureSummary, LatencySummary, PhaseSummary, Summary, TargetSummary
+from oku_core.results.summary import AnswerSummary, FailureSummary, PhaseSummary, Summary, TargetSummary
 from oku_core.results.timing_summary import TimingSummary
 from oku_core.spec.spec import OPEN_END
 from oku_core.spec.values.threshold import Unit
@@ -106,8 +106,7 @@ def build_range_lines(lease: ClosedLease, parts: Iterable[Part]) -> Iterator[Fie
             **build_outcome_counts(part.outcomes),
             **_build_cause_counts(part),
             "bytes_received": part.bytes_received,
-            **build_latencies_ms(part.latency),
-            **build_due_quantiles_ms(part.response_time, part.lateness),
+            **build_latencies_ms(part.times),
             "started_at": round(figures.started_at, 3),
             "seconds": round(max(0.0, figures.ended_at - figures.started_at), 3),
             "cpu_s": round(cpu_s, 3),
@@ -169,7 +168,7 @@ def build_sample_fields(sample: Sample) -> Fields:
         "rate_rps": round(sample.rate_rps, 1),
         "in_flight": _round(sample.in_flight, 1),
         "mean_ms": sample.mean_ms,
-        **{name: getattr(sample, name) for name in (*QUANTILES, *DUE_QUANTILES)},
+        **{name: getattr(sample, name) for name in LIVE_QUANTILES},
         "workers": sample.workers,
         "lag_s": _round(sample.lag_s, 4),
         "clock_bound_s": _round(sample.clock_bound_s, 6),
@@ -328,9 +327,7 @@ def _build_figures(part: PhaseSummary | TargetSummary) -> Fields:
         **msgspec.to_builtins(part.outcomes),
         **_prefix("not_sent_", msgspec.to_builtins(part.not_sent)),
         "bytes_received": part.bytes_received,
-        **build_summary_quantiles("", part.latency_ms),
-        **build_summary_quantiles("response_time_", part.response_time_ms),
-        **build_summary_quantiles("lateness_", part.lateness_ms),
+        **build_summary_quantiles(part, LIVE_TIMES),
         **_build_steps(part.timing_ms),
     }
 
@@ -344,9 +341,13 @@ def _build_steps(timing: TimingSummary) -> Fields:
     }
 
 
-def build_summary_quantiles(prefix: str, latency: LatencySummary) -> Fields:
-    """The figures that other lines have, under the same names."""
-    return {f"{prefix}{name}": getattr(latency, name.removesuffix("_ms")) for name in ("mean_ms", *QUANTILES)}
+def build_summary_quantiles(part: AnswerSummary, times: Iterable[Time]) -> Fields:
+    """The figures of times that other lines have, under the same names."""
+    return {
+        f"{time.figure_prefix}{name}": getattr(part.find_latency(time), name.removesuffix("_ms"))
+        for time in times
+        for name in ("mean_ms", *QUANTILES)
+    }
 
 
 def format_bound(bound_ms: float) -> str:
@@ -368,8 +369,7 @@ def build_worker_line(
         lag_s: the largest lateness of its event loop in that time, while it had work of the run.
     """
     done = latest.runs.get(run, RunProgress())
-    quantiles = build_latencies_ms(done.latency)
-    due = build_due_quantiles_ms(done.response_time, done.lateness)
+    quantiles = build_latencies_ms(done.times)
     return {
         "worker": latest.worker,
         "seconds": round(seconds, 3),
@@ -378,9 +378,7 @@ def build_worker_line(
         "in_flight": done.in_flight,
         "leases": sum(read_lease_run(lease) == run for lease in latest.leases),
         "p50_ms": quantiles["p50_ms"],
-        "p99_ms": quantiles["p99_ms"],
-        "response_time_p99_ms": due["response_time_p99_ms"],
-        "lateness_p99_ms": due["lateness_p99_ms"],
+        **{name: quantiles[name] for name in (f"{time.figure_prefix}p99_ms" for time in LIVE_TIMES)},
         "cpu_share": round(cpu_share, 3),
         "rss_mb": round(latest.rss_mb, 1),
         "lag_s": round(lag_s, 4),

@@ -15,6 +15,7 @@ import msgspec
 
 from oku_core.accounting import histogram
 from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.outcome import build_no_counts, count_sent
 
 _NONE = HistogramSnapshot()
@@ -24,10 +25,8 @@ MOST_SAMPLES = 3600
 
 QUANTILES = {"p50_ms": 0.5, "p90_ms": 0.9, "p99_ms": 0.99, "p99_9_ms": 0.999, "max_ms": 1.0}
 """The quantiles that are shown over time, by name."""
-DUE_QUANTILES = tuple(f"{prefix}_{name}" for prefix in ("response_time", "lateness") for name in QUANTILES)
-"""The quantiles of what counts from when requests were due, by name."""
-_PREFIXES = ("", "response_time_", "lateness_")
-"""What the names of quantiles begin with, by distribution."""
+LIVE_QUANTILES = tuple(f"{time.figure_prefix}{name}" for time in LIVE_TIMES for name in QUANTILES)
+"""The quantiles of all times that are followed second by second, by name."""
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,11 +59,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
         lag_s: the largest lateness of any worker's event loop in it.
         clock_bound_s: by how much the coordinator's clock may be wrong at most as any worker knows it; None
             in runs without a rate, or if no worker said so.
-        latency: the latencies of the requests answered in it; a kept sample knows them to 1 part in 32
-            (`coarsen`).
-        response_time: the response times of the same requests, in the same form; empty in closed runs, as the
-            next one is.
-        lateness: the latenesses of the requests that were sent and ended in it.
+        times: the distributions of `LIVE_TIMES`, as far as there are any; a kept sample knows them to 1 part
+            in 32 (`coarsen`).
         mean_ms: the mean latency of the requests answered in it. This and the figures below are None if no
             request was answered.
         p50_ms: the median of these latencies.
@@ -106,9 +102,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     bytes_received: int = 0
     lag_s: float | None = 0.0
     clock_bound_s: float | None = None
-    latency: HistogramSnapshot = HistogramSnapshot()
-    response_time: HistogramSnapshot = HistogramSnapshot()
-    lateness: HistogramSnapshot = HistogramSnapshot()
+    times: dict[Time, HistogramSnapshot] = {}
     mean_ms: float | None = None
     p50_ms: float | None = None
     p90_ms: float | None = None
@@ -126,26 +120,25 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     lateness_p99_9_ms: float | None = None
     lateness_max_ms: float | None = None
 
+    def histogram(self, time: Time) -> HistogramSnapshot:
+        """The distribution of a time; empty if there is none."""
+        return self.times.get(time, _NONE)
+
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(Sample)
 
 
 def build_sample(
-    *,
-    seconds: float,
-    outcomes: list[int],
-    latency: HistogramSnapshot,
-    response_time: HistogramSnapshot = _NONE,
-    lateness: HistogramSnapshot = _NONE,
-    **rest: Any,
+    *, seconds: float, outcomes: list[int], times: dict[Time, HistogramSnapshot], **rest: Any
 ) -> Sample:
     """Build a sample with the fields that follow from its length, its outcomes and its distributions."""
     return Sample(
         seconds=seconds,
         outcomes=outcomes,
+        times=times,
         **build_rates(seconds, outcomes),
-        **_build_distributions(latency, response_time, lateness),
+        **build_latencies_ms(times),
         **rest,
     )
 
@@ -191,11 +184,8 @@ def merge(samples: Sequence[Sample]) -> Sample:
         return samples[0]
     seconds = sum(sample.seconds for sample in samples)
     outcomes = _sum_up(sample.outcomes for sample in samples)
-    distributions = _build_distributions(
-        histogram.merge(sample.latency for sample in samples),
-        histogram.merge(sample.response_time for sample in samples),
-        histogram.merge(sample.lateness for sample in samples),
-    )
+    times = _merge_times([sample.times for sample in samples])
+    figures = build_latencies_ms(times)
     return msgspec.structs.replace(
         samples[-1],
         seconds=seconds,
@@ -209,14 +199,15 @@ def merge(samples: Sequence[Sample]) -> Sample:
         lag_s=_find_largest(sample.lag_s for sample in samples),
         clock_bound_s=_find_largest(sample.clock_bound_s for sample in samples),
         **build_rates(seconds, outcomes),
-        **distributions | _bound_quantiles(distributions, samples),
+        times=times,
+        **figures | _bound_quantiles(figures, samples),
     )
 
 
 def _bound_quantiles(merged: Mapping[str, Any], samples: Sequence[Sample]) -> dict[str, float]:
     """The quantiles, none of them above the largest value: that is exact, while merged buckets are coarse."""
     bounded: dict[str, float] = {}
-    for prefix in _PREFIXES:
+    for prefix in (time.figure_prefix for time in LIVE_TIMES):
         largest = _find_largest(getattr(sample, f"{prefix}max_ms") for sample in samples)
         if largest is not None:
             quantiles = {
@@ -242,36 +233,22 @@ def build_rates(seconds: float, outcomes: Sequence[int]) -> dict[str, Any]:
     return {"requests_ended": ended, "rate_rps": ended / max(1.0, seconds)}
 
 
-def build_latencies_ms(latency: HistogramSnapshot) -> dict[str, Any]:
-    """Mean and quantiles under the names of a sample; all are None if nothing was answered."""
-    return {"mean_ms": measure_mean_ms(latency), **build_quantiles_ms(latency)}
+def build_latencies_ms(
+    times: Mapping[Time, HistogramSnapshot], wanted: Iterable[Time] = LIVE_TIMES
+) -> dict[str, Any]:
+    """The mean latency and the quantiles of times under the names of a sample; None where there are none."""
+    mean_ms = measure_mean_ms(times.get(Time.LATENCY, _NONE))
+    quantiles = {
+        f"{time.figure_prefix}{name}": value
+        for time in wanted
+        for name, value in build_quantiles_ms(times.get(time, _NONE)).items()
+    }
+    return {"mean_ms": mean_ms, **quantiles}
 
 
 def measure_mean_ms(latency: HistogramSnapshot) -> float | None:
     """The mean of latencies in ms; None if there are none."""
     return round(latency.sum_us / latency.total / 1000, 6) if latency.buckets else None
-
-
-def _build_distributions(
-    latency: HistogramSnapshot, response_time: HistogramSnapshot, lateness: HistogramSnapshot
-) -> dict[str, Any]:
-    """Distributions with their figures, under the names of a sample."""
-    return {
-        "latency": latency,
-        "response_time": response_time,
-        "lateness": lateness,
-        **build_latencies_ms(latency),
-        **build_due_quantiles_ms(response_time, lateness),
-    }
-
-
-def build_due_quantiles_ms(response_time: HistogramSnapshot, lateness: HistogramSnapshot) -> dict[str, Any]:
-    """Quantiles of what counts from when requests were due, under the names of a sample."""
-    return {
-        f"{prefix}_{name}": value
-        for prefix, histogram in (("response_time", response_time), ("lateness", lateness))
-        for name, value in build_quantiles_ms(histogram).items()
-    }
 
 
 def build_quantiles_ms(histogram: HistogramSnapshot) -> dict[str, float | None]:
@@ -280,6 +257,17 @@ def build_quantiles_ms(histogram: HistogramSnapshot) -> dict[str, float | None]:
         return dict.fromkeys(QUANTILES)
     values = histogram.quantiles_us(QUANTILES.values())
     return {name: value / 1000 for name, value in zip(QUANTILES, values, strict=True)}
+
+
+def _merge_times(
+    distributions: Sequence[Mapping[Time, HistogramSnapshot]],
+) -> dict[Time, HistogramSnapshot]:
+    present = {time for times in distributions for time in times}
+    return {
+        time: histogram.merge(times[time] for times in distributions if time in times)
+        for time in LIVE_TIMES
+        if time in present
+    }
 
 
 def _average_in_flight(samples: Iterable[Sample]) -> float | None:

@@ -122,9 +122,7 @@ def build_live(sample: Sample, period: ActivePeriod, plan: LoadPlan) -> SeenSeco
         clock_s=end_s,
         phases=plan.list_phases(begin_s, end_s),
         outcomes=sample.outcomes,
-        latency=sample.latency,
-        response_time=sample.response_time,
-        lateness=sample.lateness,
+        times=sample.times,
     )
 
 

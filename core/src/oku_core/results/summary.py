@@ -8,11 +8,11 @@ from enum import StrEnum
 
 import msgspec
 
-from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import Outcome, count_sent
 from oku_core.accounting.run_state import RunState
 from oku_core.results.hook_summary import HookSummary
-from oku_core.results.timing_summary import SUMMARY_QUANTILES, TimingSummary
+from oku_core.results.timing_summary import LatencySummary, QuantileIntervals, TimingSummary
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.spec import Engine
 from oku_core.thresholds.threshold_summary import ThresholdSummary, ThresholdVerdict
@@ -109,20 +109,35 @@ class NotSentCounts(msgspec.Struct, frozen=True, kw_only=True):
     not_dealt: int = 0
 
 
-class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
-    """Milliseconds; None when nothing was answered. Exact: min, mean, max. Quantiles: within 0.1 %."""
+class AnswerSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """What some requests came to: their outcomes, statuses and latencies."""
 
-    min: float | None = None
-    mean: float | None = None
-    p50: float | None = None
-    p90: float | None = None
-    p95: float | None = None
-    p99: float | None = None
-    p99_9: float | None = None
-    max: float | None = None
+    outcomes: OutcomeCounts
+    statuses: dict[str, int]
+    bytes_received: int
+    latency_ms: LatencySummary
+
+    def find_latency(self, time: Time) -> LatencySummary:
+        """The figures of one of `LIVE_TIMES`."""
+        figures: LatencySummary = getattr(self, f"{time}_ms")
+        return figures
 
 
-class TargetSummary(msgspec.Struct, frozen=True, kw_only=True):
+class RequestSummary(AnswerSummary, frozen=True, kw_only=True):
+    """What requests of the account came to: those of a run, a phase or a target.
+
+    `latency_ms` is from sending to the end; in a run with a rate, `response_time_ms` is from when a request
+    was due to its end, and `lateness_ms` from when it was due to sending; `timing_ms` says how the time is
+    split.
+    """
+
+    not_sent: NotSentCounts = NotSentCounts()
+    response_time_ms: LatencySummary = LatencySummary()
+    lateness_ms: LatencySummary = LatencySummary()
+    timing_ms: TimingSummary = TimingSummary()
+
+
+class TargetSummary(RequestSummary, frozen=True, kw_only=True):
     """What went to one target of a run that has several, in the whole run or in one phase.
 
     `requests` is how many are accounted so far; the outcomes sum to it. `rate_rps` is of those that were sent
@@ -133,18 +148,10 @@ class TargetSummary(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     weight: int
     requests: int
-    outcomes: OutcomeCounts
-    not_sent: NotSentCounts
-    statuses: dict[str, int]
-    bytes_received: int
     rate_rps: float
-    latency_ms: LatencySummary
-    response_time_ms: LatencySummary
-    lateness_ms: LatencySummary
-    timing_ms: TimingSummary = TimingSummary()
 
 
-class InnerSummary(msgspec.Struct, frozen=True, kw_only=True):
+class InnerSummary(AnswerSummary, frozen=True, kw_only=True):
     """The requests of one name that user code has made within iterations, in the whole run.
 
     They stand beside the account: an iteration makes any number of them, and what is sent again is counted
@@ -154,25 +161,11 @@ class InnerSummary(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     requests: int
-    outcomes: OutcomeCounts
-    statuses: dict[str, int]
-    bytes_received: int
     rate_rps: float
-    latency_ms: LatencySummary
     failures: list["FailureSummary"] = []
 
 
-class QuantileIntervals(msgspec.Struct, frozen=True, kw_only=True):
-    """Low and high end of a 95 % interval around each quantile, in ms; None if there are too few requests."""
-
-    p50: tuple[float, float] | None = None
-    p90: tuple[float, float] | None = None
-    p95: tuple[float, float] | None = None
-    p99: tuple[float, float] | None = None
-    p99_9: tuple[float, float] | None = None
-
-
-class PhaseSummary(msgspec.Struct, frozen=True, kw_only=True):
+class PhaseSummary(RequestSummary, frozen=True, kw_only=True):
     """The part of a run that is one stage, the warm-up, or what follows it.
 
     `begin_s` and `end_s` are seconds of the run's activity; `end_s` is None if only the last request ends it.
@@ -189,17 +182,9 @@ class PhaseSummary(msgspec.Struct, frozen=True, kw_only=True):
     due: int | None = None
     requests: int
     completed: int
-    outcomes: OutcomeCounts
-    not_sent: NotSentCounts
-    statuses: dict[str, int]
-    bytes_received: int
     planned_rps: float | None = None
     sent_rps: float
     completed_rps: float
-    latency_ms: LatencySummary
-    response_time_ms: LatencySummary
-    lateness_ms: LatencySummary
-    timing_ms: TimingSummary = TimingSummary()
     targets: list[TargetSummary] = []
 
 
@@ -280,7 +265,7 @@ class CompletesSummary(msgspec.Struct, frozen=True, kw_only=True):
     unlisted: int = 0
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
+class Summary(RequestSummary, frozen=True, kw_only=True):
     """A run as it stands.
 
     `unit` is what is counted: requests, or iterations of user code; `inner_requests` are the requests that
@@ -290,9 +275,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     `outcomes`, `not_sent`, `statuses` and `bytes_received` are of the whole run, the rates, the distributions
     and their histograms are of all phases but the warm-up. `throughput_rps` is how many requests were sent,
     and have ended, per second of sending, `completed_rps` how many were answered in that time, and
-    `planned_rps` the mean rate that is planned for it so far; None without a rate. `latency_ms` is from
-    sending to the end; in a run with a rate, `response_time_ms` is from when a request was due to its end,
-    and `lateness_ms` from when it was due to sending; `timing_ms` says how the time is split. `phases` is
+    `planned_rps` the mean rate that is planned for it so far; None without a rate. `phases` is
     empty if the run has only
     one, without a name; `targets`, in the order of the spec, if it names none.
     `failures` says why requests are not ok, the most frequent reasons first. `completes` is None unless the
@@ -323,10 +306,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     requests: int
     accounted: int
     resent_at_most: int
-    outcomes: OutcomeCounts
-    not_sent: NotSentCounts = NotSentCounts()
-    statuses: dict[str, int]
-    bytes_received: int
     started_at: str | None
     ended_at: str | None
     active_s: float
@@ -336,10 +315,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     throughput_rps: float
     completed_rps: float = 0.0
     planned_rps: float | None = None
-    latency_ms: LatencySummary
-    response_time_ms: LatencySummary = LatencySummary()
-    lateness_ms: LatencySummary = LatencySummary()
-    timing_ms: TimingSummary = TimingSummary()
     latency_interval_ms: QuantileIntervals | None = None
     response_time_interval_ms: QuantileIntervals | None = None
     histogram: str
@@ -369,20 +344,6 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
 def count_bytes_received(summary: Summary) -> int:
     """The bytes of all answers of a run, those within iterations included."""
     return summary.bytes_received + sum(inner.bytes_received for inner in summary.inner_requests)
-
-
-def build_latency_summary(histogram: Histogram) -> LatencySummary:
-    """The figures of a merged histogram, in ms."""
-    if not histogram.total:
-        return LatencySummary()
-
-    values_us = histogram.quantiles_us(SUMMARY_QUANTILES.values())
-    return LatencySummary(
-        min=histogram.min_us / 1000,
-        mean=round(histogram.mean_us / 1000, 6),
-        max=histogram.max_us / 1000,
-        **{name: value_us / 1000 for name, value_us in zip(SUMMARY_QUANTILES, values_us, strict=True)},
-    )
 
 
 def find_imbalance(

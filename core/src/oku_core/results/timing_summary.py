@@ -1,23 +1,21 @@
-"""How the time of requests is split, in the form that people, scripts and dashboards read."""
-
-from collections.abc import Mapping
+"""How long requests took, and how that time is split, as people, scripts and dashboards read it."""
 
 import msgspec
 
-from oku_core.accounting.histogram import Histogram, HistogramSnapshot
-from oku_core.accounting.request_timing import build_first_byte, build_transfer
+from oku_core.accounting.account import Account
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot, bucket_bounds_us, merge, subtract
+from oku_core.accounting.measured_time import Time
 
 SUMMARY_QUANTILES = {"p50": 0.50, "p90": 0.90, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
 """The quantiles of each distribution of a summary, by name."""
 
 
-class StepSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """How long one step of requests took, in milliseconds; None if no request has it.
+_NONE = HistogramSnapshot()
 
-    `requests` is how many have it, and the mean is exact. All else is within 0.1 %.
-    """
 
-    requests: int = 0
+class LatencySummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Milliseconds; None when nothing was answered. Exact: min, mean, max. Quantiles: within 0.1 %."""
+
     min: float | None = None
     mean: float | None = None
     p50: float | None = None
@@ -26,6 +24,25 @@ class StepSummary(msgspec.Struct, frozen=True, kw_only=True):
     p99: float | None = None
     p99_9: float | None = None
     max: float | None = None
+
+
+class StepSummary(LatencySummary, frozen=True, kw_only=True):
+    """How long one step of requests took, in milliseconds; None if no request has it.
+
+    `requests` is how many have it, and the mean is exact. All else is within 0.1 %.
+    """
+
+    requests: int = 0
+
+
+class QuantileIntervals(msgspec.Struct, frozen=True, kw_only=True):
+    """Low and high end of a 95 % interval around each quantile, in ms; None if there are too few requests."""
+
+    p50: tuple[float, float] | None = None
+    p90: tuple[float, float] | None = None
+    p95: tuple[float, float] | None = None
+    p99: tuple[float, float] | None = None
+    p99_9: tuple[float, float] | None = None
 
 
 class TimingSummary(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,33 +65,78 @@ class TimingSummary(msgspec.Struct, frozen=True, kw_only=True):
         return [(name, getattr(self, name)) for name in self.__struct_fields__]
 
 
-def build_timing_summary(latency: Histogram, timings: Mapping[str, Histogram]) -> TimingSummary:
-    """The figures of merged histograms, in ms.
+def build_latency_summary(histogram: Histogram) -> LatencySummary:
+    """The figures of a merged histogram, in ms."""
+    return LatencySummary(**_measure(histogram, histogram.total))
+
+
+def build_timing_summary(account: Account) -> TimingSummary:
+    """How the time of the requests of an account is split."""
+    snapshots = {time: histogram.build_latency() for time, histogram in account.times.items()}
+    latency, split_latency, split_first_byte, transfer, connect, tls = (
+        snapshots.get(time, _NONE)
+        for time in (
+            Time.LATENCY, Time.SPLIT_LATENCY, Time.SPLIT_FIRST_BYTE, Time.TRANSFER, Time.CONNECT, Time.TLS
+        )
+    )  # fmt: skip
+    return TimingSummary(
+        connect=_build_step(connect),
+        tls=_build_step(tls),
+        first_byte=_build_step(build_first_byte(latency, split_latency, split_first_byte)),
+        transfer=_build_step(build_transfer(latency.total, transfer)),
+    )
+
+
+def build_first_byte(
+    latency: HistogramSnapshot, split_latency: HistogramSnapshot, split_first_byte: HistogramSnapshot
+) -> HistogramSnapshot:
+    """From sending to the first byte, of all answers; count and sum are exact.
+
+    Minimum and maximum are exact if they are those of split answers, and else as exact as a bucket.
 
     Args:
         latency: of all answers.
-        timings: by all of the names in `oku_core.accounting.request_timing.TIMINGS`.
+        split_latency: of those among them that were split.
+        split_first_byte: from sending to the first byte, of the same ones.
+
+    Raises:
+        ValueError: the latencies of split answers are not among all.
     """
-    snapshots = {name: timing.build_latency() for name, timing in timings.items()}
-    latencies = latency.build_latency()
-    first_byte = build_first_byte(latencies, snapshots["split_latency"], snapshots["split_first_byte"])
-    return TimingSummary(
-        connect=_build_step(snapshots["connect"]),
-        tls=_build_step(snapshots["tls"]),
-        first_byte=_build_step(first_byte),
-        transfer=_build_step(build_transfer(latency.total, snapshots["transfer"])),
-    )
+    if not split_latency.buckets:
+        return latency
+    rest = subtract(latency, split_latency)
+    if rest.buckets:
+        rest = msgspec.structs.replace(
+            rest,
+            min_us=max(rest.min_us, bucket_bounds_us(rest.buckets[0])[0]),
+            max_us=min(rest.max_us, bucket_bounds_us(rest.buckets[-2])[1]),
+        )
+    return merge([rest, split_first_byte])
+
+
+def build_transfer(answered: int, transfer: HistogramSnapshot) -> HistogramSnapshot:
+    """From the first to the last byte, of all answers; it is exact.
+
+    Args:
+        answered: how many answers were complete.
+        transfer: of those among them that were split; the others took no time for it.
+    """
+    whole = answered - transfer.total
+    return merge([transfer, HistogramSnapshot(buckets=[0, whole])]) if whole else transfer
 
 
 def _build_step(histogram: HistogramSnapshot) -> StepSummary:
     total = histogram.total
+    return StepSummary(requests=total, **_measure(histogram, total))
+
+
+def _measure(histogram: Histogram | HistogramSnapshot, total: int) -> dict[str, float]:
     if not total:
-        return StepSummary()
-    quantiles_us = histogram.quantiles_us(SUMMARY_QUANTILES.values())
-    return StepSummary(
-        requests=total,
-        min=histogram.min_us / 1000,
-        mean=round(histogram.sum_us / total / 1000, 6),
-        max=histogram.max_us / 1000,
-        **{name: value_us / 1000 for name, value_us in zip(SUMMARY_QUANTILES, quantiles_us, strict=True)},
-    )
+        return {}
+    values_us = histogram.quantiles_us(SUMMARY_QUANTILES.values())
+    return {
+        "min": histogram.min_us / 1000,
+        "mean": round(histogram.sum_us / total / 1000, 6),
+        "max": histogram.max_us / 1000,
+        **{name: value_us / 1000 for name, value_us in zip(SUMMARY_QUANTILES, values_us, strict=True)},
+    }

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
+from oku_core.accounting.measured_time import Time
 from oku_core.errors import format_value
 from oku_core.process.redaction import redact
 from oku_core.spec.fields import FIELDS
@@ -16,7 +17,7 @@ from oku_core.spec.spec import HTTP1_ENGINES, OPEN_END, Engine, Spec
 from oku_core.spec.values.pattern import MOST_PATTERNS, PatternError, compile_pattern
 from oku_core.spec.values.request_content import Header
 from oku_core.spec.values.template import INDEX_PLACEHOLDER, describe_unknown, list_names
-from oku_core.spec.values.threshold import Threshold, Time, Unit
+from oku_core.spec.values.threshold import Threshold, Unit
 
 
 class _Text(NamedTuple):
@@ -203,11 +204,11 @@ def _iter_faults(threshold: Threshold, spec: Spec, targets: Collection[str]) -> 
         known = f"it has {', '.join(phases)}" if phases != [""] else "it has only one, without a name"
         yield f"the run has no phase {format_value(threshold.phase)}; {known}"
     if spec.runs_user_code and threshold.target is not None and threshold.time is not Time.LATENCY:
-        yield f"the requests that user code makes have no {threshold.time.replace('_', ' ')}"
+        yield f"the requests that user code makes have no {threshold.time.label}"
     if spec.is_open:
         return
     if threshold.time is not Time.LATENCY:
-        yield f"only the requests of a run with a rate have a {threshold.time.replace('_', ' ')}"
+        yield f"only the requests of a run with a rate have a {threshold.time.label}"
     if threshold.unit is Unit.OF_PLAN:
         yield "only a run with a rate has a plan"
 

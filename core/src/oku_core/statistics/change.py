@@ -12,6 +12,7 @@ from statistics import NormalDist, pvariance
 
 import msgspec
 
+from oku_core.accounting.measured_time import Time
 from oku_core.statistics.spread import FINEST, LEVEL, Spread, find_interval
 
 _POWER = 0.8
@@ -47,8 +48,8 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure_changes(
-    first: Mapping[str, Spread], second: Mapping[str, Spread], ratios: Mapping[tuple[str, str], float]
-) -> dict[tuple[str, str], Change]:
+    first: Mapping[Time, Spread], second: Mapping[Time, Spread], ratios: Mapping[tuple[Time, str], float]
+) -> dict[tuple[Time, str], Change]:
     """Compare quantiles, each named by its distribution and its own name.
 
     Args:

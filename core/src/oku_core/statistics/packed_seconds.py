@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate, groupby
 
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us, coarse_bounds_us
+from oku_core.accounting.measured_time import Time
 from oku_core.results.sample import Sample, find_step
 
 _LANE_BYTES = 8
@@ -46,18 +47,18 @@ class PackedSeconds:
         return counts
 
 
-def pack_seconds(samples: Sequence[Sample], distribution: str) -> PackedSeconds:
-    """Pack one of the distributions of kept samples: `latency` or `response_time`.
+def pack_seconds(samples: Sequence[Sample], time: Time) -> PackedSeconds:
+    """Pack one of the distributions of kept samples.
 
     The samples of a long run are merged into longer ones, the newest not yet: all are brought to one length.
 
     Args:
         samples: in order of time.
-        distribution: the name of the attribute.
+        time: which of them.
     """
     bin_s = _choose_bin_s(samples)
     histograms: list[list[HistogramSnapshot]] = [
-        [getattr(sample, distribution) for sample in group]
+        [sample.histogram(time) for sample in group]
         for _, group in groupby(samples, lambda sample: find_step(sample.at, bin_s))
     ]
     buckets = sorted({index for group in histograms for each in group for index in each.buckets[0::2]})

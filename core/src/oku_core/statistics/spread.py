@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from oku_core.accounting.measured_time import Time
 from oku_core.results.sample import Sample
-from oku_core.results.summary import LatencySummary, QuantileIntervals
-from oku_core.results.timing_summary import SUMMARY_QUANTILES
+from oku_core.results.timing_summary import SUMMARY_QUANTILES, LatencySummary, QuantileIntervals
 from oku_core.spec.load import WARM_UP
 from oku_core.statistics.block_bootstrap import FEWEST_S, choose_block_s, find_quantiles, resample
 from oku_core.statistics.packed_seconds import PackedSeconds, pack_seconds
@@ -49,19 +49,19 @@ class Spread:
         return math.sqrt(self.blocks / (self.blocks - 1))
 
 
-def measure_spread(samples: Sequence[Sample], distribution: str, requests: int, *, seed: int = 0) -> Spread:
+def measure_spread(samples: Sequence[Sample], time: Time, requests: int, *, seed: int = 0) -> Spread:
     """Measure the spread of one of the distributions of a run, without its warm-up.
 
     Args:
         samples: the kept ones, in order of time.
-        distribution: `latency` or `response_time`.
+        time: which of them.
         requests: how many are in that distribution by the account.
         seed: of the resamples.
 
     Raises:
         TooLittleError: there are too few seconds, or they show too few of the requests.
     """
-    seconds = pack_seconds([sample for sample in samples if sample.phase != WARM_UP], distribution)
+    seconds = pack_seconds([sample for sample in samples if sample.phase != WARM_UP], time)
     if seconds.length_s < FEWEST_S:
         raise TooLittleError(f"has {seconds.length_s} s of samples, {FEWEST_S} s are needed for an interval")
     if seconds.total < _LEAST_SEEN * requests or not seconds.total:

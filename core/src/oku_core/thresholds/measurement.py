@@ -1,27 +1,19 @@
 """What is known of the requests that a threshold is about, and what can still come."""
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
 
 from oku_core.accounting.histogram import bucket_bounds_us, find_rank, find_values_us
+from oku_core.accounting.measured_time import Time, Times
 from oku_core.accounting.outcome import OUTCOMES, Outcome, count_sent
-from oku_core.spec.values.threshold import Time
 from oku_core.spec.values.threshold_reader import Comparison
 
 
-class Times(Protocol):
-    """How long some requests took: a histogram."""
-
-    @property
-    def total(self) -> int:
-        """How many there are."""
-
-    @property
-    def sum_us(self) -> int:
-        """Their exact sum in µs."""
+class Distribution(Times, Protocol):
+    """A histogram that can be judged by."""
 
     @property
     def max_us(self) -> int:
@@ -32,23 +24,15 @@ class Times(Protocol):
 
 
 class Figures(Protocol):
-    """What some requests sum to."""
+    """What some requests sum to: an account, or the counts of a second."""
 
     @property
     def outcomes(self) -> Sequence[int]:
         """Counts in the order of `OUTCOMES`."""
 
     @property
-    def latency(self) -> Times:
-        """From sending to the last byte."""
-
-    @property
-    def response_time(self) -> Times:
-        """From due to the last byte; empty in closed runs."""
-
-    @property
-    def lateness(self) -> Times:
-        """From due to sending; empty in closed runs."""
+    def times(self) -> Mapping[Time, Distribution]:
+        """The times that were measured; the others are empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,5 +115,5 @@ class Measurement:
         """The exact largest of all such times; 0 if there is none."""
         return max((histogram.max_us for histogram in self._list(time)), default=0)
 
-    def _list(self, time: Time) -> Iterator[Times]:
-        return (getattr(part, time) for part in self.parts)
+    def _list(self, time: Time) -> Iterator[Distribution]:
+        return (part.times[time] for part in self.parts if time in part.times)

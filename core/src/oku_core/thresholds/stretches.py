@@ -6,12 +6,13 @@ begins anew behind all others.
 
 import math
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple
 
 from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.spec.load import WARM_UP
 from oku_core.spec.values.threshold import FigureKind, Threshold, Unit
@@ -21,7 +22,6 @@ from oku_core.thresholds.measurement import Measurement
 
 _LONGEST_GAP_S = 0.95
 """Seconds that are further apart than this are not in a row."""
-_NONE = HistogramSnapshot()
 _ROUNDED_S = 0.05
 _DEVIATIONS = 4
 """Where the number that is due is an estimate, so many standard deviations are allowed."""
@@ -44,9 +44,7 @@ class SeenSecond:
             only a little late.
         carried_out: how many of those that were sent in the next second count in this one.
         variance: that of how many were due before it began, and before it ended, where these are estimates.
-        latency: of the requests that were answered in it.
-        response_time: of the same ones.
-        lateness: of those that were sent and ended in it.
+        times: of those that ended in it.
     """
 
     at: float
@@ -59,9 +57,7 @@ class SeenSecond:
     carried_in: int = 0
     carried_out: int = 0
     variance: tuple[float, float] = (0.0, 0.0)
-    latency: HistogramSnapshot = _NONE
-    response_time: HistogramSnapshot = _NONE
-    lateness: HistogramSnapshot = _NONE
+    times: Mapping[Time, HistogramSnapshot] = field(default_factory=dict)
 
 
 class StretchValue(NamedTuple):
@@ -171,15 +167,15 @@ class _Totals:
     Attributes:
         seconds: how long they are together.
         outcomes: of the requests that ended in them.
+        times: none, for these are not summed up.
         sent: how many requests were sent.
         planned: how many were due; None without a rate.
     """
 
-    latency = response_time = lateness = _NONE
-
     def __init__(self) -> None:
         self.seconds = 0.0
         self.outcomes = build_no_counts()
+        self.times: Mapping[Time, HistogramSnapshot] = {}
         self.sent = 0
         self.planned: float | None = None
 

@@ -15,6 +15,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.results.event import Event, EventType
@@ -119,7 +120,11 @@ def _build_batch(lease: LeaseRecord) -> CheckpointBatch:
     part = Part(
         outcomes=outcomes,
         statuses={"200": count},
-        latency=HistogramSnapshot(buckets=[1000, count], sum_us=1000 * count, min_us=1000, max_us=1000),
+        times={
+            Time.LATENCY: HistogramSnapshot(
+                buckets=[1000, count], sum_us=1000 * count, min_us=1000, max_us=1000
+            )
+        },
         per_second={1: outcomes},
     )
     checkpoint = Checkpoint(lease=lease.id, sequence=1, done=count, end=lease.length, parts=[part])

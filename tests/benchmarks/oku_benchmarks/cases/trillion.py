@@ -22,6 +22,7 @@ from oku_cli.remote.client import Client
 from oku_cli.remote.endpoint import Endpoint
 from oku_coordinator.ledger import Ledger
 from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, Part
 from oku_core.results.summary import Summary
@@ -139,7 +140,12 @@ def _measure_holes(path: Path) -> Holes:
     checkpoint = Checkpoint(
         lease=lease.id, sequence=1, done=requests, end=requests, in_flight=list(range(0, 10 * _HOLES, 10)),
         is_final=True, started_at=2.0, ended_at=3.0,
-        parts=[Part(outcomes=outcomes, statuses={"200": covered}, latency=latency, per_second={2: outcomes})],
+        parts=[
+            Part(
+                outcomes=outcomes, statuses={"200": covered}, times={Time.LATENCY: latency},
+                per_second={2: outcomes},
+            )
+        ],
     )  # fmt: skip
     apply_batches(ledger, [build_batch(lease, checkpoint)], 4.0)
     ledger.close()

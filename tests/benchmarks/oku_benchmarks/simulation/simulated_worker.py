@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from tests.kit.outcomes import make_counts
 
 from oku_benchmarks.simulation.simulated_latency import build_coarse_latency, build_latency
+from oku_core.accounting.measured_time import Time
 from oku_core.messaging.checkpoint import Checkpoint, CheckpointBatch, Part
 from oku_core.messaging.lease import LeaseBatch, read_lease_number
 from oku_core.messaging.order import Control, Stop
@@ -100,7 +101,7 @@ class SimulatedLease:
             outcomes=make_counts(covered),
             statuses={"200": covered} if covered else {},
             bytes_received=covered * _BYTES_OF_ANSWER,
-            latency=build_latency(covered),
+            times={Time.LATENCY: build_latency(covered)},
             per_second={second: make_counts(self._told[second]) for second in sorted(changed)},
         )
         return Checkpoint(
@@ -284,7 +285,7 @@ class SimulatedWorker:
                     in_flight=self._window,
                     outcomes=make_counts(ended),
                     bytes_received=ended * _BYTES_OF_ANSWER,
-                    latency=build(ended),
+                    times={Time.LATENCY: build(ended)},
                     lag_s=0.0021,
                 )
                 for run in self._runs[-1:]

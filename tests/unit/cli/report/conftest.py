@@ -16,18 +16,13 @@ from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, coarsen
 from oku_core.accounting.interval import Slice, SliceState
 from oku_core.accounting.lease_state import LeaseState
+from oku_core.accounting.measured_time import Time
 from oku_core.results.event import Event, EventType
 from oku_core.results.lease_span import LeaseSpan
 from oku_core.results.run_period import RunPeriod
 from oku_core.results.sample import Sample, build_sample
-from oku_core.results.summary import (
-    NotSentCounts,
-    PhaseSummary,
-    PlanSummary,
-    Summary,
-    WorkerSummary,
-    build_latency_summary,
-)
+from oku_core.results.summary import NotSentCounts, PhaseSummary, PlanSummary, Summary, WorkerSummary
+from oku_core.results.timing_summary import build_latency_summary
 from oku_core.spec.parser import Source, build_mapping, parse_spec
 from oku_core.spec.spec import Spec
 
@@ -108,7 +103,7 @@ def make_sample(second: float, values_us: Sequence[int] = (40_000,), **changes: 
         "latency": latency,
     }
     sample = build_sample(**fields | changes)
-    return sample if "latency" in changes else msgspec.structs.replace(sample, latency=coarse)
+    return sample if "latency" in changes else msgspec.structs.replace(sample, times={Time.LATENCY: coarse})
 
 
 def make_lease(

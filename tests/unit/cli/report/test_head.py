@@ -10,13 +10,8 @@ from oku_cli.report.load import read_load
 from oku_cli.report.run_history import RunHistory
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
-from oku_core.results.summary import (
-    Flag,
-    LatencySummary,
-    ServersSummary,
-    Summary,
-    Validity,
-)
+from oku_core.results.summary import Flag, ServersSummary, Summary, Validity
+from oku_core.results.timing_summary import LatencySummary
 from oku_core.spec.spec import OPEN_END
 
 MakeSummary = Callable[..., Summary]

@@ -8,7 +8,8 @@ from tests.unit.cli.report.conftest import Page
 from oku_cli.report.load import read_load
 from oku_cli.report.phase_table import build_phases
 from oku_cli.report.run_history import RunHistory
-from oku_core.results.summary import LatencySummary, Summary
+from oku_core.results.summary import Summary
+from oku_core.results.timing_summary import LatencySummary
 
 MakeHistory = Callable[..., RunHistory]
 

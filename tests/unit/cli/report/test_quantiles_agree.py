@@ -19,18 +19,21 @@ from oku_cli.report.charts.percentiles import build_percentile_chart
 from oku_cli.report.exports import build_csv, build_hgrm_text, decode_latency
 from oku_cli.report.hgrm import build_percentile_rows
 from oku_cli.report.run_history import RunHistory
-from oku_coordinator.ledger.storage.run_account import Account, RunAccount
-from oku_coordinator.runs.account_figures import build_figures
+from oku_coordinator.ledger.storage.run_account import RunAccount
+from oku_coordinator.runs.part_summaries import build_figures
 from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_core.accounting import hdr
+from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.coverage import Coverage
 from oku_core.results.lines import build_threshold_lines
 from oku_core.results.sample import Sample, build_latencies_ms, build_sample
 from oku_core.results.sample import merge as merge_samples
-from oku_core.results.summary import LatencySummary, Summary, build_latency_summary
+from oku_core.results.summary import Summary
+from oku_core.results.timing_summary import LatencySummary, build_latency_summary
 from oku_core.spec.spec import Engine
 from oku_core.spec.target import Target
 from oku_core.spec.values.threshold import Threshold
@@ -64,9 +67,9 @@ def list_figures(values_us: list[int]) -> Iterator[tuple[str, Mapping[str, float
     account = build_account(latency)
     yield "phase or target of a summary", pick(build_figures(account)["latency_ms"])
     yield "summary", pick(summary.latency_ms)
-    yield "sample, line of a range or of a worker", pick_ms(build_latencies_ms(latency))
+    yield "sample, line of a range or of a worker", pick_ms(build_latencies_ms({Time.LATENCY: latency}))
     sample = build_one_sample(latency)
-    yield "merged samples", pick_ms(build_latencies_ms(merge_samples([sample]).latency))
+    yield "merged samples", pick_ms(build_latencies_ms(merge_samples([sample]).times))
     [tick] = TargetTicks().build("r1", [Target(name="home", url="/")], RunAccount({("", "home"): account}))
     yield "tick of a target", {"p50": tick.p50_ms, "p99": tick.p99_ms}
     yield "threshold", {name: judge_value(name, histogram, len(values_us)) for name in (*NAMES, "max")}
@@ -99,7 +102,13 @@ def build_summary(histogram: Histogram) -> Summary:
 def build_account(latency: HistogramSnapshot) -> Account:
     """The account of requests with these latencies."""
     account = Account()
-    account.add(Part(outcomes=make_counts(latency.total), statuses={"200": latency.total}, latency=latency))
+    account.add(
+        Part(
+            outcomes=make_counts(latency.total),
+            statuses={"200": latency.total},
+            times={Time.LATENCY: latency},
+        )
+    )
     return account
 
 
@@ -108,7 +117,7 @@ def build_one_sample(latency: HistogramSnapshot) -> Sample:
     fields: dict[str, Any] = dict.fromkeys(("accounted", "leased", "pending", "done", "resent_at_most"), 0)
     return build_sample(
         at=START, seconds=1.0, requests_total=latency.total, in_flight=1.0, workers=1,
-        outcomes=make_counts(latency.total), latency=latency, **fields,
+        outcomes=make_counts(latency.total), times={Time.LATENCY: latency}, **fields,
     )  # fmt: skip
 
 
@@ -142,7 +151,13 @@ def build_threshold(name: str) -> Threshold:
 def build_measurement(histogram: Histogram, total: int) -> Measurement:
     """All requests of a run that is over."""
     account = Account()
-    account.add(Part(outcomes=make_counts(total), statuses={"200": total}, latency=histogram.build_latency()))
+    account.add(
+        Part(
+            outcomes=make_counts(total),
+            statuses={"200": total},
+            times={Time.LATENCY: histogram.build_latency()},
+        )
+    )
     return Measurement(parts=[account], is_over=True, seconds=1.0)
 
 

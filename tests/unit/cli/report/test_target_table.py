@@ -7,7 +7,8 @@ from tests.unit.cli.views.test_targets_view import make_target
 
 from oku_cli.report.run_history import RunHistory
 from oku_cli.report.target_table import build_targets
-from oku_core.results.summary import LatencySummary, Summary
+from oku_core.results.summary import Summary
+from oku_core.results.timing_summary import LatencySummary
 
 MakeSummary = Callable[..., Summary]
 

@@ -3,8 +3,8 @@ from collections.abc import Callable
 import msgspec
 
 from oku_cli.report.timing_table import build_timing
-from oku_core.results.summary import LatencySummary, NotSentCounts, OutcomeCounts, Summary, TargetSummary
-from oku_core.results.timing_summary import StepSummary, TimingSummary
+from oku_core.results.summary import NotSentCounts, OutcomeCounts, Summary, TargetSummary
+from oku_core.results.timing_summary import LatencySummary, StepSummary, TimingSummary
 
 MakeSummary = Callable[..., Summary]
 TIMING = TimingSummary(

@@ -19,6 +19,7 @@ from oku_cli.views.runs_view import RunRow, build_runs_table
 from oku_cli.views.summary_view import build_summary
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import HIGHEST_US, Histogram
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import Sample
@@ -32,9 +33,9 @@ from oku_core.results.summary import (
     TargetSummary,
     Validity,
     WorkerSummary,
-    build_latency_summary,
 )
 from oku_core.results.tick import TargetTick, Tick
+from oku_core.results.timing_summary import build_latency_summary
 from oku_core.spec.spec import OPEN_END, Engine
 from oku_core.spec.values.load_values import LONGEST_STAGE_NAME
 from oku_core.spec.values.quantity import format_bytes, format_duration
@@ -117,7 +118,7 @@ def ticks(draw: st.DrawFn) -> Tick:
         pending=requests - accounted, done=draw(st.integers(accounted, requests)),
         resent_at_most=draw(COUNTS), active_s=draw(TIMES), rate_rps=draw(TIMES), in_flight=draw(COUNTS),
         outcomes_so_far=draw(st.lists(COUNTS, min_size=len(OUTCOMES), max_size=len(OUTCOMES))),
-        latency=latencies.build_latency(),
+        times={Time.LATENCY: latencies.build_latency()},
         workers=draw(COUNTS),
     )  # fmt: skip
     counts = st.lists(COUNTS, min_size=len(OUTCOMES), max_size=len(OUTCOMES))
@@ -134,11 +135,10 @@ def ticks(draw: st.DrawFn) -> Tick:
 
 def _follow_plan(tick: Tick, draw: st.DrawFn) -> Tick:
     """The same second of a run with a rate."""
-    times = tick.sample.latency
+    times = tick.sample.histogram(Time.LATENCY)
     sample = msgspec.structs.replace(
         tick.sample,
-        response_time=times,
-        lateness=times,
+        times={Time.RESPONSE_TIME: times, Time.LATENESS: times},
         phase=draw(st.sampled_from(["", "soak", "x" * LONGEST_STAGE_NAME])),
         requests_planned=draw(COUNTS),
         clock_bound_s=draw(TIMES),
@@ -213,7 +213,7 @@ def test_the_live_area_is_whole_at_any_width(render: Render, tick: Tick, width: 
         f.format_rate(sample.rate_rps),
         f.format_rate(trend.average_rps),
     ]
-    quantiles = trend.latency
+    quantiles = trend.times[Time.LATENCY]
     numbers += [f.format_latency(latency_ms) for latency_ms in quantiles if latency_ms is not None]
     if has_rate(tick):
         rates = measure_rates(tick)

@@ -5,6 +5,7 @@ import pytest
 
 from oku_cli.terminal.trend import FEWEST_TICKS, RECENT_TICKS, SHOWN_TICKS, TrendTracker
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.results.tick import Tick
 from oku_core.spec.spec import OPEN_END
@@ -118,14 +119,14 @@ def test_quantiles_are_of_the_last_five_seconds(make_tick: MakeTick) -> None:
         histogram = Histogram()
         histogram.record(latency_us)
         trend = tracker.add(make_tick(latency=histogram.build_latency()))
-        quantiles.append(trend.latency)
+        quantiles.append(trend.times[Time.LATENCY])
     assert quantiles == [(9.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 9.0), (1.0, 1.0)]
 
 
 def test_without_answers_there_are_no_quantiles(make_tick: MakeTick) -> None:
     """The latency is unknown, not zero."""
     trend = TrendTracker().add(make_tick(latency=HistogramSnapshot()))
-    assert trend.latency == (None, None)
+    assert trend.times[Time.LATENCY] == (None, None)
 
 
 def test_response_time_and_lateness_have_quantiles_of_their_own(make_tick: MakeTick) -> None:
@@ -136,8 +137,8 @@ def test_response_time_and_lateness_have_quantiles_of_their_own(make_tick: MakeT
         histogram.record(value_us)
         times = histogram.build_latency()
         trend = tracker.add(make_tick(response_time=times, lateness=times))
-    assert trend.response_time == trend.lateness == (1.0, 3.0)
-    assert TrendTracker().add(make_tick()).lateness == (None, None)
+    assert trend.times[Time.RESPONSE_TIME] == trend.times[Time.LATENESS] == (1.0, 3.0)
+    assert TrendTracker().add(make_tick()).times[Time.LATENESS] == (None, None)
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,8 @@ from tests.unit.cli.conftest import make_outcomes
 from oku_cli.views.distribution_view import list_distributions
 from oku_core.accounting import hdr
 from oku_core.accounting.histogram import Histogram
-from oku_core.results.summary import (
-    LatencySummary,
-    NotSentCounts,
-    PhaseSummary,
-    Summary,
-    build_latency_summary,
-)
+from oku_core.results.summary import NotSentCounts, PhaseSummary, Summary
+from oku_core.results.timing_summary import LatencySummary, build_latency_summary
 
 MakeSummary = Callable[..., Summary]
 Render = Callable[..., list[str]]

@@ -5,7 +5,8 @@ import pytest
 from tests.unit.cli.conftest import make_outcomes
 
 from oku_cli.views.phases_view import build_phases
-from oku_core.results.summary import LatencySummary, NotSentCounts, PhaseSummary
+from oku_core.results.summary import NotSentCounts, PhaseSummary
+from oku_core.results.timing_summary import LatencySummary
 
 Render = Callable[..., list[str]]
 

@@ -11,7 +11,6 @@ from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.run_state import RunState
 from oku_core.results.summary import (
     Flag,
-    LatencySummary,
     NotSentCounts,
     OutcomeCounts,
     PhaseSummary,
@@ -19,6 +18,7 @@ from oku_core.results.summary import (
     Validity,
     WorkerSummary,
 )
+from oku_core.results.timing_summary import LatencySummary
 
 MakeSummary = Callable[..., Summary]
 Render = Callable[..., list[str]]

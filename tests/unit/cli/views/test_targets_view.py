@@ -5,7 +5,8 @@ from tests.unit.cli.conftest import make_outcomes
 
 from oku_cli.views.summary_view import build_summary
 from oku_cli.views.targets_view import build_targets
-from oku_core.results.summary import LatencySummary, NotSentCounts, Summary, TargetSummary
+from oku_core.results.summary import NotSentCounts, Summary, TargetSummary
+from oku_core.results.timing_summary import LatencySummary
 
 Render = Callable[..., list[str]]
 

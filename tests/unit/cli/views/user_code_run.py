@@ -11,15 +11,14 @@ from oku_core.results.summary import (
     FailureSummary,
     Flag,
     InnerSummary,
-    LatencySummary,
     NotSentCounts,
     PhaseSummary,
     Summary,
     Unit,
     Validity,
     WorkerSummary,
-    build_latency_summary,
 )
+from oku_core.results.timing_summary import LatencySummary, build_latency_summary
 from oku_core.spec.spec import Engine
 
 TRACEBACK = 'Traceback (most recent call last):\n  File "a.py", line 3, in scenario\nValueError: <no>\n'

@@ -9,6 +9,7 @@ from oku_coordinator.ledger import Ledger, UnknownRunError
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_core.accounting.interval import Lengths, Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.errors import UserError
@@ -67,7 +68,10 @@ def test_a_run_goes_from_pending_to_completed(
     assert snapshot.account.outcomes == make_counts(100)
     assert snapshot.account.statuses == {"200": 100}
     assert snapshot.account.bytes_received == 1300
-    assert (snapshot.account.latency.total, snapshot.account.latency.sum_us) == (100, 100_000)
+    assert (
+        snapshot.account.histogram(Time.LATENCY).total,
+        snapshot.account.histogram(Time.LATENCY).sum_us,
+    ) == (100, 100_000)
     assert [(worker.name, worker.requests, worker.cpu_s) for worker in snapshot.workers] == [("w1", 100, 2.0)]
     assert ledger.leases.fetch_slices("r1") == [Slice(0, 100, SliceState.ACCOUNTED)]
 
@@ -85,8 +89,11 @@ def test_a_ledger_that_is_opened_again_has_everything(
     assert after.record == before.record
     assert (after.lengths, after.workers) == (before.lengths, before.workers)
     assert after.account.outcomes == before.account.outcomes
-    assert after.account.latency.build_latency() == before.account.latency.build_latency()
-    assert after.account.latency.sum_us == before.account.latency.sum_us
+    assert (
+        after.account.histogram(Time.LATENCY).build_latency()
+        == before.account.histogram(Time.LATENCY).build_latency()
+    )
+    assert after.account.histogram(Time.LATENCY).sum_us == before.account.histogram(Time.LATENCY).sum_us
     assert again.leases.fetch_slices("r1") == ledger.leases.fetch_slices("r1")
     assert again.leases.fetch_open("r1") == ledger.leases.fetch_open("r1")
     again.close()
@@ -101,7 +108,11 @@ def test_a_snapshot_does_not_change_any_more(
     snapshot = ledger.runs.fetch_snapshot("r1")
     apply([make_batch(second)], 11.0)
     assert snapshot.account.outcomes == make_counts(10)
-    assert snapshot.account.latency.build_latency().total == snapshot.account.latency.total == 10
+    assert (
+        snapshot.account.histogram(Time.LATENCY).build_latency().total
+        == snapshot.account.histogram(Time.LATENCY).total
+        == 10
+    )
     assert snapshot.account.statuses == {"200": 10}
 
 

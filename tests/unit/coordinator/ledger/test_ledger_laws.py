@@ -18,13 +18,14 @@ from tests.kit.coordinators.leases import build_batch, build_incarnation
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger.storage.records import LeaseOrder, LeaseRecord, Receipt, RunRecord, Snapshot
-from oku_coordinator.ledger.storage.run_account import Account
 from oku_coordinator.ledger.tables.series_table import fetch_series
 from oku_coordinator.runs.summaries import build_summary
+from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.index_ranges import Range
 from oku_core.accounting.interval import SliceState, check_partition
 from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.outcome import (
     NOT_DEALT,
@@ -36,7 +37,6 @@ from oku_core.accounting.outcome import (
     count_sent,
 )
 from oku_core.accounting.range_set import Room
-from oku_core.accounting.request_timing import TIMINGS
 from oku_core.accounting.run_state import FINAL_STATES, TRANSITIONS, RunState
 from oku_core.messaging.checkpoint import MOST_FAILED_RANGES, Checkpoint, Part
 from oku_core.spec.load import build_schedule
@@ -84,15 +84,15 @@ class Answer(NamedTuple):
         """Whether it was sent and has ended."""
         return self.outcome not in {Outcome.NOT_SENT, Outcome.LOST}
 
-    def list_timings(self) -> list[tuple[str, int]]:
+    def list_timings(self) -> list[tuple[Time, int]]:
         """What a worker tells of its time: each third was split, and one that was cut off had connected."""
         if self.outcome == Outcome.DISCONNECTED:
-            return [("connect", self.latency_us), ("tls", 900)]
+            return [(Time.CONNECT, self.latency_us), (Time.TLS, 900)]
         if self.outcome not in ANSWERED or self.latency_us % 3:
             return []
         first_us = self.latency_us // 3
         times_us = (self.latency_us, first_us, self.latency_us - first_us)
-        return list(zip(("split_latency", "split_first_byte", "transfer"), times_us, strict=True))
+        return list(zip((Time.SPLIT_LATENCY, Time.SPLIT_FIRST_BYTE, Time.TRANSFER), times_us, strict=True))
 
 
 @dataclass(frozen=True)
@@ -183,23 +183,22 @@ class WorkedLease:
     def _build_part(self, name: str) -> Part:
         mine = [answer for place, answer in self.answers.items() if NAMES[place % 2 == 0] == name]
         outcomes, causes, statuses = dict.fromkeys(OUTCOMES, 0), build_no_causes(), Counter[str]()
-        latency, response_time, lateness = Histogram(), Histogram(), Histogram()
-        timings = {timing: Histogram() for timing in TIMINGS}
+        times = {time: Histogram() for time in Time}
         seconds: dict[int, list[int]] = {}
         for answer in mine:
             outcomes[answer.outcome] += 1
             seconds.setdefault(answer.second, build_no_counts())[OUTCOMES.index(answer.outcome)] += 1
             if answer.outcome in ANSWERED:
                 statuses["200" if answer.outcome == Outcome.OK else "500"] += 1
-                latency.record(answer.latency_us)
+                times[Time.LATENCY].record(answer.latency_us)
             for timing, value_us in answer.list_timings():
-                timings[timing].record(value_us)
+                times[timing].record(value_us)
             if answer.outcome == Outcome.NOT_SENT:
                 causes[answer.cause] += 1
             elif self.is_open:
-                lateness.record(answer.lateness_us)
+                times[Time.LATENESS].record(answer.lateness_us)
                 if answer.outcome in ANSWERED:
-                    response_time.record(answer.lateness_us + answer.latency_us)
+                    times[Time.RESPONSE_TIME].record(answer.lateness_us + answer.latency_us)
         failures = Failures(Room(MOST_FAILED_RANGES))
         for place, answer in self.answers.items():
             if NAMES[place % 2 == 0] == name and answer.outcome != Outcome.OK:
@@ -207,11 +206,10 @@ class WorkedLease:
         sent = Counter(place % 6 for place in self.list_sent(self.taken) if NAMES[place % 2 == 0] == name)
         return Part(
             phase=self.phase, name=name, outcomes=list(outcomes.values()), not_sent=causes,
-            statuses=dict(statuses), bytes_received=7 * len(mine), latency=latency.build_latency(),
-            response_time=response_time.build_latency(), lateness=lateness.build_latency(),
+            statuses=dict(statuses), bytes_received=7 * len(mine),
             per_second=seconds, sent_per_second=dict(sent), reasons=failures.build_reasons(),
             failed=failures.build_failed(),
-            **{timing: histogram.build_latency() for timing, histogram in timings.items()},
+            times={time: held.build_latency() for time, held in times.items() if held.total},
         )  # fmt: skip
 
     def say(self, *, leaves_out: bool) -> Checkpoint:
@@ -251,9 +249,12 @@ def trim(part: Part, known: Part | None) -> Part:
 def check_timings(account: Account, answers: Iterable[Answer]) -> None:
     """How the time is split is that of these answers, each once."""
     told = [timing for answer in answers for timing in answer.list_timings()]
-    for name, histogram in account.timings.items():
-        values_us = [value_us for timing, value_us in told if timing == name]
-        assert (histogram.total, histogram.sum_us) == (len(values_us), sum(values_us)), name
+    for time in set(Time) - set(LIVE_TIMES):
+        values_us, histogram = (
+            [value_us for timing, value_us in told if timing == time],
+            account.histogram(time),
+        )
+        assert (histogram.total, histogram.sum_us) == (len(values_us), sum(values_us)), time
 
 
 def choose(value: int, _: int) -> int:
@@ -505,7 +506,7 @@ class LedgerLaws(RuleBasedStateMachine):
             self.ledger.leases.fetch_slices(run), snapshot.record, self.ledger.runs.fetch_standing(run),
             self.ledger.leases.fetch_open(run), self.ledger.leases.fetch_open_by_incarnation(run),
             snapshot.workers, snapshot.flags,
-            account.outcomes, account.statuses, account.bytes_received, account.latency.build_latency(),
+            account.build_counts(),
         )  # fmt: skip
 
     @rule(run=st.sampled_from(RUNS), ranges=RANGES)
@@ -658,21 +659,31 @@ class LedgerLaws(RuleBasedStateMachine):
         assert account.not_sent == [sum(a.cause == cause for a in answers) for cause in range(3)]
         assert sum(account.outcomes) == snapshot.record.accounted
         answered = count_answered(account.outcomes)
-        assert account.latency.build_latency().total == account.latency.total == answered
-        assert account.latency.sum_us == sum(a.latency_us for a in answers if a.outcome in ANSWERED)
+        assert (
+            account.histogram(Time.LATENCY).build_latency().total
+            == account.histogram(Time.LATENCY).total
+            == answered
+        )
+        assert account.histogram(Time.LATENCY).sum_us == sum(
+            a.latency_us for a in answers if a.outcome in ANSWERED
+        )
         assert sum(account.statuses.values()) == answered
         assert account.bytes_received == 7 * len(told)
         assert sum(worker.requests for worker in snapshot.workers) == len(told)
         due = (answered, count_sent(account.outcomes)) if self.kinds[run].is_open else (0, 0)
-        assert (account.response_time.total, account.lateness.total) == due
+        assert (account.histogram(Time.RESPONSE_TIME).total, account.histogram(Time.LATENESS).total) == due
         if self.kinds[run].is_open:
-            assert account.lateness.sum_us == sum(a.lateness_us for a in answers if a.was_sent)
+            assert account.histogram(Time.LATENESS).sum_us == sum(
+                a.lateness_us for a in answers if a.was_sent
+            )
         names = {(answer.phase, answer.name) for answer in answers}
         for name in snapshot.accounts.parts.keys() | names:
             part = snapshot.accounts.parts[name]
             mine = [answer for answer in answers if (answer.phase, answer.name) == name]
             assert part.outcomes == [sum(a.outcome == outcome for a in mine) for outcome in OUTCOMES]
-            assert part.latency.sum_us == sum(a.latency_us for a in mine if a.outcome in ANSWERED)
+            assert part.histogram(Time.LATENCY).sum_us == sum(
+                a.latency_us for a in mine if a.outcome in ANSWERED
+            )
             check_timings(part, mine)
         check_timings(account, answers)
         targets = build_summary(snapshot, self.now).targets

@@ -12,7 +12,7 @@ from tests.kit.coordinators.long_ledger import LONG_RUN, make_long_ledger
 
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseOrder
-from oku_coordinator.ledger.storage.run_account import Account
+from oku_core.accounting.account import Account
 from oku_core.accounting.lease_state import ExpiryReason
 from oku_core.accounting.run_state import RunState
 from oku_core.results.event import Event, EventType

@@ -19,6 +19,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT, OUTCOMES, build_no_counts, count_answered
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
@@ -87,7 +88,7 @@ class _World:
             outcomes=outcomes,
             reasons=make_reasons(outcomes),
             statuses={"200": answered} if answered else {},
-            latency=latency.build_latency(),
+            times={Time.LATENCY: latency.build_latency()},
             per_second=before.per_second | per_second,
             sent_per_second=dict(sent),
         )

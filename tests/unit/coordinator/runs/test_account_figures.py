@@ -1,8 +1,8 @@
 import pytest
 from tests.kit.coordinators.parts import build_closed_part
 
-from oku_coordinator.ledger.storage.run_account import Account
-from oku_coordinator.runs.account_figures import build_figures, measure_sent_rps
+from oku_coordinator.runs.part_summaries import build_figures, measure_sent_rps
+from oku_core.accounting.account import Account
 from oku_core.messaging.checkpoint import Part
 
 

@@ -1,4 +1,4 @@
-from oku_coordinator.runs.failure_summaries import build_failures
+from oku_coordinator.runs.part_summaries import build_failures
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.spec.spec import Engine, Spec

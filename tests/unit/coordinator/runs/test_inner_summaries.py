@@ -1,7 +1,8 @@
 from tests.kit.coordinators.iterations import build_failed_inner, build_inner, build_iterations
 
-from oku_coordinator.ledger.storage.run_account import Account, RunAccount
-from oku_coordinator.runs.inner_summaries import MOST_FAILURES, build_inner_requests
+from oku_coordinator.ledger.storage.run_account import RunAccount
+from oku_coordinator.runs.part_summaries import MOST_INNER_FAILURES, build_inner_requests
+from oku_core.accounting.account import Account
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.outcome import Outcome
 from oku_core.messaging.checkpoint import Part
@@ -46,8 +47,8 @@ def test_the_reasons_of_a_name_are_the_most_frequent_first() -> None:
         (Outcome.TIMEOUT, "slow", 2, 0),
     ]
     account = Account()
-    for number in range(MOST_FAILURES + 3):
+    for number in range(MOST_INNER_FAILURES + 3):
         account.reasons[2, str(number)] = ReasonCount(2, str(number), 1, -1, -1)
     (many,) = build_inner_requests(RunAccount({}, {("", "x"): account}), 10.0)
-    assert len(many.failures) == MOST_FAILURES
+    assert len(many.failures) == MOST_INNER_FAILURES
     assert (many.failures[0].first_index, many.failures[0].last_index) == (None, None)

@@ -3,7 +3,7 @@ from collections.abc import Mapping
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 
 from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_coordinator.runs.phase_summaries import build_phases, measure_planned_rps
+from oku_coordinator.runs.part_summaries import build_phases, measure_planned_rps
 from oku_core.messaging.checkpoint import Part
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec

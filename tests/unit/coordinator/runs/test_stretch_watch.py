@@ -10,6 +10,7 @@ from oku_coordinator.ledger.storage.records import RunRecord, StretchBasis, Thre
 from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_coordinator.runs.stretch_watch import Look, StretchWatch
 from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.results.sample import build_sample
 from oku_core.results.series import SeriesRow
@@ -40,7 +41,7 @@ class Watched:
         sample = build_sample(
             at=START + at_s, seconds=1.0, requests_total=1000, done=given.get("done", 10), accounted=0,
             leased=0, pending=0, resent_at_most=0, workers=1, in_flight=5, requests_sent=1, lag_s=0.0,
-            latency=HistogramSnapshot(), outcomes=given.get("outcomes", make_counts()),
+            times={Time.LATENCY: HistogramSnapshot()}, outcomes=given.get("outcomes", make_counts()),
         )  # fmt: skip
         series = [
             SeriesRow(second=int(START) + second, outcomes=given.get("ended", make_counts(sent)), sent=sent)

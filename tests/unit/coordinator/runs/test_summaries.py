@@ -13,24 +13,19 @@ from tests.kit.coordinators.parts import build_open_part
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger.storage.records import RunRecord, Snapshot
-from oku_coordinator.ledger.storage.run_account import Account, RunAccount
+from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
 from oku_coordinator.runs.summaries import build_summary
 from oku_core.accounting import hdr
+from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram
 from oku_core.accounting.interval import Lengths
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.results.series import SeriesRow
-from oku_core.results.summary import (
-    Flag,
-    LatencySummary,
-    PlanSummary,
-    ProcessSummary,
-    Summary,
-    Unit,
-    WorkerSummary,
-)
+from oku_core.results.summary import Flag, PlanSummary, ProcessSummary, Summary, Unit, WorkerSummary
+from oku_core.results.timing_summary import LatencySummary
 from oku_core.spec.parser import Source, parse_spec
 from oku_core.spec.spec import Spec
 from oku_core.thresholds.threshold_summary import ThresholdVerdict
@@ -48,7 +43,7 @@ def build_snapshot(*, leased: int = 0, breach: str | None = None, **changes: Any
         histogram.record(1000 * number)
     account = Account(
         outcomes=make_counts(98, unexpected_status=1, timeout=1), statuses={"500": 1, "200": 98},
-        bytes_received=1300, latency=histogram,
+        bytes_received=1300, times={Time.LATENCY: histogram},
     )  # fmt: skip
     values: dict[str, Any] = {
         "run": "r1", "name": "soak", "requests": 100, "engine": "aiohttp", "target": "",

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.kit.coordinators.parts import build_closed_part
 
 from oku_coordinator.ledger.storage.run_account import RunAccount
-from oku_coordinator.runs.target_summaries import build_targets, build_targets_of_phase
+from oku_coordinator.runs.part_summaries import build_phases, build_targets
 from oku_core.accounting.outcome import build_outcome_counts
 from oku_core.messaging.checkpoint import Part
 from oku_core.spec.parser import Source, parse_spec
@@ -35,7 +35,7 @@ def test_a_run_whose_targets_have_no_names_has_no_summaries_of_targets() -> None
     """They would say what the summary of the run says."""
     spec = parse_spec(Source(None, {"url": "http://shop.test/", "requests": 10}))
     accounts = fold({("", ""): build_closed_part([1000])})
-    assert build_targets(spec, accounts, 1.0) == build_targets_of_phase(spec, accounts, "", 1.0) == []
+    assert build_targets(spec, accounts, 1.0) == []
 
 
 def test_targets_come_in_the_order_of_the_spec() -> None:
@@ -72,7 +72,7 @@ PARTS = st.builds(build_closed_part, st.lists(st.integers(0, 10_000), max_size=2
 def test_the_targets_sum_to_the_run(parts: dict[tuple[str, str], Part]) -> None:
     """So do the targets of each phase to the phase: by outcome, by status and in bytes."""
     spec, accounts = build_spec(**{"warm-up": "2s"}), fold(parts)
-    phases = [build_targets_of_phase(spec, accounts, phase, 1.0) for phase in ("warm-up", "main")]
+    phases = [phase.targets for phase in build_phases(spec, accounts, 3.0)]
     total = accounts.build_total()
     for targets in (build_targets(spec, accounts, 1.0), [target for phase in phases for target in phase]):
         assert sum(target.requests for target in targets) == total.accounted

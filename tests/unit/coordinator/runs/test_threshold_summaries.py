@@ -9,9 +9,10 @@ from tests.kit.coordinators.parts import build_closed_part, build_open_part
 from tests.kit.outcomes import make_counts
 
 from oku_coordinator.ledger.storage.records import RunRecord, ThresholdBasis, ThresholdRecord
-from oku_coordinator.ledger.storage.run_account import Account, RunAccount
+from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
 from oku_coordinator.runs.threshold_summaries import judge_thresholds
+from oku_core.accounting.account import Account
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Part
 from oku_core.results.series import SeriesRow

@@ -14,6 +14,7 @@ from oku_coordinator.runs.summaries import build_summary
 from oku_coordinator.runs.threshold_watch import ThresholdWatch
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch, Part
@@ -32,7 +33,7 @@ def build_seen(at: float, done: int = 0, **second: Any) -> Sample:
     figures: dict[str, Any] = {"outcomes": make_counts(), "requests_sent": 0, "in_flight": 0}
     return build_sample(
         at=at, seconds=1.0, requests_total=100, accounted=0, leased=0, pending=0, resent_at_most=0,
-        workers=1, lag_s=0.0, latency=HistogramSnapshot(), done=done, **(figures | second),
+        workers=1, lag_s=0.0, times={Time.LATENCY: HistogramSnapshot()}, done=done, **(figures | second),
     )  # fmt: skip
 
 
@@ -110,7 +111,7 @@ def answer(
             outcomes=counts,
             statuses=part.statuses,
             bytes_received=part.bytes_received,
-            latency=part.latency,
+            times={Time.LATENCY: part.histogram(Time.LATENCY)},
             per_second={3: counts},
             reasons=[ReasonCount(OUTCOMES.index(Outcome.TIMEOUT), "no answer", timeouts, 0, timeouts - 1)]
             if timeouts

@@ -16,6 +16,7 @@ from oku_coordinator.telemetry.history_recorder import (
     merge_events,
 )
 from oku_core.accounting.histogram import Histogram, coarsen
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.process_ends import HostEnd, HostEndReason
 from oku_core.messaging.progress import Progress, RunProgress
@@ -46,7 +47,7 @@ def build_tick(at: float, **changes: Any) -> Tick:
         "at": at, "seconds": 1.0, "requests_total": 100, "accounted": 10, "leased": 20, "pending": 70,
         "done": 15, "resent_at_most": 0, "active_s": 3.0, "workers": 1, "in_flight": 4,
         "outcomes": make_counts(3), "requests_sent": 3, "bytes_received": 39, "lag_s": 0.001,
-        "latency": histogram.build_latency(),
+        "times": {Time.LATENCY: histogram.build_latency()},
     }  # fmt: skip
     return Tick(run="r1", state=RunState.RUNNING, sample=build_sample(**values | changes))
 
@@ -86,7 +87,7 @@ def test_the_quantiles_of_a_kept_sample_have_three_digits(ledger: Ledger) -> Non
     HistoryRecorder(ledger, publishes=False).keep_tick(build_tick(1.0))
     (sample,) = ledger.history.fetch("r1").samples
     assert (sample.p50_ms, sample.p99_ms, sample.max_ms) == (1.0, 5.0, 5.0)
-    assert sample.latency == coarsen(build_tick(1.0).sample.latency)
+    assert sample.histogram(Time.LATENCY) == coarsen(build_tick(1.0).sample.histogram(Time.LATENCY))
 
 
 def test_a_published_run_has_lines_for_each_second(ledger: Ledger) -> None:

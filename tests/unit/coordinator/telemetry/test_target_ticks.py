@@ -3,8 +3,9 @@ from tests.kit.coordinators.iterations import build_inner
 from tests.kit.coordinators.parts import build_closed_part
 from tests.kit.outcomes import make_counts
 
-from oku_coordinator.ledger.storage.run_account import Account, RunAccount
+from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.telemetry.target_ticks import MOST_NAMES, TargetTicks
+from oku_core.accounting.account import Account
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.results.tick import TargetTick
 from oku_core.spec.target import Target

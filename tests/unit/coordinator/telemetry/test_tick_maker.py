@@ -11,6 +11,7 @@ from oku_coordinator.ledger.storage.schedule_records import PeriodRecord
 from oku_coordinator.telemetry.tick_maker import TickMaker
 from oku_core.accounting.histogram import HistogramSnapshot
 from oku_core.accounting.interval import Lengths
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, build_no_counts
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
@@ -56,15 +57,23 @@ def test_a_tick_without_progress_shows_the_ledger(ticks: TickMaker) -> None:
     assert (sample.requests_total, sample.accounted, sample.leased, sample.pending) == (1000, 300, 100, 600)
     assert (sample.resent_at_most, sample.active_s, sample.rate_rps, sample.done) == (7, 5.0, 0.0, 300)
     assert sample.outcomes_so_far == make_counts(290, unexpected_status=10)
-    assert (sample.latency, sample.p50_ms, sample.p99_ms) == (HistogramSnapshot(), None, None)
+    assert (sample.histogram(Time.LATENCY), sample.p50_ms, sample.p99_ms) == (HistogramSnapshot(), None, None)
 
 
 def test_a_tick_of_an_open_run_has_three_distributions(ticks: TickMaker) -> None:
     """They are merged over all workers, each by itself, and the next tick begins with none."""
-    ticks.add(build_progress("w1", 1, response_time=build_histogram([5000]), lateness=build_histogram([40])))
-    ticks.add(build_progress("w2", 1, response_time=build_histogram([7000]), lateness=build_histogram([60])))
+    ticks.add(
+        build_progress(
+            "w1", 1, times={Time.RESPONSE_TIME: build_histogram([5000]), Time.LATENESS: build_histogram([40])}
+        )
+    )
+    ticks.add(
+        build_progress(
+            "w2", 1, times={Time.RESPONSE_TIME: build_histogram([7000]), Time.LATENESS: build_histogram([60])}
+        )
+    )
     sample = ticks.build_tick(build_standing(), workers=2, now=15.0).sample
-    assert (sample.response_time, sample.lateness) == (
+    assert (sample.histogram(Time.RESPONSE_TIME), sample.histogram(Time.LATENESS)) == (
         build_histogram([5000, 7000]),
         build_histogram([40, 60]),
     )
@@ -84,13 +93,21 @@ def test_a_tick_sums_what_all_workers_say(ticks: TickMaker) -> None:
     """Counts, bytes and histograms add up; of the lags the largest counts."""
     first = build_histogram([1000, 3000])
     second = build_histogram([2000])
-    ticks.add(build_progress("w1", 2, bytes_received=20, in_flight=5, lag_s=0.2, latency=first, sent=3))
-    ticks.add(build_progress("w2", 1, bytes_received=10, in_flight=7, lag_s=0.1, latency=second, sent=1))
+    ticks.add(
+        build_progress(
+            "w1", 2, bytes_received=20, in_flight=5, lag_s=0.2, times={Time.LATENCY: first}, sent=3
+        )
+    )
+    ticks.add(
+        build_progress(
+            "w2", 1, bytes_received=10, in_flight=7, lag_s=0.1, times={Time.LATENCY: second}, sent=1
+        )
+    )
     sample = ticks.build_tick(build_standing(), workers=2, now=15.0).sample
     assert (sample.rate_rps, sample.outcomes) == (3.0, make_counts(3))
     assert (sample.bytes_received, sample.in_flight, sample.lag_s) == (30, 12, 0.2)
     assert sample.requests_sent == 4
-    assert sample.latency == build_histogram([1000, 2000, 3000])
+    assert sample.histogram(Time.LATENCY) == build_histogram([1000, 2000, 3000])
     assert sample.p50_ms == pytest.approx(2.0, rel=0.001)
     assert sample.p99_ms == pytest.approx(3.0, rel=0.001)
 
@@ -137,12 +154,14 @@ def test_a_tick_is_no_longer_than_the_time_since_the_last(ticks: TickMaker) -> N
 def test_each_event_enters_one_tick(ticks: TickMaker) -> None:
     """The next tick starts from zero, except for the requests still in flight."""
     ticks.add(
-        build_progress(ok=4, bytes_received=20, in_flight=5, lag_s=0.2, latency=build_histogram([1000]))
+        build_progress(
+            ok=4, bytes_received=20, in_flight=5, lag_s=0.2, times={Time.LATENCY: build_histogram([1000])}
+        )
     )
     ticks.build_tick(build_standing(), workers=1, now=15.0)
     sample = ticks.build_tick(build_standing(), workers=1, now=16.0).sample
     assert (sample.rate_rps, sum(sample.outcomes), sample.bytes_received, sample.lag_s) == (0.0, 0, 0, 0.0)
-    assert sample.latency == HistogramSnapshot()
+    assert sample.histogram(Time.LATENCY) == HistogramSnapshot()
     assert sample.in_flight == 5
 
 
@@ -150,7 +169,7 @@ def test_quantiles_are_of_this_second_alone(ticks: TickMaker) -> None:
     """Whoever wants them smoothed merges the histograms of several seconds."""
     quantiles = []
     for latency_us in (9000, 1000):
-        ticks.add(build_progress(latency=build_histogram([latency_us])))
+        ticks.add(build_progress(times={Time.LATENCY: build_histogram([latency_us])}))
         sample = ticks.build_tick(build_standing(), workers=1, now=15.0).sample
         quantiles.append((sample.p50_ms, sample.p99_ms))
     assert quantiles == [(9.0, 9.0), (1.0, 1.0)]

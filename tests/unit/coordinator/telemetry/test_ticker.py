@@ -9,6 +9,8 @@ from tests.kit.outcomes import make_counts
 from oku_coordinator.assembly import Assembly
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_coordinator.telemetry.ticker import find_pause_s
+from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.progress import Progress, RunProgress
 from oku_core.results.tick import Tick
@@ -80,15 +82,18 @@ def set_clock(parts: Assembly) -> Callable[[float], None]:
     return set_
 
 
+def build_times(*values_us: list[int]) -> dict[Time, HistogramSnapshot]:
+    """The distributions of these values, in the order of `LIVE_TIMES`."""
+    return {time: build_histogram(values) for time, values in zip(LIVE_TIMES, values_us, strict=True)}
+
+
 LATE = RunProgress(
     in_flight=3, outcomes=make_counts(40), bytes_received=400, sent=2, lag_s=0.3,
-    latency=build_histogram([700_000] * 40), response_time=build_histogram([800_000] * 40),
-    lateness=build_histogram([90_000] * 40),
+    times=build_times([700_000] * 40, [800_000] * 40, [90_000] * 40),
 )  # fmt: skip
 EARLY = RunProgress(
     in_flight=5, outcomes=make_counts(7), bytes_received=7, sent=12, lag_s=0.001,
-    latency=build_histogram([1000] * 7), response_time=build_histogram([2000] * 7),
-    lateness=build_histogram([30] * 7),
+    times=build_times([1000] * 7, [2000] * 7, [30] * 7),
 )  # fmt: skip
 
 
@@ -120,7 +125,7 @@ def test_a_run_has_nothing_of_the_one_before_it(
             done.outcomes, done.sent, done.in_flight,
         )  # fmt: skip
         assert (sample.bytes_received, sample.lag_s) == (done.bytes_received, done.lag_s)
-        assert (sample.latency, sample.response_time, sample.lateness) == done.histograms
+        assert sample.times == done.times
 
 
 def test_the_first_words_on_a_run_count_though_no_tick_was_made_of_it(

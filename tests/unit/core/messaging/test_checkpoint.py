@@ -17,6 +17,7 @@ from oku_core.accounting.histogram import (
     bucket_bounds_us,
     bucket_index,
 )
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_DEALT, OUTCOMES, Outcome, build_no_causes, build_no_counts
 from oku_core.messaging.checkpoint import (
     LONGEST_TRACEBACK,
@@ -42,14 +43,12 @@ latencies = st.integers(0, 5000) | st.integers(0, HIGHEST_US)
 @st.composite
 def true_parts(draw: st.DrawFn, name: str = "") -> Part:
     """Draw what came of some requests, request by request."""
-    latency = Histogram()
+    times = {time: Histogram() for time in Time}
     outcomes = dict.fromkeys(OUTCOMES, 0)
     statuses: Counter[str] = Counter()
     per_second: dict[int, list[int]] = {}
     is_open = draw(st.booleans())
-    not_sent, response_time, lateness = build_no_causes(), Histogram(), Histogram()
-    connect, tls = Histogram(), Histogram()
-    split_latency, split_first_byte, transfer = Histogram(), Histogram(), Histogram()
+    not_sent = build_no_causes()
     for _ in range(draw(st.integers(0, 12))):
         outcome = draw(st.sampled_from(TOLD))
         outcomes[outcome] += 1
@@ -57,21 +56,21 @@ def true_parts(draw: st.DrawFn, name: str = "") -> Part:
         counts[OUTCOMES.index(outcome)] += 1
         if outcome in ANSWERED:
             statuses[draw(st.sampled_from(["200", "404", "503", "999", "0"]))] += 1
-            latency.record(latency_us := draw(latencies))
+            times[Time.LATENCY].record(latency_us := draw(latencies))
             if draw(st.booleans()):
-                split_latency.record(latency_us)
-                split_first_byte.record(first_byte_us := draw(st.integers(0, latency_us)))
-                transfer.record(latency_us - first_byte_us)
+                times[Time.SPLIT_LATENCY].record(latency_us)
+                times[Time.SPLIT_FIRST_BYTE].record(first_byte_us := draw(st.integers(0, latency_us)))
+                times[Time.TRANSFER].record(latency_us - first_byte_us)
             if is_open:
-                response_time.record(draw(latencies))
+                times[Time.RESPONSE_TIME].record(draw(latencies))
         if draw(st.booleans()):
-            connect.record(draw(latencies))
+            times[Time.CONNECT].record(draw(latencies))
             if draw(st.booleans()):
-                tls.record(draw(latencies))
+                times[Time.TLS].record(draw(latencies))
         if outcome == Outcome.NOT_SENT:
             not_sent[draw(st.integers(0, NOT_DEALT - 1))] += 1
         elif is_open:
-            lateness.record(draw(latencies))
+            times[Time.LATENESS].record(draw(latencies))
     return Part(
         name=name,
         reasons=make_reasons(list(outcomes.values())),
@@ -79,14 +78,7 @@ def true_parts(draw: st.DrawFn, name: str = "") -> Part:
         not_sent=not_sent,
         statuses=dict(statuses),
         bytes_received=draw(st.integers(0, 10**12)),
-        latency=latency.build_latency(),
-        response_time=response_time.build_latency(),
-        lateness=lateness.build_latency(),
-        connect=connect.build_latency(),
-        tls=tls.build_latency(),
-        split_latency=split_latency.build_latency(),
-        split_first_byte=split_first_byte.build_latency(),
-        transfer=transfer.build_latency(),
+        times={time: histogram.build_latency() for time, histogram in times.items() if histogram.total},
         per_second=per_second,
         sent_per_second=draw(st.dictionaries(st.integers(0, 2**53 - 1), st.integers(0, 100), max_size=3)),
     )
@@ -130,7 +122,7 @@ def build_part(**changes: Any) -> Part:
         outcomes=make_counts(2, unexpected_status=1, timeout=3),
         reasons=make_reasons(make_counts(2, unexpected_status=1, timeout=3)),
         statuses={"200": 2, "500": 1},
-        latency=latency.build_latency(),
+        times={Time.LATENCY: latency.build_latency()},
         per_second={
             1_700_000_000: make_counts(2),
             1_700_000_001: make_counts(unexpected_status=1, timeout=3),
@@ -148,6 +140,7 @@ def build_checkpoint(**changes: Any) -> Checkpoint:
     return msgspec.structs.replace(checkpoint, **changes)
 
 
+TIMES = build_part().times
 ONE = HistogramSnapshot(buckets=[7, 1], sum_us=7, min_us=7, max_us=7)
 
 
@@ -179,7 +172,10 @@ def is_possible(checkpoint: Checkpoint, length: int) -> bool:
 
 def is_possible_part(part: Part) -> bool:
     """Judge a part alone."""
-    totals = [sum(each.buckets[1::2]) for each in (part.response_time, part.lateness)]
+    totals = [
+        sum(each.buckets[1::2])
+        for each in (part.histogram(Time.RESPONSE_TIME), part.histogram(Time.LATENESS))
+    ]
     answered = part.outcomes[0] + part.outcomes[1] + part.outcomes[8]
     accounts = [part.outcomes, *part.per_second.values()]
     return (
@@ -192,9 +188,18 @@ def is_possible_part(part: Part) -> bool:
         and all(sent in range(2**53) for sent in part.sent_per_second.values())
         and all(status in {str(code) for code in range(1000)} for status in part.statuses)
         and all(count > 0 for count in part.statuses.values())
-        and sum(part.statuses.values()) <= answered == sum(part.latency.buckets[1::2])
+        and sum(part.statuses.values()) <= answered == sum(part.histogram(Time.LATENCY).buckets[1::2])
         and part.bytes_received in range(2**53)
-        and all(map(is_possible_histogram, (part.latency, part.response_time, part.lateness)))
+        and all(
+            map(
+                is_possible_histogram,
+                (
+                    part.histogram(Time.LATENCY),
+                    part.histogram(Time.RESPONSE_TIME),
+                    part.histogram(Time.LATENESS),
+                ),
+            )
+        )
         and totals in ([0, 0], [answered, sum(part.outcomes[:6]) + sum(part.outcomes[8:])])
         and is_possible_catalogue(part)
         and is_possible_timing(part)
@@ -203,16 +208,40 @@ def is_possible_part(part: Part) -> bool:
 
 def is_possible_timing(part: Part) -> bool:
     """Judge how the time of requests is split."""
-    split, first_byte, transfer = part.split_latency, part.split_first_byte, part.transfer
-    among = dict(zip(part.latency.buckets[0::2], part.latency.buckets[1::2], strict=True))
-    counts = [sum(each.buckets[1::2]) for each in (split, first_byte, transfer, part.connect, part.tls)]
+    split, first_byte, transfer = (
+        part.histogram(Time.SPLIT_LATENCY),
+        part.histogram(Time.SPLIT_FIRST_BYTE),
+        part.histogram(Time.TRANSFER),
+    )
+    among = dict(
+        zip(
+            part.histogram(Time.LATENCY).buckets[0::2],
+            part.histogram(Time.LATENCY).buckets[1::2],
+            strict=True,
+        )
+    )
+    counts = [
+        sum(each.buckets[1::2])
+        for each in (split, first_byte, transfer, part.histogram(Time.CONNECT), part.histogram(Time.TLS))
+    ]
     return (
-        all(map(is_possible_histogram, (split, first_byte, transfer, part.connect, part.tls)))
+        all(
+            map(
+                is_possible_histogram,
+                (split, first_byte, transfer, part.histogram(Time.CONNECT), part.histogram(Time.TLS)),
+            )
+        )
         and counts[0] == counts[1] == counts[2]
         and counts[3] >= counts[4]
-        and split.sum_us == first_byte.sum_us + transfer.sum_us <= part.latency.sum_us
+        and split.sum_us == first_byte.sum_us + transfer.sum_us <= part.histogram(Time.LATENCY).sum_us
         and all(count <= among.get(index, 0) for index, count in split.filled())
-        and (not counts[0] or part.latency.min_us <= split.min_us <= split.max_us <= part.latency.max_us)
+        and (
+            not counts[0]
+            or part.histogram(Time.LATENCY).min_us
+            <= split.min_us
+            <= split.max_us
+            <= part.histogram(Time.LATENCY).max_us
+        )
     )
 
 
@@ -285,7 +314,7 @@ def mutate(data: st.DataObject, value: Any) -> Any:
         return mutate_counts(data, value)
     if isinstance(value, list):
         return mutate_list(data, value)
-    name = data.draw(st.sampled_from([field.name for field in msgspec.structs.fields(value)][2:]))
+    name = data.draw(st.sampled_from(sorted({*value.__struct_fields__} - {"phase", "name"})))
     if name in _MUTATIONS:
         return msgspec.structs.replace(value, **{name: _MUTATIONS[name](data, getattr(value, name))})
     return msgspec.structs.replace(value, **{name: mutate(data, getattr(value, name))})
@@ -331,11 +360,20 @@ def mutate_failed(data: st.DataObject, value: dict[Outcome, list[int]]) -> dict[
     return value | {data.draw(st.sampled_from(OUTCOMES)): data.draw(packed)}
 
 
+def mutate_times(data: st.DataObject, value: dict[Time, HistogramSnapshot]) -> dict[Time, HistogramSnapshot]:
+    """Draw distributions with one of them changed, left out or added."""
+    time = data.draw(st.sampled_from(Time))
+    if time in value and data.draw(st.booleans()):
+        return {other: histogram for other, histogram in value.items() if other != time}
+    return value | {time: mutate(data, value.get(time, ONE))}
+
+
 _MUTATIONS: dict[str, Callable[[st.DataObject, Any], Any]] = {
     "per_second": mutate_seconds,
     "sent_per_second": mutate_sent,
     "reasons": mutate_reasons,
     "failed": mutate_failed,
+    "times": mutate_times,
 }
 
 
@@ -430,7 +468,7 @@ def test_every_fault_is_named(changes: dict[str, Any], fault: str) -> None:
         ({"outcomes": []}, "the outcomes are not the counts of each"),
         ({"outcomes": [2, 1, 3, 0, 0]}, "the outcomes are not the counts of each"),
         ({"outcomes": [2, 1, 4, -1, 0, 0, 0, 0]}, "the outcomes are not the counts of each"),
-        ({"per_second": {1: [1]}}, "the outcomes are not the counts of each"),
+        ({"per_second": {1: [1]}}, "the outcomes of a second are not the counts of each"),
         ({"not_sent": [0, 0]}, "the causes for not sending are not the counts of each"),
         ({"not_sent": [1, -1, 0]}, "the causes for not sending are not the counts of each"),
         ({"not_sent": [0, 1, 0]}, "0 are not sent, but the causes sum to 1"),
@@ -444,14 +482,16 @@ def test_every_fault_is_named(changes: dict[str, Any], fault: str) -> None:
         ),
         ({"sent_per_second": {2**53: 1}}, "a second is out of range"),
         ({"sent_per_second": {1: -1}}, "the requests sent in a second are not a count"),
-        ({"response_time": ONE}, "1 have response times, but 3 are answered"),
-        ({"lateness": ONE}, "0 have response times, but 3 are answered"),
+        ({"times": TIMES | {Time.RESPONSE_TIME: ONE}}, "1 have a response time, but 3 must have one"),
+        ({"times": TIMES | {Time.LATENESS: ONE}}, "0 have a response time, but 3 must have one"),
         (
-            {"response_time": build_part().latency, "lateness": ONE},
-            "1 have a lateness, but 6 were sent and have ended",
+            {"times": TIMES | {Time.RESPONSE_TIME: TIMES[Time.LATENCY], Time.LATENESS: ONE}},
+            "1 have a lateness, but 6 must have one",
         ),
-        ({"response_time": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
-        ({"lateness": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
+        *(
+            ({"times": TIMES | {time: HistogramSnapshot(buckets=[5])}}, "buckets do not come in pairs")
+            for time in Time
+        ),
         ({"per_second": {-1: build_no_counts()}}, "a second is out of range"),
         ({"statuses": {"200": 3, "500": 1}}, "there are more statuses than the 3 answered"),
         (
@@ -463,8 +503,7 @@ def test_every_fault_is_named(changes: dict[str, Any], fault: str) -> None:
         ({"statuses": {"200": 2, "2xx": 1}}, "1 responses have the status '2xx'"),
         ({"statuses": {"200": 2, "1000": 1}}, "1 responses have the status '1000'"),
         ({"statuses": {"200": 2, "٥٠٠": 1}}, "1 responses have the status '٥٠٠'"),  # noqa: RUF001  # digits, but not a status
-        ({"latency": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
-        ({"latency": HistogramSnapshot()}, "the histogram holds 0, but 3 are answered"),
+        ({"times": {}}, "0 have a latency, but 3 must have one"),
         ({"bytes_received": -1}, "bytes_received is -1"),
         ({"bytes_received": 10**30}, f"bytes_received is {10**30}"),
     ],

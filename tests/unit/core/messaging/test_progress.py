@@ -6,6 +6,7 @@ import pytest
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.process_ends import HostEnd, HostEndReason
 from oku_core.messaging.progress import LeaseProgress, Progress, RunProgress
@@ -26,7 +27,9 @@ def build_progress(**changes: Any) -> Progress:
 def build_done(**changes: Any) -> RunProgress:
     """What it did of one run."""
     latency = HistogramSnapshot(buckets=[5, 2], sum_us=10, min_us=5, max_us=5)
-    return msgspec.structs.replace(RunProgress(outcomes=make_counts(2), latency=latency), **changes)
+    return msgspec.structs.replace(
+        RunProgress(outcomes=make_counts(2), times={Time.LATENCY: latency}), **changes
+    )
 
 
 def build_end(**changes: Any) -> HostEnd:
@@ -77,9 +80,9 @@ def test_the_fault_of_impossible_progress_is_named(changes: dict[str, Any], faul
         ({"bytes_received": -1}, "a figure is negative or not a number"),
         ({"sent": -1}, "a figure is negative or not a number"),
         ({"lag_s": math.inf}, "a figure is negative or not a number"),
-        ({"response_time": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
-        ({"lateness": HistogramSnapshot(buckets=[5])}, "buckets do not come in pairs"),
-        ({"latency": HistogramSnapshot(buckets=[-1, 2])}, "a bucket index is out of range"),
+        ({"times": {Time.RESPONSE_TIME: HistogramSnapshot(buckets=[5])}}, "buckets do not come in pairs"),
+        ({"times": {Time.LATENESS: HistogramSnapshot(buckets=[5])}}, "buckets do not come in pairs"),
+        ({"times": {Time.LATENCY: HistogramSnapshot(buckets=[-1, 2])}}, "a bucket index is out of range"),
     ],
 )
 @pytest.mark.parametrize("run", ["r1", "r2"])
@@ -110,5 +113,5 @@ def test_a_second_has_no_figures_by_default() -> None:
     done = RunProgress()
     figures = (done.in_flight, done.bytes_received, done.lag_s, second.cpu_share, second.rss_mb)
     assert figures == (0, 0, 0, 0, 0)
-    assert done.latency == HistogramSnapshot()
+    assert done.histogram(Time.LATENCY) == HistogramSnapshot()
     assert second.stopping is False

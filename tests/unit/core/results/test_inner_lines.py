@@ -5,14 +5,8 @@ from oku_core.accounting.run_state import RunState
 from oku_core.results.inner_lines import build_inner_lines, build_inner_range_lines
 from oku_core.results.lease_figures import ClosedLease, LeaseFigures
 from oku_core.results.lines import build_failure_lines, build_summary_line
-from oku_core.results.summary import (
-    FailureSummary,
-    InnerSummary,
-    LatencySummary,
-    OutcomeCounts,
-    Summary,
-    Unit,
-)
+from oku_core.results.summary import FailureSummary, InnerSummary, OutcomeCounts, Summary, Unit
+from oku_core.results.timing_summary import LatencySummary
 from oku_core.spec.spec import Engine
 
 OUTCOMES = OutcomeCounts(**build_outcome_counts(build_no_counts()))

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot, coarsen
+from oku_core.accounting.measured_time import Time
 from oku_core.results.sample import (
-    DUE_QUANTILES,
+    LIVE_QUANTILES,
     QUANTILES,
     Sample,
     choose_step_s,
@@ -48,14 +49,16 @@ def build_sample(at: float, **changes: Any) -> Sample:
         "outcomes": make_counts(1),
         "bytes_received": 13,
         "lag_s": 0.01,
-        "latency": latency,
+        "times": {Time.LATENCY: latency},
     }
     return build(**values | changes)
 
 
 def test_a_merged_sample_counts_what_its_parts_counted() -> None:
     """Positions are those at the end, counts are summed, and levels are averaged over time."""
-    first = build_sample(10.0, in_flight=10, lag_s=0.5, latency=build_latency(1000, 2000), accounted=1)
+    first = build_sample(
+        10.0, in_flight=10, lag_s=0.5, times={Time.LATENCY: build_latency(1000, 2000)}, accounted=1
+    )
     second = build_sample(
         13.0,
         seconds=3.0,
@@ -69,25 +72,33 @@ def test_a_merged_sample_counts_what_its_parts_counted() -> None:
     assert merged.in_flight == pytest.approx(4.0)
     assert merged.bytes_received == 26
     assert merged.lag_s == 0.5
-    assert merged.latency.total == 3
+    assert merged.histogram(Time.LATENCY).total == 3
     assert merged.requests_ended == 4
     assert merged.rate_rps == 1.0
 
 
 def test_a_merged_sample_has_all_three_distributions() -> None:
     """What was sent is summed; of what counts from due times there are quantiles, too."""
-    first = build_sample(1.0, requests_sent=3, response_time=build_latency(5000), lateness=build_latency(10))
-    second = build_sample(2.0, requests_sent=4, response_time=build_latency(*[9000] * 9))
+    first = build_sample(
+        1.0,
+        requests_sent=3,
+        times={Time.RESPONSE_TIME: build_latency(5000), Time.LATENESS: build_latency(10)},
+    )
+    second = build_sample(2.0, requests_sent=4, times={Time.RESPONSE_TIME: build_latency(*[9000] * 9)})
     merged = merge([first, second])
-    assert (merged.requests_sent, merged.response_time.total, merged.lateness.total) == (7, 10, 1)
+    assert (
+        merged.requests_sent,
+        merged.histogram(Time.RESPONSE_TIME).total,
+        merged.histogram(Time.LATENESS).total,
+    ) == (7, 10, 1)
     assert (first.response_time_p50_ms, merged.response_time_p50_ms) == (5.0, 9.0)
     assert (merged.lateness_p99_ms, merged.lateness_max_ms, second.lateness_p99_ms) == (0.01, 0.01, None)
 
 
 def test_quantiles_of_a_merged_sample_are_of_all_its_latencies() -> None:
     """The quantiles are not the mean of the samples' quantiles."""
-    slow = build_sample(1.0, latency=build_latency(*[9000] * 9))
-    fast = build_sample(2.0, latency=build_latency(*[100] * 91))
+    slow = build_sample(1.0, times={Time.LATENCY: build_latency(*[9000] * 9)})
+    fast = build_sample(2.0, times={Time.LATENCY: build_latency(*[100] * 91)})
     merged = merge([slow, fast])
     assert (merged.p50_ms, merged.p90_ms, merged.p99_ms, merged.max_ms) == (0.1, 0.1, 9.0, 9.0)
 
@@ -98,20 +109,24 @@ def test_no_quantile_is_above_the_largest_value(first: list[int], second: list[i
     samples = []
     for at, values in ((1.0, first), (2.0, second)):
         exact = build_latency(*values)
-        sample = build_sample(at, latency=exact, lateness=exact)
-        samples.append(msgspec.structs.replace(sample, latency=coarsen(exact), lateness=coarsen(exact)))
+        sample = build_sample(at, times={Time.LATENCY: exact, Time.LATENESS: exact})
+        samples.append(
+            msgspec.structs.replace(
+                sample, times={Time.LATENCY: coarsen(exact), Time.LATENESS: coarsen(exact)}
+            )
+        )
     merged = merge(samples)
     assert merged.max_ms == max(sample.max_ms or 0.0 for sample in samples)
-    for names in (tuple(QUANTILES), DUE_QUANTILES[len(QUANTILES) :]):
+    for names in (tuple(QUANTILES), LIVE_QUANTILES[2 * len(QUANTILES) :]):
         figures = [getattr(merged, name) for name in names]
         assert figures == sorted(figures)
 
 
 def test_samples_without_answers_have_no_quantiles() -> None:
     """This holds for merged samples too."""
-    empty = build_sample(1.0, latency=HistogramSnapshot())
+    empty = build_sample(1.0, times={Time.LATENCY: HistogramSnapshot()})
     assert empty.p50_ms is None
-    assert merge([empty, build_sample(2.0, latency=HistogramSnapshot())]).max_ms is None
+    assert merge([empty, build_sample(2.0, times={Time.LATENCY: HistogramSnapshot()})]).max_ms is None
     assert merge([empty, build_sample(2.0)]).max_ms == 1.0
 
 
@@ -132,7 +147,7 @@ def test_a_long_history_is_merged_into_half_of_the_room(count: int, begin: int, 
     assert len(thin) <= 5
     assert [sample.at for sample in thin] == sorted({sample.at for sample in thin})
     assert sum(sample.requests_ended for sample in thin) == count
-    assert sum(sample.latency.total for sample in thin) == count
+    assert sum(sample.histogram(Time.LATENCY).total for sample in thin) == count
     assert sum(sample.seconds for sample in thin) == pytest.approx(step_s * count)
     assert thin[-1].at == samples[-1].at
 

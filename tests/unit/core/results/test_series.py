@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, count_sent
 from oku_core.results.sample import Sample, build_sample, merge_steps
 from oku_core.results.series import SeriesRow, find_seconds, join, place
@@ -22,7 +23,7 @@ def see(at: float, seconds: float = 1.0, ok: int = 0, active_s: float | None = N
     return build_sample(
         at=at, seconds=seconds, requests_total=REQUESTS, accounted=7, leased=2, pending=REQUESTS - 9, done=8,
         resent_at_most=1, active_s=at if active_s is None else active_s, workers=3, in_flight=4.0,
-        outcomes=make_counts(ok), lag_s=0.1, latency=HistogramSnapshot(),
+        outcomes=make_counts(ok), lag_s=0.1, times={Time.LATENCY: HistogramSnapshot()},
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import pytest
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.results.sample import Sample, build_sample
 from oku_core.results.series import SeriesRow
 from oku_core.results.stretch_seconds import LEFT_OUT_S, SeriesSeconds, build_live
@@ -51,7 +52,7 @@ def build_live_sample(at_s: float, **given: Any) -> Sample:
     } | given  # fmt: skip
     return build_sample(
         at=START + at_s, seconds=1.0, accounted=0, leased=0, pending=0, resent_at_most=0,
-        workers=1, requests_sent=1, lag_s=0.0, latency=HistogramSnapshot(), **figures,
+        workers=1, requests_sent=1, lag_s=0.0, times={Time.LATENCY: HistogramSnapshot()}, **figures,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@ import pytest
 from tests.kit.runs.seconds import draw_seconds
 
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import Time
 from oku_core.results.sample import Sample
 from oku_core.results.timing_summary import SUMMARY_QUANTILES
 from oku_core.statistics.change import Change, ChangeVerdict, measure_changes
@@ -16,16 +17,16 @@ def compare(first: int, second: int, factor: float = 1.0, wave: float = 0.1) -> 
     )
     spreads = [_measure(*run, seed) for run, seed in ((a, 1), (b, 2))]
     ratios = {
-        ("latency", name): b[1].quantile_us(SUMMARY_QUANTILES[name])
+        (Time.LATENCY, name): b[1].quantile_us(SUMMARY_QUANTILES[name])
         / a[1].quantile_us(SUMMARY_QUANTILES[name])
-        for name in spreads[0]["latency"].deviations
+        for name in spreads[0][Time.LATENCY].deviations
     }
     changes = measure_changes(spreads[0], spreads[1], ratios)
     return {name: change for (_, name), change in changes.items()}
 
 
-def _measure(samples: list[Sample], whole: Histogram, seed: int) -> dict[str, Spread]:
-    return {"latency": measure_spread(samples, "latency", whole.total, seed=seed)}
+def _measure(samples: list[Sample], whole: Histogram, seed: int) -> dict[Time, Spread]:
+    return {Time.LATENCY: measure_spread(samples, Time.LATENCY, whole.total, seed=seed)}
 
 
 def test_equal_runs_rarely_seem_to_differ() -> None:
@@ -57,8 +58,10 @@ def test_no_change_below_what_seconds_know_is_claimed() -> None:
     """Two runs without any noise are told apart from 3 % on."""
     quiet = Spread(deviations={"p50": [0.0] * 1000}, blocks=60.0)
     for ratio, verdict in ((1.02, ChangeVerdict.NO_DIFFERENCE), (1.05, ChangeVerdict.SLOWER)):
-        changes = measure_changes({"latency": quiet}, {"latency": quiet}, {("latency", "p50"): ratio})
-        assert changes["latency", "p50"].verdict is verdict
+        changes = measure_changes(
+            {Time.LATENCY: quiet}, {Time.LATENCY: quiet}, {(Time.LATENCY, "p50"): ratio}
+        )
+        assert changes[Time.LATENCY, "p50"].verdict is verdict
 
 
 def test_nothing_to_compare_gives_nothing() -> None:

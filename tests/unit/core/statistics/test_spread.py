@@ -4,7 +4,8 @@ from random import Random
 import pytest
 from tests.kit.runs.seconds import START, draw_seconds, make_second
 
-from oku_core.results.summary import build_latency_summary
+from oku_core.accounting.measured_time import Time
+from oku_core.results.timing_summary import build_latency_summary
 from oku_core.spec.load import WARM_UP
 from oku_core.statistics.spread import TooLittleError, build_intervals, find_interval, measure_spread
 
@@ -15,7 +16,7 @@ def test_most_intervals_hold_what_they_are_of() -> None:
     for seed in range(20):
         samples, whole = draw_seconds(60, seed=seed, requests=25, wave=0.1)
         figures = build_latency_summary(whole)
-        interval = build_intervals(measure_spread(samples, "latency", whole.total), figures).p50
+        interval = build_intervals(measure_spread(samples, Time.LATENCY, whole.total), figures).p50
         assert interval is not None
         held += interval[0] <= 20.0 <= interval[1]
     assert held >= 17
@@ -25,7 +26,7 @@ def test_an_interval_is_no_finer_than_what_seconds_know() -> None:
     """Their latencies are known to 1 part in 32."""
     samples = [make_second(START + place, [20_000] * 200) for place in range(1, 61)]
     _, whole = draw_seconds(1, seed=0, requests=1000)
-    spread = measure_spread(samples, "latency", 12_000)
+    spread = measure_spread(samples, Time.LATENCY, 12_000)
     figures = build_latency_summary(whole)
     interval = build_intervals(spread, figures).p90
     assert interval is not None
@@ -37,7 +38,7 @@ def test_an_interval_is_no_finer_than_what_seconds_know() -> None:
 def test_a_quantile_with_few_requests_above_it_has_no_interval() -> None:
     """Of 3,000 requests, three lie above p99.9."""
     samples, whole = draw_seconds(30, seed=0)
-    spread = measure_spread(samples, "latency", whole.total)
+    spread = measure_spread(samples, Time.LATENCY, whole.total)
     assert list(spread.deviations) == ["p50", "p90", "p95", "p99"]
     assert build_intervals(spread, build_latency_summary(whole)).p99_9 is None
 
@@ -46,8 +47,8 @@ def test_the_warm_up_is_left_out() -> None:
     """It is not in the figures either."""
     warm_up, _ = draw_seconds(30, seed=1, median_us=900_000, phase=WARM_UP)
     samples, whole = draw_seconds(40, seed=2)
-    assert measure_spread([*warm_up, *samples], "latency", whole.total) == measure_spread(
-        samples, "latency", whole.total
+    assert measure_spread([*warm_up, *samples], Time.LATENCY, whole.total) == measure_spread(
+        samples, Time.LATENCY, whole.total
     )
 
 
@@ -63,7 +64,7 @@ def test_too_little_is_said(seconds: int, requests: int, message: str) -> None:
     """A sentence without its subject."""
     samples, _ = draw_seconds(seconds, seed=0)
     with pytest.raises(TooLittleError, match=message):
-        measure_spread(samples, "latency", requests)
+        measure_spread(samples, Time.LATENCY, requests)
 
 
 def test_few_blocks_stretch_an_interval() -> None:

@@ -1,33 +1,20 @@
 """Builds what thresholds are judged by, from a few numbers."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
+from oku_core.accounting.account import Account
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, Outcome
 
 
-@dataclass
-class Requests:
-    """What some requests sum to.
-
-    Attributes:
-        outcomes: in the order of `OUTCOMES`.
-        latency: of those that were answered.
-        response_time: of the same.
-        lateness: of those that were sent.
-    """
-
-    outcomes: list[int]
-    latency: Histogram = field(default_factory=Histogram)
-    response_time: Histogram = field(default_factory=Histogram)
-    lateness: Histogram = field(default_factory=Histogram)
-
-
-def build_requests(latencies_ms: Iterable[float] = (), **outcomes: int) -> Requests:
+def build_requests(latencies_ms: Iterable[float] = (), **outcomes: int) -> Account:
     """Requests that were ok with these latencies, and others by outcome."""
-    requests = Requests([outcomes.get(outcome, 0) for outcome in OUTCOMES])
+    latency = Histogram()
     for latency_ms in latencies_ms:
-        requests.outcomes[OUTCOMES.index(Outcome.OK)] += 1
-        requests.latency.record(round(1000 * latency_ms))
+        latency.record(round(1000 * latency_ms))
+    requests = Account(outcomes=[outcomes.get(outcome, 0) for outcome in OUTCOMES])
+    requests.outcomes[OUTCOMES.index(Outcome.OK)] += latency.total
+    if latency.total:
+        requests.times[Time.LATENCY] = latency
     return requests

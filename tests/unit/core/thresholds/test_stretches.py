@@ -6,6 +6,7 @@ import pytest
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import Time
 from oku_core.spec.values.threshold import Threshold
 from oku_core.thresholds.stretches import SeenSecond, Stretch, StretchValue, looks_live
 
@@ -18,7 +19,7 @@ def _see(stretch: Stretch, at: float, **known: Any) -> StretchValue | None:
         "seconds": 1.0,
         "clock_s": at,
         "outcomes": make_counts(latency.total, timeout=known.pop("timeouts", 0)),
-        "latency": latency.build_latency(),
+        "times": {Time.LATENCY: latency.build_latency()} if latency.total else {},
     }
     return stretch.add(SeenSecond(at=at, **(figures | known)))
 

@@ -4,6 +4,7 @@ import pytest
 from tests.kit.outcomes import make_counts
 from tests.kit.workers.checkpoint_book import LeaseAccount
 
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.checkpoint import LONGEST_REFUSAL, Checkpoint, find_fault
 from oku_core.messaging.lease import Lease
@@ -71,7 +72,7 @@ def test_a_checkpoint_is_the_state_of_its_instant(desk: Desk) -> None:
     assert (checkpoint.done, checkpoint.end, checkpoint.in_flight) == (5, 13, [0, 2, 3, 4])
     [part] = checkpoint.parts
     assert (part.outcomes, part.statuses, part.bytes_received) == (make_counts(1), {"200": 1}, 10)
-    assert part.latency.sum_us == 1500
+    assert part.histogram(Time.LATENCY).sum_us == 1500
     assert (checkpoint.started_at, checkpoint.ended_at, checkpoint.peak_rss_mb) == (100.0, 101.5, 80.0)
 
 
@@ -92,7 +93,7 @@ def test_a_final_checkpoint_says_what_was_given_back(desk: Desk) -> None:
     assert (checkpoint.is_final, checkpoint.done, checkpoint.end) == (True, 5, 5)
     assert checkpoint.in_flight == [1, 2, 4]
     assert checkpoint.parts[0].outcomes == make_counts(1, disconnected=1)
-    assert checkpoint.parts[0].latency.total == 1
+    assert checkpoint.parts[0].histogram(Time.LATENCY).total == 1
 
 
 def test_the_same_state_keeps_its_number(desk: Desk) -> None:

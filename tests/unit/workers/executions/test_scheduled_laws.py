@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.kit.workers.scheduled_bench import BOOTED_NS, NS, ScheduledBench, build_open_spec, list_waves
 from tests.kit.workers.simulated_loop import SimulatedLoop
 
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_DEALT
 from oku_core.accounting.range_set import iter_ranges
 from oku_core.schedule.lane import Lane
@@ -121,7 +122,7 @@ class Story:
             sent_here = 0
             for tally in execution.tallies:
                 sent_here += sum(tally.sent_per_second.values())
-                lateness = tally.lateness.build_snapshot()
+                lateness = tally.times[Time.LATENESS].build_snapshot()
                 assert (lateness.find_fault(), lateness.total) == (None, sum(tally.sent_per_second.values()))
             assert sent_here == execution.sent
 

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 
-from oku_core.accounting.histogram import HIGHEST_US, Histogram
-from oku_core.accounting.request_timing import TIMINGS, find_timing_fault
+from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot
+from oku_core.accounting.measured_time import Time, find_time_fault
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
@@ -46,7 +46,7 @@ def test_without_due_times_nothing_is_late() -> None:
     """There is one distribution then."""
     tally = Tally(build_execution(10))
     tally.answer(OK, 200, 10, 0, 5)
-    assert (list(tally.response_time.list_counts()), list(tally.lateness.list_counts())) == ([], [])
+    assert list(tally.times) == [Time.LATENCY]
 
 
 @given(st.lists(st.tuples(TIMES_US.filter(bool).map(max), st.integers(0, 2 * HIGHEST_US))))
@@ -56,9 +56,9 @@ def test_first_byte_and_transfer_of_split_answers_are_their_latency(answers: lis
     for latency_us, first_byte_us in answers:
         tally.note_split(latency_us, first_byte_us)
         tally.answer(OK, 200, latency_us, 0)
-    timings = {name: getattr(tally.timings, name).build_snapshot() for name in TIMINGS}
-    assert find_timing_fault(timings, len(answers)) is None
-    assert timings["split_latency"] == tally.latency.build_snapshot()
+    times = {time: distribution.build_snapshot() for time, distribution in tally.times.items()}
+    assert find_time_fault(times, tally.outcomes) is None
+    assert times.get(Time.SPLIT_LATENCY, HistogramSnapshot()) == times[Time.LATENCY]
 
 
 def test_tallies_without_timings_share_nothing_that_changes() -> None:
@@ -67,8 +67,8 @@ def test_tallies_without_timings_share_nothing_that_changes() -> None:
     tally, other = Tally(execution), Tally(execution)
     tally.note_connection(200, None)
     tally.note_connection(300, 900)
-    assert (tally.timings.connect.sum_us, tally.timings.tls.sum_us) == (500, 900)
-    assert other.timings.connect.build_snapshot().total == 0
+    assert (tally.times[Time.CONNECT].sum_us, tally.times[Time.TLS].sum_us) == (500, 900)
+    assert list(other.times) == [Time.LATENCY]
 
 
 def test_an_iteration_that_ran_to_its_end_has_a_latency_and_no_status() -> None:

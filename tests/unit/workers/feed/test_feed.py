@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from oku_core.accounting.histogram import HIGHEST_US
+from oku_core.accounting.measured_time import Time
 from oku_core.messaging.lease import Lease
 from oku_core.spec.spec import Spec
 from oku_workers.executions.execution import Execution
@@ -55,10 +56,14 @@ class FeedMachine(RuleBasedStateMachine):
             assert sum(executions) == sum(second.outcomes[position] for second in self.seconds)
         tallies = [tally for execution in self.executions for tally in execution.tallies]
         assert sum(tally.bytes_received for tally in tallies) == sum(s.bytes_received for s in self.seconds)
-        assert sum(tally.latency.sum_us for tally in tallies) == sum(s.latency.sum_us for s in self.seconds)
+        assert sum(tally.latency.sum_us for tally in tallies) == sum(
+            s.histogram(Time.LATENCY).sum_us for s in self.seconds
+        )
         assert sum(execution.taken for execution in self.executions) == sum(s.sent for s in self.seconds)
-        assert sum(map(count_buckets, self.executions)) == sum(s.latency.total for s in self.seconds)
-        assert all(second.latency.find_fault() is None for second in self.seconds)
+        assert sum(map(count_buckets, self.executions)) == sum(
+            s.histogram(Time.LATENCY).total for s in self.seconds
+        )
+        assert all(second.histogram(Time.LATENCY).find_fault() is None for second in self.seconds)
         self.loop.close()
 
     @rule(

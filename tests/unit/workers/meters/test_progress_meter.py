@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot, merge
+from oku_core.accounting.measured_time import Time
 from oku_core.messaging.lease import Lease
 from oku_core.messaging.progress import RunProgress
 from oku_core.spec.spec import Spec
@@ -66,7 +67,7 @@ def test_a_second_has_what_happened_in_it(execution: Execution) -> None:
 
     assert second.outcomes == make_counts(1, unexpected_status=1, timeout=1)
     assert second.bytes_received == 11
-    assert second.latency == HistogramSnapshot(
+    assert second.histogram(Time.LATENCY) == HistogramSnapshot(
         buckets=[1000, 1, 1500, 1], sum_us=2500, min_us=1000, max_us=1500
     )
 
@@ -77,7 +78,11 @@ def test_a_second_without_answers_is_empty(execution: Execution) -> None:
     execution.tally.answer(OK, 200, 1000, 7)
     take(meter, execution)
     second = take(meter, execution)
-    assert (sum(second.outcomes), second.bytes_received, second.latency) == (0, 0, HistogramSnapshot())
+    assert (sum(second.outcomes), second.bytes_received, second.histogram(Time.LATENCY)) == (
+        0,
+        0,
+        HistogramSnapshot(),
+    )
 
 
 def test_executions_are_added_up(build_execution: BuildExecution) -> None:
@@ -87,7 +92,7 @@ def test_executions_are_added_up(build_execution: BuildExecution) -> None:
     for execution in executions:
         execution.tally.answer(OK, 200, 3000, 1)
     second = take(meter, *executions)
-    assert second.outcomes[0] == second.bytes_received == second.latency.total == 2
+    assert second.outcomes[0] == second.bytes_received == second.histogram(Time.LATENCY).total == 2
 
 
 def test_a_lease_that_leaves_is_looked_at_once_more(execution: Execution) -> None:
@@ -117,7 +122,7 @@ def test_what_two_runs_did_in_one_second_is_kept_apart() -> None:
     assert [(done.sent, done.in_flight, done.bytes_received, done.lag_s) for done in runs.values()] == [
         (0, 0, 8, 0.5), (5, 3, 1, 0.0123),
     ]  # fmt: skip
-    assert [done.latency.max_us for done in runs.values()] == [700_415, 1000]
+    assert [done.histogram(Time.LATENCY).max_us for done in runs.values()] == [700_415, 1000]
     assert list(meter.take([after], {}, MANY).runs) == ["r2"]
 
 
@@ -145,7 +150,7 @@ def test_the_seconds_together_are_what_was_recorded(
             here.record(latency_us)
         if number == compacted_in:
             executions[0].compact()
-        latency = take(meter, *executions).latency
+        latency = take(meter, *executions).histogram(Time.LATENCY)
         assert latency.buckets == here.build_latency().buckets
         assert latency.sum_us == here.sum_us
         assert latency.find_fault() is None
@@ -158,7 +163,7 @@ def test_the_longest_latency_is_not_a_fault(execution: Execution) -> None:
     """The last bucket reaches beyond an hour; a second does not."""
     meter = build_meter()
     execution.tally.answer(OK, 200, 2 * HIGHEST_US, 0)
-    latency = take(meter, execution).latency
+    latency = take(meter, execution).histogram(Time.LATENCY)
     assert latency.max_us == HIGHEST_US
     assert latency.find_fault() is None
 

@@ -1,7 +1,6 @@
 """One part of a lease that a worker has in hand: what its checkpoints tell of one target in one phase."""
 
 from oku_core.accounting.outcome import build_no_counts
-from oku_core.accounting.request_timing import TIMINGS
 from oku_core.messaging.checkpoint import Part
 from oku_workers.executions.second_counts import SecondCounts, SentCounts
 from oku_workers.executions.tally import Tally
@@ -51,6 +50,7 @@ class OpenPart:
     def build(self) -> Part:
         """What a checkpoint tells of it."""
         tally = self._tally
+        snapshots = ((time, distribution.build_snapshot()) for time, distribution in tally.times.items())
         return Part(
             phase=tally.phase,
             name=tally.name,
@@ -58,12 +58,9 @@ class OpenPart:
             statuses={str(status): count for status, count in tally.statuses.items()},
             not_sent=list(tally.not_sent),
             bytes_received=tally.bytes_received,
-            latency=tally.latency.build_snapshot(),
-            response_time=tally.response_time.build_snapshot(),
-            lateness=tally.lateness.build_snapshot(),
             per_second=self._seconds.list_unconfirmed(),
             sent_per_second=self._sent.list_unconfirmed(),
             reasons=tally.failures.build_reasons(),
             failed=tally.failures.build_failed(),
-            **{name: getattr(tally.timings, name).build_snapshot() for name in TIMINGS},
+            times={time: snapshot for time, snapshot in snapshots if snapshot.buckets},
         )

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from oku_core.accounting.failure_reason import CAUSE_REASONS
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, NotSentCause, build_no_causes
 from oku_workers.executions.distribution import Distribution
 from oku_workers.executions.tally import NOT_SENT, Tally
@@ -18,15 +19,20 @@ class ScheduledTally(Tally):
     """The account of a lease of an open run.
 
     The arguments are those of `Tally`.
+
+    Attributes:
+        response_time: of what was answered; among `times`, as the next one is.
+        lateness: of what was sent and has ended.
     """
 
-    __slots__ = ()
+    __slots__ = ("lateness", "response_time")
 
     def __init__(
         self, execution: "Execution", phase: str = "", name: str = "", *, is_dense: bool = False
     ) -> None:
         super().__init__(execution, phase, name, is_dense=is_dense)
         self.response_time, self.lateness = Distribution(is_dense=is_dense), Distribution(is_dense=is_dense)
+        self.times |= {Time.RESPONSE_TIME: self.response_time, Time.LATENESS: self.lateness}
         self.not_sent = build_no_causes()
         self.sent_per_second: dict[int, int] = {}
 
@@ -68,11 +74,6 @@ class ScheduledTally(Tally):
         self.outcomes[NOT_SENT] += count
         self.not_sent[cause] += count
         self.failures.note_many(NOT_SENT, positions, CAUSE_REASONS[cause], requests)
-
-    def compact(self) -> None:
-        """Take less memory: few requests are still to end."""
-        for distribution in (self.latency, self.response_time, self.lateness):
-            distribution.compact()
 
     def _end(self) -> None:
         execution = self.execution

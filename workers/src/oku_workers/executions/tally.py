@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from oku_core.accounting.histogram import HIGHEST_US, SUB_BUCKET_BITS
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import OUTCOMES, build_no_causes, build_no_counts
 from oku_workers.executions.distribution import HALF_BITS, Distribution
 from oku_workers.executions.failures import Failures
-from oku_workers.executions.timing_distributions import TimingDistributions
 
 if TYPE_CHECKING:
     from oku_workers.executions.execution import Execution
@@ -23,12 +23,9 @@ if TYPE_CHECKING:
 ) = range(len(OUTCOMES))  # fmt: skip
 """The outcomes as indices, for the hot path."""
 
-_NO_TIMES = Distribution()
 _NO_CAUSES = build_no_causes()
 _NO_SECONDS: dict[int, int] = {}
 """Of what is not counted without due times; nothing is ever added to them."""
-_NO_TIMINGS = TimingDistributions()
-"""Of tallies without any; nothing is ever added to it."""
 
 
 class Tally:
@@ -44,32 +41,29 @@ class Tally:
         outcomes: the counts of outcomes in the order of `OUTCOMES`.
         statuses: the number of responses by status code.
         bytes_received: the bytes of response bodies.
-        latency: of what was answered, from sending to the last byte.
-        response_time: of what was answered, from the due time to the last byte; nothing without due times.
-        lateness: of what was sent and has ended, from the due time to sending; nothing without due times.
+        latency: of what was answered; among `times`.
+        times: the distribution of each time that is measured.
         not_sent: the counts of causes in the order of `NOT_SENT_CAUSES`.
         sent_per_second: how many requests were sent in each second, in Unix time of the coordinator's clock;
             nothing without due times.
         failures: which of the requests are not ok, and why.
-        timings: of the connections that were made for them, and of answers in several pieces.
         by_target: the tallies of all targets in this phase, in the order of the spec; empty if there is one.
     """
 
     __slots__ = (
+        "_split",
         "by_target",
         "bytes_received",
         "execution",
         "failures",
         "latency",
-        "lateness",
         "name",
         "not_sent",
         "outcomes",
         "phase",
-        "response_time",
         "sent_per_second",
         "statuses",
-        "timings",
+        "times",
     )
 
     def __init__(
@@ -83,11 +77,11 @@ class Tally:
         self.statuses: dict[int, int] = {}
         self.bytes_received = 0
         self.latency = Distribution(is_dense=is_dense)
-        self.response_time = self.lateness = _NO_TIMES
+        self.times = {Time.LATENCY: self.latency}
+        self._split: tuple[Distribution, Distribution, Distribution] | None = None
         self.not_sent = _NO_CAUSES
         self.sent_per_second = _NO_SECONDS
         self.failures = Failures(execution.room)
-        self.timings = _NO_TIMINGS
 
     def answer(
         self,
@@ -192,7 +186,9 @@ class Tally:
             connect_us: how long TCP took.
             tls_us: how long the TLS handshake took; None without TLS.
         """
-        self._open_timings().note_connection(connect_us, tls_us)
+        self._open_time(Time.CONNECT).record(connect_us)
+        if tls_us is not None:
+            self._open_time(Time.TLS).record(tls_us)
 
     def note_split(self, latency_us: int, first_byte_us: int) -> None:
         """A complete response came in several pieces; `answer` is called as for all others.
@@ -201,13 +197,25 @@ class Tally:
             latency_us: how long after the request was sent it was complete.
             first_byte_us: how long after the request was sent its first piece came.
         """
-        self._open_timings().note_split(latency_us, first_byte_us)
+        split = self._split
+        if split is None:
+            open_time = self._open_time
+            split = self._split = (
+                open_time(Time.SPLIT_LATENCY), open_time(Time.SPLIT_FIRST_BYTE), open_time(Time.TRANSFER)
+            )  # fmt: skip
+        latency, first_byte, transfer = split
+        latency_us = min(latency_us, HIGHEST_US)
+        first_byte_us = min(first_byte_us, latency_us)
+        latency.record(latency_us)
+        first_byte.record(first_byte_us)
+        transfer.record(latency_us - first_byte_us)  # they add up exactly, also beyond the range
 
-    def _open_timings(self) -> TimingDistributions:
-        if self.timings is _NO_TIMINGS:
-            self.timings = TimingDistributions()
-        return self.timings
+    def _open_time(self, time: Time) -> Distribution:
+        if time not in self.times:
+            self.times[time] = Distribution()
+        return self.times[time]
 
     def compact(self) -> None:
         """Take less memory: few requests are still to end."""
-        self.latency.compact()
+        for distribution in self.times.values():
+            distribution.compact()

@@ -15,6 +15,7 @@ from oku_core.accounting.histogram import (
     bucket_bounds_us,
     bucket_index,
 )
+from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.outcome import build_no_counts
 from oku_core.messaging.progress import RunProgress
 from oku_workers.executions.distribution import Distribution
@@ -126,9 +127,7 @@ class _SeenTally:
 
     outcomes: list[int] = field(default_factory=build_no_counts)
     bytes_received: int = 0
-    latency: _SeenTimes = field(default_factory=_SeenTimes)
-    response_time: _SeenTimes = field(default_factory=_SeenTimes)
-    lateness: _SeenTimes = field(default_factory=_SeenTimes)
+    times: defaultdict[Time, _SeenTimes] = field(default_factory=lambda: defaultdict(_SeenTimes))
 
 
 @dataclass
@@ -139,9 +138,7 @@ class _News:
     in_flight: int = 0
     outcomes: list[int] = field(default_factory=build_no_counts)
     bytes_received: int = 0
-    latency: _Times = field(default_factory=_Times)
-    response_time: _Times = field(default_factory=_Times)
-    lateness: _Times = field(default_factory=_Times)
+    times: defaultdict[Time, _Times] = field(default_factory=lambda: defaultdict(_Times))
 
     def add(self, execution: Execution, seen: "_Seen") -> None:
         """Add what an execution has more than was seen, which is all of it from now on."""
@@ -152,13 +149,12 @@ class _News:
 
     def build(self, lag_s: float, most_in_flight: int) -> RunProgress:
         """The same in the form that is sent."""
+        snapshots = ((time, news.build_snapshot()) for time, news in self.times.items())
         return RunProgress(
             in_flight=min(self.in_flight, most_in_flight),
             outcomes=self.outcomes,
             bytes_received=self.bytes_received,
-            latency=self.latency.build_snapshot(),
-            response_time=self.response_time.build_snapshot(),
-            lateness=self.lateness.build_snapshot(),
+            times={time: snapshot for time, snapshot in snapshots if snapshot.buckets},
             sent=self.sent,
             lag_s=round(lag_s, 4),
         )
@@ -170,9 +166,9 @@ class _News:
             self.outcomes[place] += count - seen.outcomes[place]
         self.bytes_received += tally.bytes_received - seen.bytes_received
         seen.outcomes, seen.bytes_received = list(tally.outcomes), tally.bytes_received
-        seen.latency.tell_news(tally.latency, self.latency)
-        seen.response_time.tell_news(tally.response_time, self.response_time)
-        seen.lateness.tell_news(tally.lateness, self.lateness)
+        for time in LIVE_TIMES:
+            if time in tally.times:
+                seen.times[time].tell_news(tally.times[time], self.times[time])
 
 
 @dataclass

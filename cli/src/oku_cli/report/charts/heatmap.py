@@ -10,6 +10,7 @@ from oku_cli.report.charts.scale import AxisTick, format_axis_latency
 from oku_cli.report.charts.timeline import build_columns
 from oku_cli.report.markup import Html
 from oku_core.accounting.histogram import HistogramSnapshot, bucket_bounds_us
+from oku_core.accounting.measured_time import Time
 from oku_core.results.lines import BOUNDS_MS
 from oku_core.results.sample import Sample
 from oku_core.tables.formatting import format_count, format_latency
@@ -25,7 +26,7 @@ _BOX = tuple[float, float, float, float]
 def build_heatmap(samples: Sequence[Sample], over_time: RunOverTime) -> Chart | None:
     """Build the heatmap; None if no request was answered."""
     steps = build_columns(samples, over_time.timeline, MOST_STEPS)
-    grid = [count_by_row(sample.latency) for sample in steps]
+    grid = [count_by_row(_read(sample)) for sample in steps]
     rows = sorted({row for counts in grid for row in counts})
     if not rows:
         return None
@@ -61,11 +62,15 @@ def build_heatmap(samples: Sequence[Sample], over_time: RunOverTime) -> Chart | 
         phases=over_time.phases,
         track=TRACK,
         series=[
-            Series("answered", "", [float(sample.latency.total) for sample in over_time.columns]),
+            Series("answered", "", [float(_read(sample).total) for sample in over_time.columns]),
             Series("p50", "ms", [sample.p50_ms for sample in over_time.columns]),
             Series("p99", "ms", [sample.p99_ms for sample in over_time.columns]),
         ],
     )
+
+
+def _read(sample: Sample) -> HistogramSnapshot:
+    return sample.histogram(Time.LATENCY)
 
 
 def count_by_row(latency: HistogramSnapshot) -> dict[int, int]:

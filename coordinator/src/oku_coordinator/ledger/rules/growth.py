@@ -9,17 +9,15 @@ from dataclasses import dataclass
 import msgspec
 
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_coordinator.ledger.storage.run_account import PartName, sum_counts
-from oku_core.accounting.failure_reason import ReasonCount
-from oku_core.accounting.histogram import HistogramSnapshot, subtract
+from oku_coordinator.ledger.storage.run_account import PartName
+from oku_core.accounting.account import sum_counts
+from oku_core.accounting.counts import subtract_counts
 from oku_core.accounting.outcome import build_no_counts, count_sent
 from oku_core.accounting.range_set import is_contained
-from oku_core.accounting.request_timing import TIMINGS
 from oku_core.messaging.checkpoint import Checkpoint, Part
 from oku_core.results.lease_figures import LeaseFigures
 
 _GROWING = ("saturated", "lagged")
-_HISTOGRAMS = ("latency", "response_time", "lateness", *TIMINGS)
 _NOTHING = Part()
 
 
@@ -84,30 +82,22 @@ def grow_part(before: Part, after: Part) -> PartGrowth:
     Raises:
         UntrueError: it does not contain what it was, or its seconds do not sum to its outcomes.
     """
-    if after.bytes_received < before.bytes_received:
-        raise UntrueError("fewer bytes were received than before")
-    seconds = {
-        second: grown
-        for second, counts in after.per_second.items()
-        if any(grown := _grow_counts(before.per_second.get(second), counts, "a second"))
-    }
-    outcomes = _grow_counts(before.outcomes, after.outcomes, "the outcomes")
-    if outcomes != sum_counts(seconds.values()):
+    try:
+        counts = after.subtract(before)
+        seconds = _grow_seconds(before.per_second, after.per_second)
+    except ValueError as error:
+        raise UntrueError(str(error)) from error
+    if counts.outcomes != sum_counts(seconds.values()):
         raise UntrueError("the seconds do not sum to the outcomes")
     if fault := _find_healed(before, after):
         raise UntrueError(fault)
     gained = Part(
         phase=after.phase,
         name=after.name,
-        outcomes=outcomes,
-        not_sent=_grow_counts(before.not_sent, after.not_sent, "the causes for not sending"),
-        statuses=_grow_statuses(before.statuses, after.statuses),
-        bytes_received=after.bytes_received - before.bytes_received,
         per_second=seconds,
         sent_per_second=_grow_sent(before.sent_per_second, after.sent_per_second),
-        reasons=_grow_reasons(before.reasons, after.reasons),
         failed={},  # the part as a whole has them
-        **{name: _grow_histogram(before, after, name) for name in _HISTOGRAMS},
+        **msgspec.structs.asdict(counts),
     )
     part = msgspec.structs.replace(
         after,
@@ -127,33 +117,15 @@ def list_sent(gained: Part) -> dict[int, list[int]]:
     return {second: [*build_no_counts(), sent] for second, sent in gained.sent_per_second.items()}
 
 
-def _grow_histogram(before: Part, after: Part, name: str) -> HistogramSnapshot:
-    earlier, later = getattr(before, name), getattr(after, name)
-    if not later.buckets and not earlier.buckets:  # most of them
-        return HistogramSnapshot()
-    try:
-        return subtract(later, earlier)
-    except ValueError as error:
-        raise UntrueError(f"{name} does not contain what it did: {error}") from error
-
-
-def _grow_reasons(before: Sequence[ReasonCount], after: Sequence[ReasonCount]) -> list[ReasonCount]:
-    """What each reason has gained, with its first and last position of all."""
-    if not after and not before:
-        return []
-    counted = {count.key: count for count in before}
-    grown: list[ReasonCount] = []
-    for count in after:
-        was = counted.pop(count.key, None)
-        if was is None:
-            grown.append(count)
-        elif count.requests < was.requests or count.first > was.first or count.last < was.last:
-            raise UntrueError(f"the reason {count.reason!r} had {was.requests} and has {count.requests}")
-        elif count.requests > was.requests:
-            grown.append(msgspec.structs.replace(count, requests=count.requests - was.requests))
-    if counted:
-        raise UntrueError("a reason has gone")
-    return grown
+def _grow_seconds(
+    before: Mapping[int, Sequence[int]], after: Mapping[int, Sequence[int]]
+) -> dict[int, list[int]]:
+    """The outcomes that each second has gained; seconds without any are left out."""
+    grown = {
+        second: subtract_counts(counts, before[second], "a second") if second in before else list(counts)
+        for second, counts in after.items()
+    }
+    return {second: counts for second, counts in grown.items() if any(counts)}
 
 
 def _find_healed(before: Part, after: Part) -> str | None:
@@ -169,24 +141,6 @@ def _grow_sent(before: Mapping[int, int], after: Mapping[int, int]) -> dict[int,
     if min(grown.values(), default=0) < 0:
         raise UntrueError("fewer were sent in a second than before")
     return {second: sent for second, sent in grown.items() if sent}
-
-
-def _grow_statuses(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    if not before.keys() <= after.keys():
-        raise UntrueError("a status has gone")
-    grown = {status: count - before.get(status, 0) for status, count in after.items()}
-    if min(grown.values(), default=0) < 0:
-        raise UntrueError("a status has been counted less often than before")
-    return {status: count for status, count in grown.items() if count}
-
-
-def _grow_counts(before: Sequence[int] | None, after: Sequence[int], what: str) -> list[int]:
-    if before is None:
-        return list(after)
-    grown = [new - old for old, new in zip(before, after, strict=True)]
-    if min(grown) < 0:
-        raise UntrueError(f"{what} counted {list(before)} before and {list(after)} now")
-    return grown
 
 
 def find_regress(lease: LeaseRecord, checkpoint: Checkpoint) -> str | None:

@@ -27,7 +27,6 @@ from oku_coordinator.ledger.rules.limits import raise_limits
 from oku_coordinator.ledger.rules.phase_plan import build_phase_plan
 from oku_coordinator.ledger.storage.lease_rows import pack_positions
 from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
-from oku_coordinator.ledger.storage.run_account import sum_counts
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables import inner_table, lease_table, series_table
 from oku_coordinator.ledger.tables.account_table import open_account, open_inner
@@ -39,6 +38,7 @@ from oku_coordinator.ledger.tables.run_table import (
     open_period,
 )
 from oku_coordinator.ledger.tables.work_table import add_flags, add_work
+from oku_core.accounting.account import sum_counts
 from oku_core.accounting.lease_state import LeaseState
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import FINAL_STATES, REST_STATES, RunState

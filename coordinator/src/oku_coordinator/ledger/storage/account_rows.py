@@ -1,39 +1,35 @@
-"""How accounts stand in the columns of the ledger."""
+"""How accounts stand in the ledger: a row for each, and one for each time that was measured."""
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from oku_coordinator.ledger.storage.run_account import Account
 from oku_core.accounting import hdr
+from oku_core.accounting.account import Account
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.histogram import Histogram, HistogramSnapshot
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT_CAUSES, is_account
-from oku_core.accounting.request_timing import TIMINGS
 from oku_core.json_reader import build_own_decoder
 
 _LOW_LIMIT = 2**62
 """An integer of SQLite has 64 bits, with a sign; the microseconds of 10**13 requests have more."""
-_HISTOGRAMS = ("latency", "response_time", "lateness", *TIMINGS)
-ACCOUNT_COLUMNS = (
-    "outcomes", "not_sent", "reasons", "statuses", "bytes_received_high", "bytes_received",
-    *(
-        f"{name}{column}"
-        for name in _HISTOGRAMS
-        for column in ("_sum_us_high", "_sum_us", "_min_us", "_max_us", "")
-    ),
-)  # fmt: skip
-"""Of `accounts`: what an account is kept in."""
+ACCOUNT_COLUMNS = ("outcomes", "not_sent", "reasons", "statuses", "bytes_received_high", "bytes_received")
+"""Of `accounts`: what an account is kept in, but for its times."""
+TIME_COLUMNS = ("sum_us_high", "sum_us", "min_us", "max_us", "histogram")
+"""Of `account_times`: what a time is kept in."""
 _decode = build_own_decoder(Any)
 decode_reasons = build_own_decoder(list[ReasonCount])
 """Decodes the reasons of an account as they stand in its column."""
 
+_Row = sqlite3.Row | Mapping[str, Any]
 
-def build_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
-    """Decode the account in a row of `accounts`; `ValueError` if it cannot be read."""
+
+def build_account(row: _Row) -> Account:
+    """Decode the account in a row of `accounts`, without its times; `ValueError` if it cannot be read."""
     outcomes, not_sent = _decode(row["outcomes"]), _decode(row["not_sent"])
     if not is_account(outcomes):
         raise ValueError("the outcomes are not the counts of each")
@@ -45,21 +41,20 @@ def build_account(row: sqlite3.Row | Mapping[str, Any]) -> Account:
         reasons={count.key: count for count in decode_reasons(row["reasons"])},
         statuses=_decode(row["statuses"]),
         bytes_received=_join(row["bytes_received_high"], row["bytes_received"]),
-        **{name: _build_histogram(row, name) for name in _HISTOGRAMS},
     )
 
 
-def _build_histogram(row: sqlite3.Row | Mapping[str, Any], name: str) -> Histogram:
+def build_time(row: _Row) -> tuple[Time, Histogram]:
+    """Decode the time in a row of `account_times`; `ValueError` if it cannot be read."""
     histogram = Histogram()
-    if row[name]:
-        snapshot = HistogramSnapshot(
-            buckets=hdr.decode(row[name]).buckets,
-            sum_us=_join(row[f"{name}_sum_us_high"], row[f"{name}_sum_us"]),
-            min_us=row[f"{name}_min_us"],
-            max_us=row[f"{name}_max_us"],
-        )
-        histogram.add(snapshot)
-    return histogram
+    snapshot = HistogramSnapshot(
+        buckets=hdr.decode(row["histogram"]).buckets,
+        sum_us=_join(row["sum_us_high"], row["sum_us"]),
+        min_us=row["min_us"],
+        max_us=row["max_us"],
+    )
+    histogram.add(snapshot)
+    return Time(row["time"]), histogram
 
 
 def build_account_columns(account: Account) -> Sequence[object]:
@@ -70,14 +65,13 @@ def build_account_columns(account: Account) -> Sequence[object]:
         msgspec.json.encode(list(account.reasons.values())).decode(),
         json.dumps(account.statuses, sort_keys=True),
         *divmod(account.bytes_received, _LOW_LIMIT),
-        *(value for name in _HISTOGRAMS for value in _list_values(getattr(account, name))),
     )
 
 
-def _list_values(histogram: Histogram) -> Iterator[object]:
-    yield from divmod(histogram.sum_us, _LOW_LIMIT)
-    yield from (histogram.min_us, histogram.max_us)
-    yield hdr.encode(histogram) if histogram.total else None
+def build_time_columns(histogram: Histogram) -> Sequence[object]:
+    """Encode a time as the values of its columns."""
+    sums_us = divmod(histogram.sum_us, _LOW_LIMIT)
+    return (*sums_us, histogram.min_us, histogram.max_us, hdr.encode(histogram))
 
 
 def _join(high: int, low: int) -> int:

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from oku_coordinator.ledger.storage.run_account import Account, RunAccount
+from oku_coordinator.ledger.storage.run_account import RunAccount
 from oku_coordinator.ledger.storage.schedule_records import Course, PeriodRecord
+from oku_core.accounting.account import Account
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.index_ranges import IndexRanges, Range
 from oku_core.accounting.interval import ConservationError, Lengths

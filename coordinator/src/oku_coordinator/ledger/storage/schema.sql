@@ -143,53 +143,25 @@ CREATE TABLE accounts (
     reasons TEXT NOT NULL DEFAULT '[]',     -- why requests failed, and how many for each reason
     bytes_received INTEGER NOT NULL,        -- the lower 62 bits, as of all sums
     bytes_received_high INTEGER NOT NULL,   -- what is beyond them
-    latency BLOB,                           -- a histogram; NULL if it is empty
-    latency_sum_us INTEGER NOT NULL,
-    latency_sum_us_high INTEGER NOT NULL,
-    latency_min_us INTEGER NOT NULL,
-    latency_max_us INTEGER NOT NULL,
-    response_time BLOB,
-    response_time_sum_us INTEGER NOT NULL DEFAULT 0,
-    response_time_sum_us_high INTEGER NOT NULL DEFAULT 0,
-    response_time_min_us INTEGER NOT NULL DEFAULT 0,
-    response_time_max_us INTEGER NOT NULL DEFAULT 0,
-    lateness BLOB,
-    lateness_sum_us INTEGER NOT NULL DEFAULT 0,
-    lateness_sum_us_high INTEGER NOT NULL DEFAULT 0,
-    lateness_min_us INTEGER NOT NULL DEFAULT 0,
-    lateness_max_us INTEGER NOT NULL DEFAULT 0,
-    connect BLOB,
-    connect_sum_us INTEGER NOT NULL DEFAULT 0,
-    connect_sum_us_high INTEGER NOT NULL DEFAULT 0,
-    connect_min_us INTEGER NOT NULL DEFAULT 0,
-    connect_max_us INTEGER NOT NULL DEFAULT 0,
-    tls BLOB,
-    tls_sum_us INTEGER NOT NULL DEFAULT 0,
-    tls_sum_us_high INTEGER NOT NULL DEFAULT 0,
-    tls_min_us INTEGER NOT NULL DEFAULT 0,
-    tls_max_us INTEGER NOT NULL DEFAULT 0,
-    split_latency BLOB,
-    split_latency_sum_us INTEGER NOT NULL DEFAULT 0,
-    split_latency_sum_us_high INTEGER NOT NULL DEFAULT 0,
-    split_latency_min_us INTEGER NOT NULL DEFAULT 0,
-    split_latency_max_us INTEGER NOT NULL DEFAULT 0,
-    split_first_byte BLOB,
-    split_first_byte_sum_us INTEGER NOT NULL DEFAULT 0,
-    split_first_byte_sum_us_high INTEGER NOT NULL DEFAULT 0,
-    split_first_byte_min_us INTEGER NOT NULL DEFAULT 0,
-    split_first_byte_max_us INTEGER NOT NULL DEFAULT 0,
-    transfer BLOB,
-    transfer_sum_us INTEGER NOT NULL DEFAULT 0,
-    transfer_sum_us_high INTEGER NOT NULL DEFAULT 0,
-    transfer_min_us INTEGER NOT NULL DEFAULT 0,
-    transfer_max_us INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (run, phase, name)
+);
+CREATE TABLE account_times (                -- only the times that were measured
+    run TEXT NOT NULL,
+    phase TEXT NOT NULL,
+    name TEXT NOT NULL,
+    time TEXT NOT NULL,
+    sum_us INTEGER NOT NULL,                -- the lower 62 bits
+    sum_us_high INTEGER NOT NULL,
+    min_us INTEGER NOT NULL,
+    max_us INTEGER NOT NULL,
+    histogram BLOB NOT NULL,
+    PRIMARY KEY (run, phase, name, time)
 );
 CREATE TABLE inner_accounts (
     run TEXT NOT NULL,
     phase TEXT NOT NULL,
     name TEXT NOT NULL,
-    body BLOB NOT NULL,                     -- a Part, packed: their sum
+    body BLOB NOT NULL,                     -- Counts, packed: their sum
     PRIMARY KEY (run, phase, name)
 ) WITHOUT ROWID;
 CREATE TABLE tracebacks (

@@ -5,27 +5,42 @@ row of a run has the sum of their outcomes.
 """
 
 import json
+import sqlite3
+from collections.abc import Iterable, Sequence
 
 from oku_coordinator.ledger.storage.account_rows import (
     ACCOUNT_COLUMNS,
+    TIME_COLUMNS,
     build_account,
     build_account_columns,
+    build_time,
+    build_time_columns,
     decode_reasons,
 )
 from oku_coordinator.ledger.storage.lease_rows import decode_counts
 from oku_coordinator.ledger.storage.records import UNREADABLE, BreachError, UnknownRunError
-from oku_coordinator.ledger.storage.run_account import Account, PartName, RunAccount
+from oku_coordinator.ledger.storage.run_account import PartName, RunAccount
 from oku_coordinator.ledger.storage.transaction import Transaction
 from oku_coordinator.ledger.tables.inner_table import choose_name, fetch_inner, write_inner
+from oku_core.accounting.account import Account
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.outcome import build_no_causes
 
+_KEY, _TIME_KEY = ("run", "phase", "name"), ("run", "phase", "name", "time")
 _COLUMNS = ", ".join(ACCOUNT_COLUMNS)
-_WRITE = (
-    f"INSERT INTO accounts (run, phase, name, {_COLUMNS})"  # noqa: S608  # names of our own
-    f" VALUES (?, ?, ?, {', '.join('?' * len(ACCOUNT_COLUMNS))}) ON CONFLICT DO UPDATE SET"
-    f" ({_COLUMNS}) = ({', '.join(f'excluded.{column}' for column in ACCOUNT_COLUMNS)})"
-)
+
+
+def _build_upsert(table: str, key: Sequence[str], columns: Sequence[str]) -> str:
+    names, values = ", ".join(columns), ", ".join(f"excluded.{column}" for column in columns)
+    places = ", ".join("?" * (len(key) + len(columns)))
+    return (
+        f"INSERT INTO {table} ({', '.join(key)}, {names}) VALUES ({places})"  # noqa: S608  # names of our own
+        f" ON CONFLICT DO UPDATE SET ({names}) = ({values})"
+    )
+
+
+_WRITE = _build_upsert("accounts", _KEY, ACCOUNT_COLUMNS)
+_WRITE_TIME = _build_upsert("account_times", _TIME_KEY, TIME_COLUMNS)
 
 
 def fetch_account(transaction: Transaction, run: str) -> RunAccount:
@@ -47,16 +62,25 @@ def fetch_account(transaction: Transaction, run: str) -> RunAccount:
         f"SELECT phase, name, {_COLUMNS} FROM accounts WHERE run = ? ORDER BY rowid",  # noqa: S608  # names of our own
         run,
     )
+    times = transaction.select("SELECT * FROM account_times WHERE run = ?", run)
     try:
-        account = RunAccount(
-            {(row["phase"], row["name"]): build_account(row) for row in rows}, fetch_inner(transaction, run)
-        )
+        account = RunAccount(_build_parts(rows, times), fetch_inner(transaction, run))
         outcomes = decode_counts(record["outcomes"])
     except UNREADABLE as error:
         raise BreachError(run, f"its account cannot be read: {error}") from error
     if outcomes != account.outcomes:
         raise BreachError(run, f"its outcomes are {outcomes}, but its accounts sum to {account.outcomes}")
     return account
+
+
+def _build_parts(rows: Iterable[sqlite3.Row], times: Iterable[sqlite3.Row]) -> dict[PartName, Account]:
+    parts = {(row["phase"], row["name"]): build_account(row) for row in rows}
+    for row in times:
+        if (name := (row["phase"], row["name"])) not in parts:
+            raise ValueError(f"a time of phase {name[0]!r} and name {name[1]!r} is of no account")
+        time, histogram = build_time(row)
+        parts[name].times[time] = histogram
+    return parts
 
 
 def sum_not_sent(transaction: Transaction, run: str) -> list[int]:
@@ -99,7 +123,10 @@ def write_accounts(transaction: Transaction) -> None:
     for run, names in transaction.folded.items():
         account = transaction.accounts[run]
         for name in names:
-            transaction.execute(_WRITE, run, *name, *build_account_columns(account.parts[name]))
+            part = account.parts[name]
+            transaction.execute(_WRITE, run, *name, *build_account_columns(part))
+            times = [(run, *name, time, *build_time_columns(held)) for time, held in part.times.items()]
+            transaction.execute_each(_WRITE_TIME, times)
         transaction.execute("UPDATE runs SET outcomes = ? WHERE run = ?", json.dumps(account.outcomes), run)
     transaction.folded.clear()
     for run, names in transaction.folded_inner.items():

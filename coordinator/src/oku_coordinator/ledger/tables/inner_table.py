@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from oku_coordinator.ledger.storage.records import LeaseRecord, breaching
-from oku_coordinator.ledger.storage.run_account import Account, PartName
+from oku_coordinator.ledger.storage.run_account import PartName
 from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_core.accounting.account import Account
+from oku_core.accounting.counts import Counts
 from oku_core.messaging.checkpoint import OTHER_NAMES, Part
 
 MOST_NAMES = 256
@@ -20,6 +22,7 @@ MOST_BYTES = 1 << 53
 """How many bytes are counted of a phase and name: user code says what it likes, and no figure may outgrow
 the integers of messages and JSON."""
 _pack = msgspec.msgpack.Encoder().encode
+_unpack_counts = msgspec.msgpack.Decoder(Counts).decode
 _unpack_part = msgspec.msgpack.Decoder(Part).decode
 
 
@@ -30,7 +33,7 @@ def fetch_inner(transaction: Transaction, run: str) -> dict[PartName, Account]:
     with breaching(run):
         for row in rows:
             account = accounts[row["phase"], row["name"]] = Account()
-            account.add(_unpack_part(row["body"]))
+            account.add(_unpack_counts(row["body"]))
     return accounts
 
 
@@ -39,11 +42,11 @@ def write_inner(transaction: Transaction, run: str, name: PartName, account: Acc
     transaction.execute(
         "INSERT INTO inner_accounts (run, phase, name, body) VALUES (?, ?, ?, ?)"
         " ON CONFLICT DO UPDATE SET body = excluded.body",
-        run, *name, _pack(account.build_part()),
+        run, *name, _pack(account.build_counts()),
     )  # fmt: skip
 
 
-def fold_inner(account: Account, gained: Part) -> None:
+def fold_inner(account: Account, gained: Counts) -> None:
     """Fold what inner requests have gained into those of their phase and name."""
     account.add(gained)
     account.bytes_received = min(account.bytes_received, MOST_BYTES)

@@ -14,6 +14,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Self
 
+from oku_core.accounting.measured_time import LIVE_TIMES, Time
 from oku_core.accounting.outcome import Outcome
 from oku_core.errors import format_value
 from oku_core.spec.values.quantity import Rate, parse_exact_duration, parse_number
@@ -32,17 +33,6 @@ NEVER_ENDED = frozenset({Outcome.NOT_SENT, Outcome.LOST})
 _LONGEST_LIMIT_S, _LONGEST_STRETCH_S = 3600, 3600
 _MOST_REQUESTS, _MOST_OF_PLAN = 10**15, 1000
 _WHOLE = 100
-
-
-class Time(StrEnum):
-    """Which of the three times of a request is compared."""
-
-    LATENCY = "latency"
-    """From sending to the last byte."""
-    RESPONSE_TIME = "response_time"
-    """From when it was due to the last byte."""
-    LATENESS = "lateness"
-    """From when it was due to sending."""
 
 
 class FigureKind(StrEnum):
@@ -124,7 +114,7 @@ class Threshold(str):
     def _read_figure(self, reader: ThresholdReader) -> None:
         self.time, self.quantile, self.outcomes = Time.LATENCY, Fraction(1), frozenset()
         word = reader.read_word(_FIGURES)
-        if word in list(Time):
+        if word in LIVE_TIMES:
             self.time = Time(word)
             word = reader.read_word("a figure of it: p99, mean or max")
             self._read_time_figure(word, reader)

@@ -18,11 +18,11 @@ from oku_coordinator.ledger.rules.growth import (
     list_sent,
 )
 from oku_coordinator.ledger.storage.records import LeaseRecord
-from oku_coordinator.ledger.storage.run_account import sum_counts
-from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.account import sum_counts
+from oku_core.accounting.histogram import Histogram, HistogramSnapshot
 from oku_core.accounting.index_ranges import IndexRanges
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import NOT_SENT, build_no_counts, count_answered
-from oku_core.accounting.request_timing import TIMINGS
 from oku_core.messaging.checkpoint import Checkpoint, Part
 from oku_core.results.lease_figures import LeaseFigures
 
@@ -33,29 +33,40 @@ Requests = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 4), st.integers(
 
 def build_part(requests: list[Request], **changes: Any) -> Part:
     """The part of these requests."""
-    outcomes, latency, lateness = build_no_counts(), Histogram(), Histogram()
-    timings = {name: Histogram() for name in TIMINGS}
+    outcomes = build_no_counts()
+    times = {time: Histogram() for time in Time}
     seconds, sent = dict[int, list[int]](), Counter[int]()
     for place, second, latency_us in requests:
         outcomes[place] += 1
         seconds.setdefault(second, build_no_counts())[place] += 1
         if place < 2:
-            latency.record(latency_us)
-            for name, value_us in (("split_latency", 2), ("split_first_byte", 1), ("transfer", 1)):
-                timings[name].record(value_us * latency_us)
+            for time in (Time.LATENCY, Time.RESPONSE_TIME, Time.SPLIT_FIRST_BYTE, Time.TRANSFER):
+                times[time].record(latency_us)
+            times[Time.SPLIT_LATENCY].record(2 * latency_us)
         if place != NOT_SENT:
-            timings["connect"].record(latency_us)
-            lateness.record(latency_us // 10)
+            times[Time.CONNECT].record(latency_us)
+            times[Time.TLS].record(latency_us)
+            times[Time.LATENESS].record(latency_us // 10)
             sent[second] += 1
     statuses = {status: count for status, count in (("200", outcomes[0]), ("500", outcomes[1])) if count}
     part = Part(
         outcomes=outcomes, not_sent=[0, outcomes[NOT_SENT], 0], statuses=statuses,
-        bytes_received=3 * len(requests), latency=latency.build_latency(),
-        response_time=latency.build_latency(), lateness=lateness.build_latency(), per_second=seconds,
+        bytes_received=3 * len(requests), times=build_snapshots(times), per_second=seconds,
         sent_per_second=dict(sent),
     )  # fmt: skip
-    snapshots = {name: timing.build_latency() for name, timing in timings.items()}
-    return msgspec.structs.replace(part, **snapshots | changes)
+    return msgspec.structs.replace(part, **changes)
+
+
+def build_snapshots(times: dict[Time, Histogram]) -> dict[Time, HistogramSnapshot]:
+    """Those that are not empty."""
+    return {time: histogram.build_latency() for time, histogram in times.items() if histogram.total}
+
+
+def lose(time: Time) -> Part:
+    """The part of `BEFORE` with fewer times of one kind."""
+    part = build_part(BEFORE)
+    fewer = build_part(BEFORE[1:]).histogram(time)
+    return msgspec.structs.replace(part, times=part.times | {time: fewer})
 
 
 @given(before=Requests, more=Requests)
@@ -69,10 +80,10 @@ def test_a_part_gains_what_lies_between_two_checkpoints(before: list[Request], m
     assert (gained.statuses, gained.per_second) == (expected.statuses, expected.per_second)
     assert (gained.not_sent, gained.sent_per_second) == (expected.not_sent, expected.sent_per_second)
     assert gained.bytes_received == expected.bytes_received
-    for name in ("latency", "response_time", "lateness", *TIMINGS):
-        grown, due = getattr(gained, name), getattr(expected, name)
+    for time in Time:
+        grown, due = gained.histogram(time), expected.histogram(time)
         assert (grown.total, grown.sum_us) == (due.total, due.sum_us)
-    assert gained.latency.total == count_answered(gained.outcomes)
+    assert gained.histogram(Time.LATENCY).total == count_answered(gained.outcomes)
     assert list_ended(gained) == {second: [*counts, 0] for second, counts in expected.per_second.items()}
     assert list_sent(gained) == {
         second: [*build_no_counts(), sent] for second, sent in expected.sent_per_second.items()
@@ -95,9 +106,8 @@ BEFORE = [(0, 1, 1000), (0, 1, 2000), (1, 2, 3000), (2, 2, 0)]
 @pytest.mark.parametrize(
     ("after", "fault"),
     [
-        (build_part(BEFORE, latency=build_part(BEFORE[1:]).latency), "latency does not contain what it did"),
-        (build_part(BEFORE, lateness=build_part([]).lateness), "lateness does not contain what it did"),
-        (build_part(BEFORE, connect=build_part([]).connect), "connect does not contain what it did"),
+        *((lose(time), f"{time} does not contain what it did") for time in Time),
+        (build_part(BEFORE, times={}), "latency does not contain what it did"),
         (build_part([*BEFORE, (6, 3, 0)], not_sent=[0, -1, 2]), "the causes for not sending counted"),
         (build_part(BEFORE, sent_per_second={1: 1}), "fewer were sent in a second"),
         (build_part(BEFORE[:3], bytes_received=12, per_second={}), "the outcomes counted"),

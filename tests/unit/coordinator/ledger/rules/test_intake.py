@@ -13,6 +13,7 @@ from oku_coordinator.ledger.storage.records import LeaseRecord, Receipt
 from oku_core.accounting.failure_reason import ReasonCount
 from oku_core.accounting.interval import Lengths, Slice, SliceState
 from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.outcome import Outcome, build_no_counts
 from oku_core.accounting.run_state import RunState
@@ -77,7 +78,10 @@ def test_the_next_checkpoint_adds_what_it_has_gained(ledger: Ledger, deal: Deal)
     snapshot = ledger.runs.fetch_snapshot("r1")
     assert snapshot.account.outcomes == make_counts(20)
     assert snapshot.account.statuses == {"200": 20}
-    assert (snapshot.account.latency.total, snapshot.account.latency.sum_us) == (20, 20_000)
+    assert (
+        snapshot.account.histogram(Time.LATENCY).total,
+        snapshot.account.histogram(Time.LATENCY).sum_us,
+    ) == (20, 20_000)
     assert snapshot.account.bytes_received == 260
     assert [worker.requests for worker in snapshot.workers] == [20]
     assert snapshot.record.state == RunState.RUNNING

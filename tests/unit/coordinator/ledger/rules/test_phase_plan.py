@@ -61,8 +61,8 @@ def test_a_part_has_the_name_of_a_target() -> None:
         (name(build_open_part([5, 7], 1, [1, 1, 0]), "ramp"), None),
         (name(build_open_part([5]), "other"), "the run has no phase 'other'"),
         (name(build_open_part([5]), "stage-2"), "the requests are due in phase 'ramp', not in 'stage-2'"),
-        (name(build_closed_part([5]), "ramp"), "requests that are answered have no response time"),
-        (name(build_closed_part([], 1), "ramp"), "requests that were sent have no lateness"),
+        (name(build_closed_part([5]), "ramp"), "0 have a response time, but 1 must have one"),
+        (name(build_closed_part([], 1), "ramp"), "0 have a lateness, but 1 must have one"),
     ],
 )
 def test_a_part_of_an_open_run_has_due_times_in_the_phase_of_its_lease(part: Part, fault: str | None) -> None:

@@ -14,6 +14,7 @@ from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.tables.outbox_table import OutboxLine
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import Checkpoint, Part
 from oku_core.results.lines import LineKind
@@ -51,7 +52,7 @@ def build_growing(lease: LeaseRecord, sequence: int, *seconds: int, is_final: bo
     part = Part(
         outcomes=make_counts(covered),
         statuses={"200": covered},
-        latency=latency.build_latency(),
+        times={Time.LATENCY: latency.build_latency()},
         per_second={BEGIN + place: make_counts(ok) for place, ok in enumerate(seconds) if ok},
     )
     checkpoint = build_checkpoint(lease, covered)

@@ -7,8 +7,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.coordinators.parts import build_closed_part, build_open_part
 
-from oku_coordinator.ledger.storage.account_rows import ACCOUNT_COLUMNS, build_account, build_account_columns
-from oku_coordinator.ledger.storage.run_account import Account
+from oku_coordinator.ledger.storage.account_rows import (
+    ACCOUNT_COLUMNS,
+    TIME_COLUMNS,
+    build_account,
+    build_account_columns,
+    build_time,
+    build_time_columns,
+)
+from oku_core.accounting.account import Account
+from oku_core.accounting.measured_time import Time
 from oku_core.messaging.checkpoint import Part
 
 LATENCIES = st.lists(st.integers(0, 3_590_000_000), max_size=5)
@@ -36,6 +44,21 @@ def build_values(account: Account) -> dict[str, Any]:
     return dict(zip(ACCOUNT_COLUMNS, build_account_columns(account), strict=True))
 
 
+def build_time_values(account: Account) -> list[dict[str, Any]]:
+    """The columns of its times, by name."""
+    return [
+        {"time": time, **dict(zip(TIME_COLUMNS, build_time_columns(histogram), strict=True))}
+        for time, histogram in account.times.items()
+    ]
+
+
+def read_back(account: Account) -> Account:
+    """The account as its rows have it."""
+    again = build_account(build_row(build_values(account)))
+    again.times |= dict(build_time(build_row(values)) for values in build_time_values(account))
+    return again
+
+
 def fold(*parts: Part) -> Account:
     """The account of several parts."""
     account = Account()
@@ -46,17 +69,16 @@ def fold(*parts: Part) -> Account:
 
 @settings(max_examples=25)
 @given(PARTS)
-def test_an_account_comes_back_from_its_row(parts: list[Part]) -> None:
+def test_an_account_comes_back_from_its_rows(parts: list[Part]) -> None:
     """It is exact, with the sums, minima and maxima that histograms in V2 form do not carry."""
     account = fold(*parts)
-    assert build_account(build_row(build_values(account))).build_part() == account.build_part()
+    assert read_back(account).build_counts() == account.build_counts()
 
 
 def test_an_empty_histogram_takes_no_room() -> None:
     """The requests of closed runs have no due times."""
-    values = build_values(fold(build_closed_part([1, 2])))
-    assert (values["response_time"], values["lateness"]) == (None, None)
-    assert values["latency"]
+    [values] = build_time_values(fold(build_closed_part([2, 4])))
+    assert values["time"] == "latency"
 
 
 @pytest.mark.parametrize(
@@ -67,8 +89,6 @@ def test_an_empty_histogram_takes_no_room() -> None:
         ({"outcomes": "nothing"}, "JSON is malformed"),
         ({"not_sent": "[0]"}, "causes for not sending are not the counts of each"),
         ({"statuses": "nothing"}, "JSON is malformed"),
-        ({"latency": b"nothing"}, "no HdrHistogram"),
-        ({"lateness": b"nothing"}, "no HdrHistogram"),
     ],
 )
 def test_a_row_that_cannot_be_read_is_said(column: dict[str, Any], said: str) -> None:
@@ -79,11 +99,23 @@ def test_a_row_that_cannot_be_read_is_said(column: dict[str, Any], said: str) ->
         build_account(build_row(values | column))
 
 
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [({"histogram": b"nothing"}, "no HdrHistogram"), ({"time": "tea"}, "'tea' is not a valid Time")],
+)
+def test_a_time_that_cannot_be_read_is_said(column: dict[str, Any], said: str) -> None:
+    """It raises a ValueError, whatever is wrong."""
+    values = build_time_values(fold(build_open_part([1, 2], 1)))[0]
+    build_time(build_row(values))
+    with pytest.raises(ValueError, match=said):
+        build_time(build_row(values | column))
+
+
 def test_sums_may_be_larger_than_an_integer_of_the_database() -> None:
     """The microseconds of 10**13 requests of three seconds are; nothing is rounded."""
     account = fold(build_closed_part([1, 2], 1))
-    account.bytes_received, account.latency.sum_us = 10**24 + 7, 3 * 10**19 + 1
-    values = build_values(account)
-    assert all(not isinstance(value, int) or value < 2**63 for value in values.values())
-    again = build_account(build_row(values))
-    assert (again.bytes_received, again.latency.sum_us) == (10**24 + 7, 3 * 10**19 + 1)
+    account.bytes_received, account.histogram(Time.LATENCY).sum_us = 10**24 + 7, 3 * 10**19 + 1
+    for values in (build_values(account), *build_time_values(account)):
+        assert all(not isinstance(value, int) or value < 2**63 for value in values.values())
+    again = read_back(account)
+    assert (again.bytes_received, again.histogram(Time.LATENCY).sum_us) == (10**24 + 7, 3 * 10**19 + 1)

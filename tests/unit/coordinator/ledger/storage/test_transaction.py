@@ -11,6 +11,7 @@ from tests.kit.coordinators.leases import apply_batches, build_part, deal_lease
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.storage.transaction import Transaction
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import CheckpointBatch, Part
@@ -52,7 +53,10 @@ def test_a_full_disk_is_said_and_loses_nothing(
         apply(batches, 6.0)
     after = ledger.runs.fetch_snapshot("r1")
     assert (after.record, after.lengths) == (before.record, before.lengths)
-    assert after.account.latency.build_latency() == before.account.latency.build_latency()
+    assert (
+        after.account.histogram(Time.LATENCY).build_latency()
+        == before.account.histogram(Time.LATENCY).build_latency()
+    )
     assert all(lease.sequence == 0 for lease in ledger.leases.fetch_open("r1"))
     fill_disk(ledger, is_full=False)
     assert apply(batches, 7.0) == [MessageVerdict.ACCOUNTED] * 50
@@ -91,10 +95,10 @@ def test_a_change_that_fails_half_way_is_undone_as_a_whole(
         with pytest.raises(sqlite3.OperationalError, match="disk I/O error"):
             apply(batches, 5.0)
     snapshot = ledger.runs.fetch_snapshot("r1")
-    assert (snapshot.account.accounted, snapshot.account.latency.total) == (0, 0)
+    assert (snapshot.account.accounted, snapshot.account.histogram(Time.LATENCY).total) == (0, 0)
     assert (snapshot.lengths.leased, snapshot.breach) == (20, None)
     assert apply(batches, 6.0) == [MessageVerdict.CLOSED, MessageVerdict.CLOSED]
-    assert ledger.runs.fetch_snapshot("r1").account.latency.total == 20
+    assert ledger.runs.fetch_snapshot("r1").account.histogram(Time.LATENCY).total == 20
 
 
 def test_who_only_reads_cannot_write(

@@ -7,6 +7,7 @@ from tests.kit.outcomes import make_counts
 from oku_coordinator.ledger import Ledger
 from oku_coordinator.ledger.storage.records import RunRecord
 from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.measured_time import Time
 from oku_core.results.event import Event, EventType
 from oku_core.results.sample import Sample, merge
 from oku_core.results.sample import build_sample as build
@@ -28,7 +29,7 @@ def build_sample(at: float) -> Sample:
     return build(
         at=at, seconds=1.0, requests_total=int(at), accounted=int(at), leased=0, pending=0, done=int(at),
         resent_at_most=0, in_flight=at % 7, workers=1, outcomes=make_counts(2, unexpected_status=1),
-        latency=histogram.build_latency(),
+        times={Time.LATENCY: histogram.build_latency()},
     )  # fmt: skip
 
 
@@ -47,7 +48,7 @@ def test_a_long_history_is_thinned_out_bit_by_bit(
             assert sum(each.seconds for each in kept) == place
             assert [each.at for each in kept] == sorted({each.at for each in kept})
     kept = ledger.history.fetch("r1").samples
-    assert merge(kept).latency == merge(whole).latency
+    assert merge(kept).histogram(Time.LATENCY) == merge(whole).histogram(Time.LATENCY)
     assert merge(kept).in_flight == pytest.approx(merge(whole).in_flight)
     assert {each.seconds for each in kept[1:30]} == {4.0}
 

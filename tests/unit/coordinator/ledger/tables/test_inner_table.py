@@ -16,6 +16,7 @@ from oku_coordinator.ledger.storage.records import LeaseRecord
 from oku_coordinator.ledger.tables.inner_table import MOST_BYTES, MOST_NAMES, MOST_TRACEBACKS
 from oku_core.accounting.interval import Lengths
 from oku_core.accounting.lease_state import ExpiryReason
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.message_verdict import MessageVerdict
 from oku_core.accounting.run_state import RunState
 from oku_core.messaging.checkpoint import OTHER_NAMES, Part
@@ -70,7 +71,7 @@ def test_inner_requests_are_counted_beside_the_account(ledger: Ledger) -> None:
     assert (snapshot.account.outcomes, snapshot.account.statuses) == (make_counts(10), {})
     orders = snapshot.accounts.inner["", "orders"]
     assert (orders.outcomes, orders.statuses, orders.bytes_received) == (make_counts(2), {"200": 1}, 20)
-    assert (orders.latency.total, orders.latency.sum_us) == (2, 6001)
+    assert (orders.histogram(Time.LATENCY).total, orders.histogram(Time.LATENCY).sum_us) == (2, 6001)
     assert count(ledger) == {"login": 25, "orders": 2}
 
 

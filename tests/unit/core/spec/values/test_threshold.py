@@ -4,15 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oku_core.accounting.measured_time import Time
 from oku_core.accounting.outcome import Outcome
-from oku_core.spec.values.threshold import (
-    MOST_THRESHOLDS,
-    FigureKind,
-    Threshold,
-    Time,
-    Unit,
-    parse_thresholds,
-)
+from oku_core.spec.values.threshold import MOST_THRESHOLDS, FigureKind, Threshold, Unit, parse_thresholds
 from oku_core.spec.values.threshold_reader import Comparison
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.kit.outcomes import make_counts
 from yarl import URL
 
+from oku_core.accounting.measured_time import Time
 from oku_core.http_client.client_rules import LONGEST_HEAD_BYTES
 from oku_core.messaging.lease import Lease
 from oku_core.spec.request_template import RequestTemplate
@@ -28,6 +29,7 @@ from oku_workers.engines.httptools.origin import Origin
 from oku_workers.engines.httptools.request import SharedBody
 from oku_workers.engines.httptools.route import Route
 from oku_workers.executions.execution import Execution
+from oku_workers.executions.open_part import OpenPart
 from oku_workers.executions.tally import (
     DISCONNECTED,
     FAILED_CHECK,
@@ -580,11 +582,12 @@ def test_answers_that_are_cut_are_timed_in_two_parts(data: st.DataObject, method
         pieces = [piece for piece in cut(data, response.content) if piece]
         bench.receive(*pieces)
         split += len(pieces) > 1
-    timings, latency = bench.execution.tally.timings, bench.execution.tally.latency.build_snapshot()
-    counts = [each.build_snapshot().total for each in (timings.split_latency, timings.transfer)]
-    assert counts == [split, split]
-    assert timings.split_latency.sum_us == timings.split_first_byte.sum_us + timings.transfer.sum_us
-    assert timings.split_latency.sum_us <= latency.sum_us
+    part = OpenPart(bench.execution.tally).build()
+    latency, first_byte, transfer = map(
+        part.histogram, (Time.SPLIT_LATENCY, Time.SPLIT_FIRST_BYTE, Time.TRANSFER)
+    )
+    assert (latency.total, transfer.total) == (split, split)
+    assert latency.sum_us == first_byte.sum_us + transfer.sum_us <= part.histogram(Time.LATENCY).sum_us
 
 
 def test_an_answer_to_a_request_that_is_still_being_sent_may_come_in_one_piece() -> None:
@@ -592,7 +595,7 @@ def test_an_answer_to_a_request_that_is_still_being_sent_may_come_in_one_piece()
     bench = Bench()
     bench.connection.send(b"x" * (LARGE_REQUEST_BYTES + 1))
     bench.receive(PLAIN, PLAIN[:-1], PLAIN[-1:])
-    assert bench.execution.tally.timings.transfer.build_snapshot().total == 1
+    assert bench.execution.tally.times[Time.TRANSFER].build_snapshot().total == 1
 
 
 def test_an_answer_in_two_pieces_that_is_too_late_is_not_timed() -> None:
@@ -601,25 +604,24 @@ def test_an_answer_in_two_pieces_that_is_too_late_is_not_timed() -> None:
     bench.limit.ns = bench.route.ok_ns = 0
     bench.receive(PLAIN[:-1], PLAIN[-1:])
     assert bench.execution.outcomes[TIMEOUT] == 1
-    assert bench.execution.tally.timings.transfer.build_snapshot().total == 0
+    assert Time.TRANSFER not in bench.execution.tally.times
 
 
 def test_a_connection_tells_its_first_request_how_long_it_took() -> None:
     """Also if it was made ahead, and once: those that follow have it for nothing."""
     bench = Bench()
     bench.receive(PLAIN, PLAIN)
-    assert bench.execution.tally.timings.connect.build_snapshot().total == 1
+    assert bench.execution.tally.times[Time.CONNECT].build_snapshot().total == 1
 
     ahead = Connection(bench, bench.route)
     ahead.connect_us = 250
     ahead.connection_made(bench.transport)
-    assert bench.execution.tally.timings.connect.build_snapshot().total == 1
+    assert bench.execution.tally.times[Time.CONNECT].build_snapshot().total == 1
     for _ in range(2):
         tally, coordinate, _, due_ns = bench.feed.take()
         ahead.note(bench.route, tally, coordinate, 0, due_ns)
-    timings = bench.execution.tally.timings
-    assert timings.connect.min_us == 250
-    assert (timings.connect.build_snapshot().total, timings.tls.build_snapshot().total) == (2, 1)
+    connect, tls = (bench.execution.tally.times[time].build_snapshot() for time in (Time.CONNECT, Time.TLS))
+    assert (connect.min_us, connect.total, tls.total) == (250, 2, 1)
 
 
 async def test_a_long_request_is_given_to_the_transport_in_pieces() -> None:

@@ -11,6 +11,7 @@ from tests.kit.workers.engine_benches import settle
 from tests.kit.workers.http2_benches import Http2Transport, MultiplexedBench, Nghttp2Bench
 from tests.kit.workers.scheduled_bench import ScheduledBench, build_open_spec, list_waves
 
+from oku_core.accounting.measured_time import Time
 from oku_core.http_client.client_rules import KEEPALIVE_S
 from oku_core.http_client.error_reason import NO_HTTP2, STREAM_REFUSED
 from oku_core.process.supervision import Supervisor
@@ -298,7 +299,7 @@ async def test_how_long_connecting_took_is_noted_once(bench: MultiplexedBench) -
     execution = bench.add((0, 20))
     await answer_all(bench, execution)
     [tally] = execution.tallies
-    assert tally.timings.connect.build_snapshot().total == 1
+    assert tally.times[Time.CONNECT].build_snapshot().total == 1
 
 
 # What ends without an answer.

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oku_core.accounting.histogram import HIGHEST_US, Histogram, HistogramSnapshot, merge
-from oku_core.accounting.request_timing import TIMINGS, build_first_byte, build_transfer, find_timing_fault
+from oku_core.accounting.measured_time import Time
+from oku_core.results.timing_summary import build_first_byte, build_transfer
 
 Answer = tuple[int, int | None]
 """Its latency in µs and when its first byte came, or None if it came in one piece."""
@@ -25,15 +26,15 @@ def build_histogram(*values_us: int) -> HistogramSnapshot:
     return histogram.build_latency()
 
 
-def build_timings(answers: list[Answer]) -> dict[str, HistogramSnapshot]:
+def build_timings(answers: list[Answer]) -> dict[Time, HistogramSnapshot]:
     """The distributions of these answers, each on a connection of its own, every other one with TLS."""
     split = [(latency_us, first_us) for latency_us, first_us in answers if first_us is not None]
     return {
-        "connect": build_histogram(*[300] * len(answers)),
-        "tls": build_histogram(*[900] * (len(answers) // 2)),
-        "split_latency": build_histogram(*(latency_us for latency_us, _ in split)),
-        "split_first_byte": build_histogram(*(first_us for _, first_us in split)),
-        "transfer": build_histogram(*(latency_us - first_us for latency_us, first_us in split)),
+        Time.CONNECT: build_histogram(*[300] * len(answers)),
+        Time.TLS: build_histogram(*[900] * (len(answers) // 2)),
+        Time.SPLIT_LATENCY: build_histogram(*(latency_us for latency_us, _ in split)),
+        Time.SPLIT_FIRST_BYTE: build_histogram(*(first_us for _, first_us in split)),
+        Time.TRANSFER: build_histogram(*(latency_us - first_us for latency_us, first_us in split)),
     }
 
 
@@ -41,7 +42,7 @@ def build_first(answers: list[Answer]) -> HistogramSnapshot:
     """The first bytes of these answers, as they follow from the distributions."""
     timings = build_timings(answers)
     latency = build_histogram(*(latency_us for latency_us, _ in answers))
-    return build_first_byte(latency, timings["split_latency"], timings["split_first_byte"])
+    return build_first_byte(latency, timings[Time.SPLIT_LATENCY], timings[Time.SPLIT_FIRST_BYTE])
 
 
 @given(ANSWERS)
@@ -73,40 +74,6 @@ def test_latencies_of_split_answers_must_be_among_all() -> None:
         build_first_byte(build_histogram(1000), build_histogram(2000), build_histogram(100))
 
 
-@given(ANSWERS)
-def test_true_distributions_agree(answers: list[Answer]) -> None:
-    """Whatever was answered, and in how many pieces."""
-    assert find_timing_fault(build_timings(answers), len(answers)) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "values_us", "fault"),
-    [
-        ("tls", [900, 900, 900], "3 connections have agreed on TLS, but 2 were made"),
-        ("transfer", [], "of 2 answers, 1 were split, but 1 have a first byte and 0 a transfer"),
-        ("split_first_byte", [1, 2], "of 2 answers, 1 were split, but 2 have a first byte and 1 a transfer"),
-        (
-            "split_first_byte",
-            [1001],
-            "split answers took 4000 µs, but their first bytes 1001 µs and their transfers 3000 µs",
-        ),
-    ],
-)
-def test_each_contradiction_is_named(name: str, values_us: list[int], fault: str) -> None:
-    """The log says which distributions do not agree."""
-    timings = build_timings([(4000, 1000), (500, None)]) | {name: build_histogram(*values_us)}
-    assert find_timing_fault(timings, 2) == fault
-
-
-def test_no_more_answers_are_split_than_there_are() -> None:
-    """Only complete answers are counted."""
-    timings = build_timings([(4000, 1000), (500, 200)])
-    assert find_timing_fault(timings, 1) == (
-        "of 1 answers, 2 were split, but 2 have a first byte and 2 a transfer"
-    )
-    assert set(timings) == set(TIMINGS)
-
-
 @given(ANSWERS, ANSWERS, ANSWERS)
 def test_the_first_bytes_of_parts_sum_to_those_of_the_whole(
     first: list[Answer], second: list[Answer], third: list[Answer]
@@ -124,6 +91,6 @@ def test_transfers_of_all_answers_are_their_latencies_without_their_first_bytes(
     answers: list[Answer],
 ) -> None:
     """Each answer has one, and that of an answer in one piece is 0."""
-    transfer = build_transfer(len(answers), build_timings(answers)["transfer"])
+    transfer = build_transfer(len(answers), build_timings(answers)[Time.TRANSFER])
     times_us = [0 if first_us is None else latency_us - first_us for latency_us, first_us in answers]
     assert transfer == build_histogram(*times_us)

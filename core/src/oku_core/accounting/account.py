@@ -1,0 +1,123 @@
+"""A running total of counts: what the requests of a phase and name, or of several, sum to."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from oku_core.accounting.counts import Counts
+from oku_core.accounting.failure_reason import MOST_KEPT_REASONS, OTHER, ReasonCount, find_sum_fault
+from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.interval import ConservationError
+from oku_core.accounting.measured_time import Time, find_time_fault
+from oku_core.accounting.outcome import NOT_SENT, build_no_causes, build_no_counts, count_answered
+
+ReasonKey = tuple[int, str]
+"""An outcome, as a place in `OUTCOMES`, and a reason for it."""
+_NONE = Histogram()
+"""Stands for a time that nothing was measured of; nothing is ever added to it."""
+
+
+@dataclass(kw_only=True)
+class Account:
+    """What the requests of one phase and name, or of several, sum to; the fields are those of `Counts`.
+
+    `times` has no entry for a time that nothing was measured of.
+    """
+
+    outcomes: list[int] = field(default_factory=build_no_counts)
+    not_sent: list[int] = field(default_factory=build_no_causes)
+    statuses: dict[str, int] = field(default_factory=dict)
+    bytes_received: int = 0
+    reasons: dict[ReasonKey, ReasonCount] = field(default_factory=dict)
+    times: dict[Time, Histogram] = field(default_factory=dict)
+
+    @property
+    def accounted(self) -> int:
+        """How many requests have an outcome."""
+        return sum(self.outcomes)
+
+    def histogram(self, time: Time) -> Histogram:
+        """The distribution of a time, to read only; empty if none was measured."""
+        return self.times.get(time, _NONE)
+
+    def add(self, gained: Counts) -> None:
+        """Fold in what has been gained; its reasons have indices."""
+        for index, count in enumerate(gained.outcomes):
+            self.outcomes[index] += count
+        for index, count in enumerate(gained.not_sent):
+            self.not_sent[index] += count
+        for status, count in gained.statuses.items():
+            self.statuses[status] = self.statuses.get(status, 0) + count
+        self.bytes_received += gained.bytes_received
+        for time, histogram in gained.times.items():
+            if histogram.buckets:
+                self.times.setdefault(time, Histogram()).add(histogram)
+        for reason in gained.reasons:
+            self._add_reason(reason)
+
+    def _add_reason(self, count: ReasonCount) -> None:
+        known = self.reasons.get(count.key)
+        if known is None and len(self.reasons) >= MOST_KEPT_REASONS:
+            known = self.reasons.get((count.outcome, OTHER), ReasonCount(count.outcome, OTHER, 0))
+        grown = count if known is None else known.join(count)
+        self.reasons[grown.key] = grown
+
+    def build_counts(self) -> Counts:
+        """The same as a value; what is added later does not change it."""
+        return Counts(
+            outcomes=list(self.outcomes),
+            not_sent=list(self.not_sent),
+            statuses=dict(self.statuses),
+            bytes_received=self.bytes_received,
+            reasons=[self.reasons[key] for key in sorted(self.reasons)],
+            times={time: held.build_latency() for time, held in self.times.items() if held.total},
+        )
+
+    def copy(self) -> "Account":
+        """A copy that goes its own way."""
+        return Account(
+            outcomes=list(self.outcomes),
+            not_sent=list(self.not_sent),
+            statuses=dict(self.statuses),
+            bytes_received=self.bytes_received,
+            reasons=dict(self.reasons),
+            times={time: histogram.copy() for time, histogram in self.times.items()},
+        )
+
+    def check(self, *, is_open: bool, has_statuses: bool = True) -> None:
+        """Check the first law: times and statuses sum to what was answered, causes to what was not sent.
+
+        The reasons of each outcome but `ok` sum to its count.
+
+        Args:
+            is_open: whether the requests have due times.
+            has_statuses: whether they have statuses; iterations of user code have none.
+
+        Raises:
+            ConservationError: they do not.
+        """
+        answered = count_answered(self.outcomes) if has_statuses else 0
+        if (statuses := sum(self.statuses.values())) != answered:
+            raise ConservationError(f"{answered} must have a status, but {statuses} have one")
+        if sum(self.not_sent) != self.outcomes[NOT_SENT]:
+            raise ConservationError(
+                f"{self.outcomes[NOT_SENT]} were not sent, but the causes sum to {sum(self.not_sent)}"
+            )
+        fault = find_time_fault(self.times, self.outcomes, is_open=is_open)
+        if fault := fault or find_sum_fault(self.reasons.values(), self.outcomes):
+            raise ConservationError(fault)
+
+
+def sum_accounts(accounts: Iterable[Account]) -> Account:
+    """The sum of several accounts, to read only: the sum of one is that account itself."""
+    each = list(accounts)
+    if len(each) == 1:
+        return each[0]
+    total = Account()
+    for account in each:
+        total.add(account.build_counts())
+    return total
+
+
+def sum_counts(counts: Iterable[Sequence[int]]) -> list[int]:
+    """The sum of several counts of outcomes."""
+    return [sum(column) for column in zip(build_no_counts(), *counts, strict=True)]
