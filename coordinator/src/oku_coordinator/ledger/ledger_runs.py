@@ -149,9 +149,13 @@ class LedgerRuns:
         """A run with everything that is kept for it at one instant, also while another process writes."""
         return self._file.read(lambda transaction: _build_snapshot(transaction, run))
 
-    def fetch_threshold_basis(self, run: str) -> ThresholdBasis:
-        """What the thresholds of a run are judged by; later checkpoints do not change it."""
-        return self._file.read(lambda transaction: _build_threshold_basis(transaction, run))
+    def read_threshold_basis(self, run: str, read: Callable[[ThresholdBasis], _T]) -> _T:
+        """What `read` makes of what the thresholds of a run are judged by; nobody changes it meanwhile."""
+        return self._file.read(lambda transaction: read(_build_threshold_basis(transaction, run)))
+
+    def fetch_thresholds(self, run: str) -> dict[int, ThresholdRecord]:
+        """What is kept of the thresholds of a run beside its account, by their places in the spec."""
+        return self._file.read(lambda transaction: threshold_table.fetch_thresholds(transaction, run))
 
     def note_lost_threshold(self, run: str, number: int, now: float, text: str) -> None:
         """Note, once, that a threshold is lost for certain, and keep the text as an event.
@@ -293,8 +297,9 @@ def _build_snapshot(transaction: Transaction, run: str) -> Snapshot:
     breach = record.reason if record.is_broken else None
     accounts = RunAccount()
     try:
-        accounts = account_table.fetch_account(transaction, run).copy()
+        accounts = account_table.fetch_account(transaction, run)
         lengths = conservation.check_run(transaction, run, accounts)
+        accounts = accounts.freeze()
     except BreachError as error:
         breach = breach or error.detail
         lengths = slice_table.sum_lengths(transaction, run)
@@ -343,7 +348,7 @@ def _build_stretch_basis(transaction: Transaction, run: str, since: int) -> Stre
 def _build_threshold_basis(transaction: Transaction, run: str) -> ThresholdBasis:
     return ThresholdBasis(
         record=run_table.fetch_run(transaction, run),
-        accounts=account_table.fetch_account(transaction, run).copy(),
+        accounts=account_table.fetch_account(transaction, run),
         flags=work_table.fetch_flags(transaction, run),
         thresholds=threshold_table.fetch_thresholds(transaction, run),
     )

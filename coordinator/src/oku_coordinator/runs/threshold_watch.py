@@ -7,6 +7,7 @@ coordinator that comes back ends a run that the one before it should have ended.
 import contextlib
 import logging
 from collections.abc import Callable
+from functools import partial
 
 import msgspec
 
@@ -52,16 +53,17 @@ class ThresholdWatch:
             self._stretches = StretchWatch(run.spec)
         if run.is_active and self._stretches:
             self._look_at_stretches(run, self._stretches, tick.sample)
-        basis = self._ledger.runs.fetch_threshold_basis(run.run)
         clock_s = tick.sample.active_s if tick.clock_s is None else tick.clock_s
-        summaries = judge_thresholds(basis, clock_s)
+        kept = self._ledger.runs.fetch_thresholds(run.run)
+        judge = partial(judge_thresholds, clock_s=clock_s)
+        summaries = self._ledger.runs.read_threshold_basis(run.run, judge)
         lost = [
             (number, run.spec.thresholds[number])
             for number, summary in enumerate(summaries)
             if summary.verdict is ThresholdVerdict.FAILED
         ]
         for number, threshold in lost:
-            self._note_lost(run, number, threshold, basis.thresholds.get(number))
+            self._note_lost(run, number, threshold, kept.get(number))
         if run.state == RunState.RUNNING:
             self._end(run, [threshold for _, threshold in lost if threshold.aborts])
         return msgspec.structs.replace(tick, thresholds=summaries)
@@ -70,7 +72,7 @@ class ThresholdWatch:
         now = self._clock()
         basis = self._ledger.runs.fetch_stretch_basis(run.run, stretches.since)
         look = Look(run, sample, basis, self.told.find_end(basis.leases, now))
-        kept = self._ledger.runs.fetch_threshold_basis(run.run).thresholds
+        kept = self._ledger.runs.fetch_thresholds(run.run)
         changed = stretches.look(look, kept)
         if changed:
             self._ledger.runs.keep_stretches(run.run, changed)

@@ -164,10 +164,7 @@ class RequestCollector(Collector):
 
 def build_figures(run: str, spec: Spec, accounts: RunAccount) -> list[RequestFigures]:
     """The figures of each target of a run, in the order of its spec; a single one may have no name."""
-    return [
-        _build_figures(run, name, [part for key, part in accounts.parts.items() if key[1] == name])
-        for name in list_target_names(spec)
-    ]
+    return [_build_figures(run, name, accounts.parts.list_named(name)) for name in list_target_names(spec)]
 
 
 def build_inner_figures(run: str, accounts: RunAccount) -> list[RequestFigures]:

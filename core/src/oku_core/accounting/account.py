@@ -21,6 +21,9 @@ class Account:
     """What the requests of one phase and name, or of several, sum to; the fields are those of `Counts`.
 
     `times` has no entry for a time that nothing was measured of.
+
+    Attributes:
+        totals: accounts of several that this one counts in: what it gains, they gain.
     """
 
     outcomes: list[int] = field(default_factory=build_no_counts)
@@ -29,6 +32,8 @@ class Account:
     bytes_received: int = 0
     reasons: dict[ReasonKey, ReasonCount] = field(default_factory=dict)
     times: dict[Time, Histogram] = field(default_factory=dict)
+    totals: list["Account"] = field(default_factory=list, compare=False, repr=False)
+    _frozen: "Account | None" = field(default=None, init=False, compare=False, repr=False)
 
     @property
     def accounted(self) -> int:
@@ -41,6 +46,8 @@ class Account:
 
     def add(self, gained: Counts) -> None:
         """Fold in what has been gained; its reasons have indices."""
+        if self._frozen is not None:
+            self._frozen, self.times = None, {time: held.copy() for time, held in self.times.items()}
         for index, count in enumerate(gained.outcomes):
             self.outcomes[index] += count
         for index, count in enumerate(gained.not_sent):
@@ -53,6 +60,22 @@ class Account:
                 self.times.setdefault(time, Histogram()).add(histogram)
         for reason in gained.reasons:
             self._add_reason(reason)
+        for total in self.totals:
+            total.add(gained)
+
+    def add_account(self, other: "Account") -> None:
+        """Fold in all of another account."""
+        counts = Counts(
+            outcomes=other.outcomes,
+            not_sent=other.not_sent,
+            statuses=other.statuses,
+            bytes_received=other.bytes_received,
+            reasons=list(other.reasons.values()),
+        )
+        self.add(counts)
+        for time, histogram in other.times.items():
+            for account in (self, *self.totals):
+                account.times.setdefault(time, Histogram()).add(histogram)
 
     def _add_reason(self, count: ReasonCount) -> None:
         known = self.reasons.get(count.key)
@@ -72,8 +95,24 @@ class Account:
             times={time: held.build_latency() for time, held in self.times.items() if held.total},
         )
 
+    def freeze(self) -> "Account":
+        """The same, to read only, and the same object until something is gained; that does not change it.
+
+        Both have the same histograms until then, so it takes next to no memory.
+        """
+        if self._frozen is None:
+            self._frozen = Account(
+                outcomes=list(self.outcomes),
+                not_sent=list(self.not_sent),
+                statuses=dict(self.statuses),
+                bytes_received=self.bytes_received,
+                reasons=dict(self.reasons),
+                times=dict(self.times),
+            )
+        return self._frozen
+
     def copy(self) -> "Account":
-        """A copy that goes its own way."""
+        """A copy that goes its own way, and counts in no totals."""
         return Account(
             outcomes=list(self.outcomes),
             not_sent=list(self.not_sent),
@@ -114,7 +153,7 @@ def sum_accounts(accounts: Iterable[Account]) -> Account:
         return each[0]
     total = Account()
     for account in each:
-        total.add(account.build_counts())
+        total.add_account(account)
     return total
 
 

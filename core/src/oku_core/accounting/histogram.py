@@ -7,7 +7,6 @@ so many latencies a quantile is. The hot loop of a worker records with `counts[b
 by hand; `hdr` writes and reads the exchange format.
 """
 
-import math
 import operator
 from array import array
 from bisect import bisect_left
@@ -373,7 +372,7 @@ def find_rank(quantile: float | Fraction, total: int) -> int:
     quantile asks here. A float is taken as the decimal number that it is written as: 0.99 is 99 of 100.
     """
     exact = quantile if isinstance(quantile, Fraction) else _read_exact(quantile)
-    return min(max(1, math.ceil(exact * total)), total)
+    return min(max(1, -(-exact.numerator * total // exact.denominator)), total)
 
 
 def find_values_us(filled: Iterable[tuple[int, int]], ranks: Iterable[int], max_us: int) -> list[int]:

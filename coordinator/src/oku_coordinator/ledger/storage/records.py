@@ -492,7 +492,7 @@ class Snapshot:
     @cached_property
     def account(self) -> Account:
         """What all its requests sum to."""
-        return self.accounts.build_total()
+        return self.accounts.parts.fetch_whole()
 
 
 UNREADABLE = (ValueError, OverflowError, msgspec.MsgspecError)
