@@ -19,7 +19,7 @@ from oku_cli.report.charts.percentiles import build_percentile_chart
 from oku_cli.report.exports import build_csv, build_hgrm_text, decode_latency
 from oku_cli.report.hgrm import build_percentile_rows
 from oku_cli.report.run_history import RunHistory
-from oku_coordinator.ledger.storage.run_account import RunAccount
+from oku_coordinator.ledger.storage.run_account import PartAccounts, RunAccount
 from oku_coordinator.runs.part_summaries import build_figures
 from oku_coordinator.telemetry.target_ticks import TargetTicks
 from oku_core.accounting import hdr
@@ -70,7 +70,8 @@ def list_figures(values_us: list[int]) -> Iterator[tuple[str, Mapping[str, float
     yield "sample, line of a range or of a worker", pick_ms(build_latencies_ms({Time.LATENCY: latency}))
     sample = build_one_sample(latency)
     yield "merged samples", pick_ms(build_latencies_ms(merge_samples([sample]).times))
-    [tick] = TargetTicks().build("r1", [Target(name="home", url="/")], RunAccount({("", "home"): account}))
+    accounts = RunAccount(PartAccounts({("", "home"): account}))
+    [tick] = TargetTicks().build("r1", [Target(name="home", url="/")], accounts)
     yield "tick of a target", {"p50": tick.p50_ms, "p99": tick.p99_ms}
     yield "threshold", {name: judge_value(name, histogram, len(values_us)) for name in (*NAMES, "max")}
     yield "line of a threshold", {"p99": find_line_value("p99", histogram, len(values_us))}

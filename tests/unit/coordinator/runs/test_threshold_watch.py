@@ -202,7 +202,7 @@ def test_some_seconds_in_a_row_lose_a_threshold_and_the_worst_of_them_is_kept(
 
     assert world.look(11.0) == [_FAILED, _UNDECIDED, _UNDECIDED]
     assert world.lost == ["threshold lost: rate >= 7/s over 2s"]
-    kept = ledger.runs.fetch_threshold_basis("r1").thresholds
+    kept = ledger.runs.fetch_thresholds("r1")
     loss = StretchValue(4.5, holds=False, clock_s=6.0)
     assert kept == {
         0: ThresholdRecord(5.0, 4.5, loss, 2.0),
@@ -220,12 +220,12 @@ def test_a_watch_that_begins_in_the_middle_finds_the_same(
     world = build_world("rate >= 5/s over 2s: abort", "rate >= 9/s over 2s")
     world.end_in({3: 1, 4: 1, 5: 9, 6: 9, 7: 5, 8: 9}, told_to=9.2)
     world.look(9.0)
-    before = ledger.runs.fetch_threshold_basis("r1").thresholds
+    before = ledger.runs.fetch_thresholds("r1")
     world.watch = world.build_watch()
     world.end_in({9: 1, 10: 1, 11: 9}, told_to=11.2)
 
     assert world.look(12.0) == [_FAILED, _FAILED]
-    kept = ledger.runs.fetch_threshold_basis("r1").thresholds
+    kept = ledger.runs.fetch_thresholds("r1")
     assert kept[1].loss == before[1].loss == StretchValue(7.0, holds=False, clock_s=5.0)
     assert kept[0].loss == StretchValue(1.0, holds=False, clock_s=8.0)
     assert ledger.runs.fetch("r1").state is RunState.CANCELLING
@@ -280,8 +280,7 @@ def test_a_time_that_is_worse_than_any_can_be_kept(build_world: Callable[..., Wo
     for at in range(4, 8):
         world.look(at, outcomes=make_counts(timeout=3))
     assert world.summarize() == [_FAILED]
-    basis = world.ledger.runs.fetch_threshold_basis("r1")
-    assert basis.thresholds[0].worst == math.inf
+    assert world.ledger.runs.fetch_thresholds("r1")[0].worst == math.inf
     summary = build_summary(world.ledger.runs.fetch_snapshot("r1"), 9.0)
     threshold = summary.thresholds[0]
     assert (threshold.value, threshold.lost_value, threshold.lost_s) == (None, None, 3.0)
