@@ -8,6 +8,7 @@ by hand; `hdr` writes and reads the exchange format.
 """
 
 import operator
+import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +27,8 @@ BUCKETS = ((HIGHEST_US.bit_length() - SUB_BUCKET_BITS) + 2) << (SUB_BUCKET_BITS 
 """How many buckets there are: 23,552."""
 _MOST_MERGED = 2 * BUCKETS
 _INDEX = "H"
+_IS_BIG_ENDIAN = sys.byteorder == "big"
+"""What is packed is little-endian."""
 _TYPES = [(typecode, 256 ** array(typecode).itemsize - 1) for typecode in "BHIQ"]
 """The types of counts, and the highest count that each holds."""
 _NO_INDICES, _NO_COUNTS = array(_INDEX), array("B")
@@ -257,6 +260,42 @@ class Histogram:
         for index, count in self.filled():
             counts[index] = count
         self._indices, self._counts = None, counts
+
+    def pack(self) -> bytes:
+        """Its buckets as bytes, of which `unpack` makes it again: a ledger has thousands to be read at once."""
+        indices, counts = self._indices, self._counts
+        if indices is None or not isinstance(counts, array):
+            filled = list(self.filled())
+            indices = array(_INDEX, [index for index, _ in filled])
+            counts = _pack([count for _, count in filled])
+        if _IS_BIG_ENDIAN:
+            indices, counts = indices[:], counts[:]
+            indices.byteswap()
+            counts.byteswap()
+        return counts.typecode.encode() + indices.tobytes() + counts.tobytes()
+
+    @classmethod
+    def unpack(cls, packed: bytes, *, sum_us: int, min_us: int, max_us: int) -> "Histogram":
+        """The histogram of these bytes and figures; `ValueError` if they do not belong together."""
+        typecode, size = packed[:1].decode("latin-1"), len(packed) - 1
+        if typecode not in dict(_TYPES):
+            raise ValueError("no packed histogram")
+        indices, counts = array(_INDEX), array(typecode)
+        width = indices.itemsize + counts.itemsize
+        if not size or size % width:
+            raise ValueError("a packed histogram is cut short")
+        cut = 1 + size // width * indices.itemsize
+        indices.frombytes(packed[1:cut])
+        counts.frombytes(packed[cut:])
+        if _IS_BIG_ENDIAN:
+            indices.byteswap()
+            counts.byteswap()
+        if not all(map(operator.lt, indices, indices[1:])) or indices[-1] >= BUCKETS or not all(counts):
+            raise ValueError("the buckets of a packed histogram do not rise, or one holds nothing")
+        histogram = cls(indices, counts)
+        histogram.total = sum(counts)
+        histogram.sum_us, histogram.min_us, histogram.max_us = sum_us, min_us, max_us
+        return histogram
 
     def build_latency(self) -> HistogramSnapshot:
         """The same histogram in the form that is sent."""
