@@ -1,11 +1,11 @@
 """A running total of counts: what the requests of a phase and name, or of several, sum to."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from oku_core.accounting.counts import Counts
 from oku_core.accounting.failure_reason import MOST_KEPT_REASONS, OTHER, ReasonCount, find_sum_fault
-from oku_core.accounting.histogram import Histogram
+from oku_core.accounting.histogram import Histogram, sum_histograms
 from oku_core.accounting.interval import ConservationError
 from oku_core.accounting.measured_time import Time, find_time_fault
 from oku_core.accounting.outcome import NOT_SENT, build_no_causes, build_no_counts, count_answered
@@ -52,30 +52,20 @@ class Account:
             self.outcomes[index] += count
         for index, count in enumerate(gained.not_sent):
             self.not_sent[index] += count
-        for status, count in gained.statuses.items():
-            self.statuses[status] = self.statuses.get(status, 0) + count
         self.bytes_received += gained.bytes_received
+        self.add_reasons(gained.statuses, gained.reasons)
         for time, histogram in gained.times.items():
             if histogram.buckets:
                 self.times.setdefault(time, Histogram()).add(histogram)
-        for reason in gained.reasons:
-            self._add_reason(reason)
         for total in self.totals:
             total.add(gained)
 
-    def add_account(self, other: "Account") -> None:
-        """Fold in all of another account."""
-        counts = Counts(
-            outcomes=other.outcomes,
-            not_sent=other.not_sent,
-            statuses=other.statuses,
-            bytes_received=other.bytes_received,
-            reasons=list(other.reasons.values()),
-        )
-        self.add(counts)
-        for time, histogram in other.times.items():
-            for account in (self, *self.totals):
-                account.times.setdefault(time, Histogram()).add(histogram)
+    def add_reasons(self, statuses: Mapping[str, int], reasons: Iterable[ReasonCount]) -> None:
+        """Fold in the statuses of answers, and why requests failed."""
+        for status, count in statuses.items():
+            self.statuses[status] = self.statuses.get(status, 0) + count
+        for reason in reasons:
+            self._add_reason(reason)
 
     def _add_reason(self, count: ReasonCount) -> None:
         known = self.reasons.get(count.key)
@@ -151,9 +141,18 @@ def sum_accounts(accounts: Iterable[Account]) -> Account:
     each = list(accounts)
     if len(each) == 1:
         return each[0]
-    total = Account()
+    total = Account(
+        outcomes=sum_counts(account.outcomes for account in each),
+        not_sent=[sum(column) for column in zip(build_no_causes(), *(a.not_sent for a in each), strict=True)],
+        bytes_received=sum(account.bytes_received for account in each),
+    )
     for account in each:
-        total.add_account(account)
+        total.add_reasons(account.statuses, account.reasons.values())
+    times = dict.fromkeys(time for account in each for time in account.times)
+    total.times = {
+        time: sum_histograms([account.times[time] for account in each if time in account.times])
+        for time in times
+    }
     return total
 
 

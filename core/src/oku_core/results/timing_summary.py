@@ -1,5 +1,7 @@
 """How long requests took, and how that time is split, as people, scripts and dashboards read it."""
 
+from functools import lru_cache
+
 import msgspec
 
 from oku_core.accounting.account import Account
@@ -78,7 +80,7 @@ def build_timing_summary(account: Account) -> TimingSummary:
             connect=_build_step(account.histogram(Time.CONNECT)),
             tls=_build_step(account.histogram(Time.TLS)),
             first_byte=_build_step(latency),
-            transfer=_build_step(build_transfer(latency.total, _NONE)),
+            transfer=_build_no_transfer(latency.total),
         )
     snapshots = {time: histogram.build_latency() for time, histogram in account.times.items()}
     all_latencies, split_latency, split_first_byte, transfer, connect, tls = (
@@ -131,6 +133,11 @@ def build_transfer(answered: int, transfer: HistogramSnapshot) -> HistogramSnaps
     """
     whole = answered - transfer.total
     return merge([transfer, HistogramSnapshot(buckets=[0, whole])]) if whole else transfer
+
+
+@lru_cache(1024)
+def _build_no_transfer(answered: int) -> StepSummary:
+    return _build_step(build_transfer(answered, _NONE))
 
 
 def _build_step(histogram: Histogram | HistogramSnapshot) -> StepSummary:

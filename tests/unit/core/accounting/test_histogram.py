@@ -152,7 +152,8 @@ def test_a_packed_histogram_is_unpacked_as_it_was(values_us: list[int], full: in
     for _ in range(full):
         histogram.add(FULL)
     first = histogram.build_latency().buckets[0]
-    histogram.add(msgspec.structs.replace(FULL, buckets=[first, times], max_us=histogram.max_us))
+    known = {"min_us": histogram.min_us, "max_us": histogram.max_us}
+    histogram.add(msgspec.structs.replace(FULL, buckets=[first, times], **known))
     unpacked = Histogram.unpack(
         histogram.pack(), sum_us=histogram.sum_us, min_us=histogram.min_us, max_us=histogram.max_us
     )

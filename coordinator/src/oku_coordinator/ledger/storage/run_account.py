@@ -25,23 +25,29 @@ class _Totals(Generic[_Key]):
     """The totals of accounts by some key; that of a single account is this account itself.
 
     Args:
-        totals: those that are known already.
+        members: the accounts by the keys under which they count.
     """
 
-    def __init__(self, totals: Mapping[_Key, Account] | None = None) -> None:
-        self._totals = dict(totals or {})
-        self._first: dict[_Key, Account] = {}
-        """The accounts that are alone under their keys."""
+    def __init__(self, members: Mapping[_Key, Sequence[Account]]) -> None:
+        self._totals = {key: sum_accounts(accounts) for key, accounts in members.items()}
+        self._alone = {key for key, accounts in members.items() if len(accounts) == 1}
+        """The keys under which a single account counts."""
+        for key, accounts in members.items():
+            if key not in self._alone:
+                for account in accounts:
+                    account.totals.append(self._totals[key])
 
     def include(self, key: _Key, account: Account) -> None:
-        """Let an account count under a key."""
+        """Let a new account, of which nothing has come yet, count under a key."""
         if key not in self._totals:
-            self._totals[key] = self._first[key] = account
+            self._totals[key] = account
+            self._alone.add(key)
             return
-        if (first := self._first.pop(key, None)) is not None:
+        if key in self._alone:
+            self._alone.discard(key)
+            first = self._totals[key]
             self._totals[key] = first.copy()
             first.totals.append(self._totals[key])
-        self._totals[key].add_account(account)
         account.totals.append(self._totals[key])
 
     def get(self, key: _Key) -> Account:
@@ -50,7 +56,7 @@ class _Totals(Generic[_Key]):
 
     def freeze(self) -> "_Totals[_Key]":
         """The same, as accounts that do not grow."""
-        return _Totals({key: total.freeze() for key, total in self._totals.items()})
+        return _Totals({key: [total.freeze()] for key, total in self._totals.items()})
 
 
 class _Sums(NamedTuple):
@@ -126,9 +132,14 @@ class PartAccounts(dict[PartName, Account]):
 
     def _sum_up(self) -> _Sums:
         if self._sums is None:
-            self._sums = _Sums(_Totals(), _Totals(), _Totals())
-            for name, account in self.items():
-                self._sums.include(name, account)
+            phases: dict[str, list[Account]] = {}
+            names: dict[str, list[Account]] = {}
+            for (phase, name), account in self.items():
+                phases.setdefault(phase, []).append(account)
+                if phase != WARM_UP:
+                    names.setdefault(name, []).append(account)
+            measured = [account for accounts in names.values() for account in accounts]
+            self._sums = _Sums(_Totals(phases), _Totals(names), _Totals({None: measured} if measured else {}))
         return self._sums
 
 
